@@ -1,0 +1,293 @@
+"""Tables, figure and claims of fraboni2022general that need no training.
+
+``table1`` and claim ``c6`` read the Monte-Carlo experiment ``weights``; ``table2``, ``corollary1``
+and claim ``c7`` are closed forms and need no run.
+"""
+
+from math import floor, log10
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.stats import norm
+
+from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.verdicts import Finding
+from fedsampling.simulations.weights import PER_CLIENT
+from fedsampling.specs import ClaimSpec
+from fedsampling.theory.corollary import gamma_boundary, margins, populations, sigma_boundary
+from fedsampling.theory.weights import statistics, sums
+
+EXACT = 1e-12  # differences below are rounding
+FAMILY_ERROR = 1e-3  # chance that claim c6 fails although every closed form is right
+
+SCHEMES = {
+    "full": "Full participation",
+    "md": "MD",
+    "uniform": "Uniform",
+    "poisson": "Poisson",
+    "binomial": "Binomial",
+    "clustered": "Clustered",
+    "optimal": "Optimal",
+}
+QUANTITIES = {
+    "sigma": "Σ Var[ω_i]",
+    "alpha": "α",
+    "variance_of_sum": "Var[Σ ω_i]",
+    "clients_mean": "E[N]",
+    "clients_variance": "Var[N]",
+}
+COLOURS = {"md": "#0072B2", "uniform": "#D55E00"}  # Okabe and Ito: safe for colour-blind readers
+
+NOTATION = (
+    ("n", "Number of clients."),
+    ("K", "Number of local SGD."),
+    ("η_l", "Local/Client learning rate."),
+    ("η_g", "Global/Server learning rate."),
+    ("η̃", "Effective learning rate, η̃ = η_l η_g."),
+    ("θ^t", "Global model at server iteration t."),
+    ("θ^*", "Optimum of the federated loss function, equation (1)."),
+    ("θ_i^{t+1}", "Local update of client i on model θ^t."),
+    (
+        "y_{i,k}^t",
+        "Local model of client i after k SGD (y_{i,K}^t = θ_i^{t+1} and y_{i,0}^t = θ^t).",
+    ),
+    ("p_i", "Importance of client i in the federated loss function, equation (1)."),
+    ("m", "Number of sampled clients."),
+    ("S_t", "Set of participating clients considered at iteration t."),
+    ("ω_i(S_t)", "Aggregation weight for client i given S_t."),
+    ("α", "Covariance parameter."),
+    ("γ_i", "cf. Section 3."),
+    ("E_t[·]", "Expected value conditioned on θ^t."),
+    ("L(·)", "Federated loss function, equation (1)."),
+    ("L_i(·)", "Local loss function of client i."),
+    ("g_i(·)", "SGD. We have E_{ξ_i}[g_i(·)] = ∇L_i(·) with Assumption 4."),
+    ("ξ_i", "Random batch of samples from client i of size B."),
+    ("L", "Lipschitz smoothness parameter, Assumption 2."),
+    ("σ²", "Bound on the variance of the stochastic gradients, Assumption 4."),
+    ("β, κ", "Assumption 3 parameters on the clients gradient bounded dissimilarity."),
+)
+
+
+def table1(summaries: Summaries) -> Artefact:
+    """Set closed forms and Monte-Carlo estimates of every scheme side by side."""
+    summary = summaries["weights"]
+    comparisons = _comparisons(summary)
+    rows = []
+    for case, population in summary.settings["cases"].items():
+        for sampler in summary.settings["samplers"]:
+            here = comparisons[(comparisons.case == case) & (comparisons.sampler == sampler)]
+            row = {
+                "population": "n={clients}, m={m}, {importance}".format(**population),
+                "scheme": SCHEMES[sampler],
+            }
+            for metric, name in QUANTITIES.items():
+                found = here[here.metric == metric].iloc[0]
+                row[name] = found.closed
+                row[f"{name}, simulated"] = _concise(found.estimate, found.error)
+            row["max |z| of clients"] = here[here.metric.isin(PER_CLIENT)].z.abs().max()
+            rows.append(row)
+    return Artefact(
+        data=pd.DataFrame(rows),
+        notes=(
+            "Clustered sampling has no single α: the table shows equation (22), the average over "
+            "all pairs.",
+            "Inequality (60), that Clustered covariances are at most those of MD sampling, fails "
+            "for single pairs (two clients that share no distribution have covariance 0, above "
+            "−p_i p_j/m) and, unless both schemes are the same, in sum: the weights of both add "
+            "up to one, so that the smaller variances of (59) make the sum of covariances larger.",
+            "Proposition 1 states 0 ≤ α ≤ 1 for any sampling, but its proof gives α ≤ 1 only: to "
+            "take all clients with probability 1/2, with weights 2 p_i, and none otherwise is "
+            "unbiased and has α = −1. There γ = 0 without full participation.",
+        ),
+        formats=dict.fromkeys(QUANTITIES.values(), 5) | {"max |z| of clients": 3},
+    )
+
+
+def table2(summaries: Summaries) -> Artefact:
+    """Give the paper's notation."""
+    return Artefact(data=pd.DataFrame(NOTATION, columns=["symbol", "description"]))
+
+
+def corollary1(summaries: Summaries) -> Artefact:
+    """Draw Σ and γ of both schemes on both sides of Corollary 1's boundary."""
+    figure = Figure(figsize=(9.2, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    data = pd.concat([_draw_sums(left, n=10, m=5), _draw_boundary(right)], ignore_index=True)
+    return Artefact(
+        data=data,
+        figure=figure,
+        alt=(
+            "Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
+            "lie below those of MD sampling while one client's importance is under about 0.34, and "
+            "rise far above them afterwards. Right: the boundary of Corollary 1 rises from 1 with "
+            "the sampled fraction; above it MD sampling is better, below it Uniform sampling."
+        ),
+        notes=(
+            "The condition on γ alone, Σ p_i² ≤ (n − 1)/(n (n − m)), is implied by that on Σ; "
+            "between the two lines Uniform sampling has the smaller γ and the larger Σ.",
+            "Equations (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U; by (126) and (128) the "
+            "inequalities are the other way round, as Corollary 1 states them.",
+        ),
+    )
+
+
+def c6(summaries: Summaries, spec: ClaimSpec) -> Finding:
+    """Judge whether every closed form is within Monte-Carlo error of its estimate."""
+    comparisons = _comparisons(summaries["weights"])
+    varies = comparisons.error > EXACT
+    threshold = float(norm.isf(FAMILY_ERROR / 2 / varies.sum()))
+    largest = float(comparisons.z.abs().max())
+    holds = largest < threshold
+    return Finding(
+        verdict="reproduced" if holds else "contradicted",
+        ours=(
+            f"max |z| = {largest:.2f} of {varies.sum()} estimates (limit {threshold:.2f}); "
+            f"{(~varies).sum()} more do not vary"
+        ),
+        reason=(
+            f"{'Every' if holds else 'Not every'} |z| is below the limit, which one of them passes "
+            f"by chance with probability {FAMILY_ERROR:.1%} at most; what does not vary must equal "
+            "its closed form to 1e-12."
+        ),
+    )
+
+
+def c7(summaries: Summaries, spec: ClaimSpec) -> Finding:
+    """Judge Corollary 1 by looking for a population that satisfies one side and not the other."""
+    tried = uniform_better = counterexamples = 0
+    for n in range(2, 26):
+        for m in range(1, n + 1):
+            for p in populations(n, m, 40, np.random.default_rng([n, m])):
+                sides = margins(p, m)
+                tried += 1
+                if abs(sides.condition) <= EXACT:  # on the boundary, where Σ_U = Σ_MD
+                    counterexamples += abs(sides.sigma) > 1e-9
+                    continue
+                better = sides.sigma >= 0 and sides.gamma >= 0
+                uniform_better += better
+                counterexamples += better != (sides.condition >= 0)
+    holds = counterexamples == 0
+    return Finding(
+        verdict="reproduced" if holds else "contradicted",
+        ours=(
+            f"{counterexamples} counterexamples in {tried} populations, "
+            f"{uniform_better} of them with Uniform better"
+        ),
+        reason=f"{'No' if holds else 'Some'} population satisfies one side and not the other.",
+    )
+
+
+ARTEFACTS: dict[str, Draw] = {"table1": table1, "table2": table2, "corollary1": corollary1}
+CLAIMS: dict[str, Judge] = {"c6": c6, "c7": c7}
+
+
+def _comparisons(summary: Summary) -> pd.DataFrame:
+    """Put estimate, error, closed form, difference and z of every quantity on one row.
+
+    Seeds are pooled: they are independent, so the squared error of their mean is the sum of their
+    squared errors over the squared count.
+    """
+    index = ["case", "sampler", "at"]
+    runs = summary.rows.pivot(index=[*index, "seed"], columns="metric", values="value")
+    parts = []
+    for metric in (*PER_CLIENT, *QUANTITIES):
+        run = runs[runs[metric].notna()]
+        values = {
+            "metric": metric,
+            "estimate": run[metric],
+            "squared_error": run[f"{metric}_se"] ** 2,
+            "closed": run[f"closed_{metric}"],
+        }
+        parts.append(pd.DataFrame(values).reset_index())
+    table = (
+        pd.concat(parts)
+        .groupby([*index, "metric"], as_index=False)
+        .agg(
+            estimate=("estimate", "mean"),
+            squared_error=("squared_error", "sum"),
+            closed=("closed", "mean"),
+            seeds=("seed", "size"),
+        )
+    )
+    table["error"] = np.sqrt(table.pop("squared_error")) / table.pop("seeds")
+    table["difference"] = table.estimate - table.closed
+    # What does not vary between rounds is either right or infinitely wrong.
+    fixed = np.where(table.difference.abs() <= EXACT, 0.0, np.inf)
+    table["z"] = np.where(table.error > EXACT, table.difference / table.error, fixed)
+    return table
+
+
+def _concise(estimate: float, error: float) -> str:
+    """Write 0.18002 ± 0.00013 as ``0.18002(13)``; without bracket what does not vary."""
+    if error <= EXACT:
+        return f"{round(estimate, 12) + 0.0:.5g}"
+    digits = max(1 - floor(log10(error)), 0)
+    return f"{estimate:.{digits}f}({round(error * 10**digits)})"
+
+
+def _draw_sums(axes: Axes, n: int, m: int) -> pd.DataFrame:
+    """Draw Σ and γ along p_1, the others sharing the rest, as the authors' condition figure."""
+    first = np.linspace(0, 1, 200)
+    lines = []
+    for scheme, colour in COLOURS.items():
+        pairs = []
+        for p_1 in first:
+            p = np.full(n, (1 - p_1) / (n - 1))
+            p[0] = p_1
+            pairs.append(sums(statistics(scheme, p, m), p))
+        for symbol, style, values in zip("Σγ", ("-", "--"), np.array(pairs).T, strict=True):
+            name = f"{symbol}, {SCHEMES[scheme]}"
+            axes.plot(first, values, style, color=colour, label=name, linewidth=1.8)
+            lines.append(pd.DataFrame({"panel": "a", "series": name, "x": first, "y": values}))
+    # Σ p_i² = p_1² + (1 − p_1)²/(n − 1) meets the boundary at the larger root.
+    end = (1 + np.sqrt((n - 1) * (n * sigma_boundary(n, m) - 1))) / n
+    axes.axvspan(0, end, color=COLOURS["uniform"], alpha=0.12, linewidth=0)
+    axes.axvspan(end, 1, color=COLOURS["md"], alpha=0.12, linewidth=0)
+    axes.axvline(end, color="black", linewidth=1)
+    axes.text(end / 2, 0.58, "Uniform\nbetter", ha="center", va="center")
+    axes.text((end + 1) / 2, 0.86, "MD better", ha="center", va="center")
+    axes.set(
+        xlim=(0, 1),
+        ylim=(0, 1.12),
+        xlabel="importance $p_1$ of one client",
+        ylabel="Σ and γ (smaller is better)",
+        title=f"(a) $n={n}$, $m={m}$",
+    )
+    axes.legend(loc="upper left", fontsize="small")
+    return pd.concat(lines)
+
+
+def _draw_boundary(axes: Axes) -> pd.DataFrame:
+    """Draw the boundaries of Σ and γ over the sampled fraction, both axes scaled by n."""
+    lines = []
+    for n, m, marker, colour in ((10, 5, "o", "#009E73"), (100, 10, "s", "#CC79A7")):
+        sampled = np.arange(1, n)
+        for symbol, style, boundary in (("Σ", "-", sigma_boundary), ("γ", ":", gamma_boundary)):
+            values = np.array([n * boundary(n, int(k)) for k in sampled])
+            name = f"boundary of {symbol}, n = {n}"
+            axes.plot(sampled / n, values, style, color=colour, label=name, linewidth=1.8)
+            lines.append(
+                pd.DataFrame({"panel": "b", "series": name, "x": sampled / n, "y": values})
+            )
+        linear = np.arange(1, n + 1) / (n * (n + 1) / 2)
+        spread = [1.0, n * float((linear**2).sum())]
+        name = f"Table 1, n = {n}, m = {m}"
+        axes.plot([m / n] * 2, spread, marker, color=colour, label=name, clip_on=False, zorder=3)
+        lines.append(pd.DataFrame({"panel": "b", "series": name, "x": m / n, "y": spread}))
+    axes.set(
+        xlim=(0, 1),
+        ylim=(1, 10),
+        yscale="log",
+        xlabel="sampled fraction $m/n$",
+        ylabel=r"$n\,\sum_i p_i^2$",
+        title="(b) any $m/n$",
+    )
+    axes.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+    axes.minorticks_off()
+    axes.text(0.25, 3.0, "MD better", ha="center", va="center")
+    axes.text(0.8, 1.5, "Uniform better", ha="center", va="center")
+    axes.legend(loc="upper left", fontsize="small")
+    return pd.concat(lines)

@@ -1,0 +1,165 @@
+"""What an artefact is, and how it becomes files: the one place that saves figures and tables."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.verdicts import Finding
+from fedsampling.files import replacing, write_json, write_text
+from fedsampling.specs import ClaimSpec, Paper
+
+Summaries = Mapping[str, Summary]
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A figure or table, drawn.
+
+    Parameters
+    ----------
+    data : DataFrame
+        What it shows: becomes the CSV, and for a table also HTML and LaTeX.
+    figure : Figure, optional
+        None for a table.
+    alt : str
+        One sentence for those who cannot see the figure.
+    notes : tuple of str
+        Findings worth a sentence below the caption.
+    formats : mapping
+        Column name to the number of significant digits that a table shows of it.
+    """
+
+    data: pd.DataFrame
+    figure: Figure | None = None
+    alt: str = ""
+    notes: tuple[str, ...] = ()
+    formats: Mapping[str, int] = field(default_factory=dict)
+
+
+Draw = Callable[[Summaries], Artefact]
+Judge = Callable[[Summaries, ClaimSpec], Finding]
+
+
+def save(
+    artefact: Artefact,
+    paper: Paper,
+    name: str,
+    folder: Path,
+    summaries: Summaries,
+    facts: Mapping[str, str],
+) -> None:
+    """Write an artefact's files and, last, the ``artefact.json`` that describes them.
+
+    Parameters
+    ----------
+    artefact : Artefact
+    paper : Paper
+    name : str
+        Its id within the paper.
+    folder : Path
+    summaries : mapping
+        Those it was drawn from.
+    facts : mapping
+        ``scale`` and ``data`` of the configuration.
+    """
+    spec = paper.artefacts[name]
+    files = {"csv": f"{name}.csv"}
+    write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
+    if artefact.figure is not None:
+        for kind in ("svg", "png", "pdf"):
+            files[kind] = f"{name}.{kind}"
+            _save_figure(artefact.figure, folder / files[kind], kind)
+    else:
+        files |= {"html": f"{name}.html", "tex": f"{name}.tex"}
+        shown = displayed(artefact)
+        write_text(folder / files["html"], shown.to_html(index=False, border=0, escape=True))
+        write_text(folder / files["tex"], shown.to_latex(index=False, escape=True))
+    write_json(
+        folder / "artefact.json",
+        {
+            "paper": paper.key,
+            "artefact": name,
+            "kind": spec.kind,
+            "title": spec.title,
+            "caption": spec.caption,
+            "alt": artefact.alt,
+            "notes": list(artefact.notes),
+            "badges": badges(summaries, facts),
+            "files": files,
+            "command": f"fedsampling render {paper.key} {name}",
+            "provenance": provenance(summaries, facts),
+        },
+    )
+
+
+def displayed(artefact: Artefact) -> pd.DataFrame:
+    """Return a table as it is shown: numbers as text."""
+    shown = {}
+    for column in artefact.data.columns:
+        values = artefact.data[column]
+        if pd.api.types.is_float_dtype(values):
+            digits = artefact.formats.get(str(column), 4)
+            shown[column] = [show(float(value), digits) for value in values]
+        else:
+            shown[column] = ["–" if value is None else str(value) for value in values]
+    return pd.DataFrame(shown)
+
+
+def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
+    """Say why an artefact is no evidence, if so; nothing where no run stands behind it."""
+    found = []
+    if summaries and facts["scale"] != "paper":
+        found.append("quick scale")
+    data = {kind for summary in summaries.values() for kind in summary.provenance["run_data"]}
+    if "embedded" in data:
+        found.append("embedded data")
+    if any(summary.provenance["unverified"] for summary in summaries.values()):
+        found.append("unverified copy")
+    return found
+
+
+def provenance(summaries: Summaries, facts: Mapping[str, str]) -> dict[str, Any]:
+    """Join the provenance of the summaries behind an artefact."""
+    parts = [summary.provenance for summary in summaries.values()]
+    if not parts:
+        return {"scale": facts["scale"], "data": "none", "runs": 0, "seeds": 0}
+    data = sorted({kind for part in parts for kind in part["run_data"]})
+    return {
+        "scale": facts["scale"],
+        "data": ", ".join(data),
+        "runs": sum(part["runs"] for part in parts),
+        "seeds": max(part["seeds"] for part in parts),
+        "spec_digest": _digest([digest for part in parts for digest in part["hashes"]]),
+        "code": sorted({code for part in parts for code in part["code"]}),
+        "package": parts[0]["package"],
+        "commit": parts[0]["commit"],
+        "python": parts[0]["python"],
+        "versions": parts[0]["versions"],
+        "device": parts[0]["device"],
+        "seconds": round(sum(part["seconds"] for part in parts), 2),
+        "peak_mb": max(part["peak_mb"] for part in parts),
+        "started": min(part["started"] for part in parts),
+        "finished": max(part["finished"] for part in parts),
+        "inputs": {k: v for part in parts for k, v in part["inputs"].items()},
+    }
+
+
+def _digest(hashes: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(hashes)).encode()).hexdigest()[:16]
+
+
+def _save_figure(figure: Figure, path: Path, kind: str) -> None:
+    # Without dates and with fixed identifiers the same figure is the same bytes.
+    dateless: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    with mpl.rc_context({"svg.hashsalt": "fedsampling"}), replacing(path) as temporary:
+        figure.savefig(temporary, format=kind, dpi=160, metadata=dateless[kind])
+

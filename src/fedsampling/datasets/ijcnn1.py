@@ -1,0 +1,148 @@
+"""ijcnn1: engine misfires, the classification data of rizk2022importance.
+
+LIBSVM's text becomes arrays, the arrays go to clients of unequal size and label share.  The paper
+shares out "35,000 training samples ... randomly in a non-IID fashion to K=100 agents", with N_k
+"from 79 to 688"; how, it leaves open.  Our reading: sizes as :func:`fedsampling.partitions.sizes`
+draws them, labels as :func:`fedsampling.partitions.label_skew` does.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.datasets.embedded import ijcnn1_like
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.datasets.fetch import fetch
+from fedsampling.datasets.sources import SOURCES
+from fedsampling.errors import InputError, nearest
+from fedsampling.files import sha256
+from fedsampling.partitions import label_skew, sizes
+from fedsampling.streams import stream
+
+M = 22
+TRAIN_ROWS, TEST_ROWS = 35_000, 91_701
+
+Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def load(
+    seed: int,
+    data: str,
+    cache: Path,
+    mirror: str | None,
+    *,
+    agents: int,
+    smallest: int,
+    largest: int,
+    alpha: float | None,
+    importance: str,
+) -> FederatedDataset:
+    """Read (or, embedded, generate) the samples and share them out.
+
+    Parameters
+    ----------
+    seed : int
+        Of the partition; the samples themselves are the same for every seed.
+    data : {"official", "embedded"}
+    cache, mirror
+        As :func:`fedsampling.datasets.fetch.fetch` takes them.
+    agents : int
+        K.
+    smallest, largest : int
+        Bounds of N_k, both attained, for the 35,000 official samples.  Embedded data has fewer:
+        both bounds shrink in proportion, the lower rounded down (to no less than 1), the upper
+        rounded up, which keeps a feasible request feasible unless that 1 is in its way.
+    alpha : float or None
+        Concentration of the label shares; None for IID.
+    importance : {"equal"}
+        p_k = 1/K, as the paper's objective (1) has it.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range or a file cannot be had.
+    """
+    if importance != "equal":
+        raise InputError(
+            f"importance: '{importance}' is not known here; {nearest(importance, ['equal'])}"
+        )
+    if data == "official":
+        name = "ijcnn1"
+        (x, y), (x_test, y_test), inputs = _official(cache, mirror)
+    else:
+        name = "ijcnn1-like"
+        x, y, x_test, y_test = ijcnn1_like(stream(0, "data.ijcnn1_like"))
+        inputs = {}
+        smallest = max(1, smallest * len(y) // TRAIN_ROWS)
+        largest = -(-largest * len(y) // TRAIN_ROWS)
+    n_samples = sizes(len(y), agents, smallest, largest, stream(seed, "data.sizes"))
+    shuffle = stream(seed, "data.labels")
+    if alpha is None:
+        index = shuffle.permutation(len(y))
+    else:
+        index = label_skew(y, n_samples, alpha, shuffle)
+    return FederatedDataset(
+        name=name,
+        x=x[index],
+        y=y[index],
+        start=np.concatenate([[0], np.cumsum(n_samples)]),
+        p=np.full(agents, 1 / agents),
+        x_test=x_test,
+        y_test=y_test,
+        inputs=inputs,
+    )
+
+
+def parse_libsvm(text: bytes, features: int) -> Samples:
+    """Parse sparse LIBSVM text: ``label index:value ...`` per line, indices rising from 1.
+
+    Parameters
+    ----------
+    text : bytes
+        Lines may also end with a carriage return; empty lines are passed over.
+    features : int
+        Number of columns; a higher index is an error.
+
+    Returns
+    -------
+    x : float64 array, shape (rows, features)
+    y : float64 array, shape (rows,)
+
+    Raises
+    ------
+    ValueError
+        If the text is not of this form.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    # Only rows are handled in Python; all numbers go through one conversion in C.
+    entries = np.array([line.count(b":") for line in lines], np.int64)
+    numbers = np.array(b" ".join(lines).replace(b":", b" ").split(), dtype=np.float64)
+    label = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
+    if len(numbers) != label[-1]:
+        raise ValueError("not LIBSVM text: some line is not 'label index:value ...'")
+    y = numbers[label[:-1]]
+    pairs = np.delete(numbers, label[:-1]).reshape(-1, 2)
+    row = np.repeat(np.arange(len(lines)), entries)
+    column = pairs[:, 0].astype(np.int64)
+    if (column != pairs[:, 0]).any() or (column < 1).any() or (column > features).any():
+        raise ValueError(f"not LIBSVM text: an index is not a whole number in 1..{features}")
+    if (np.diff(row * (features + 1) + column) <= 0).any():
+        raise ValueError("not LIBSVM text: the indices of some line do not rise")
+    x = np.zeros((len(lines), features))
+    x[row, column - 1] = pairs[:, 1]
+    return x, y
+
+
+def _official(cache: Path, mirror: str | None) -> tuple[Samples, Samples, dict[str, str]]:
+    rows = {"ijcnn1.tr": TRAIN_ROWS, "ijcnn1.t": TEST_ROWS}
+    paths = {file: fetch(SOURCES[file], cache, mirror) for file in rows}
+    train, test = (_read(path, rows[file]) for file, path in paths.items())
+    return train, test, {file: sha256(path) for file, path in paths.items()}
+
+
+def _read(path: Path, rows: int) -> Samples:
+    x, y = parse_libsvm(path.read_bytes(), M)
+    if len(y) != rows or not np.isin(y, (-1, 1)).all():
+        raise ValueError(f"{path}: expected {rows:,} rows with labels -1 and +1")
+    return x, y

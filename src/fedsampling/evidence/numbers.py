@@ -1,0 +1,42 @@
+"""How a number is written, everywhere: claims, tables, captions."""
+
+import numpy as np
+
+from fedsampling.evidence.statistics import Estimate
+
+
+def show(value: float, digits: int = 3, last: float | None = None) -> str:
+    """Write a number with `digits` significant digits.
+
+    Parameters
+    ----------
+    value : float
+        NaN is written as a dash.
+    digits : int
+    last : float, optional
+        The end of the run: an infinite (censored) value is written ``>last``.
+    """
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        if last is not None:
+            return f">{last:g}"
+        return "∞" if value > 0 else "−∞"
+    rounded = float(f"{value:.{digits - 1}e}")
+    if rounded == 0:
+        return "0"
+    exponent = int(np.floor(np.log10(abs(rounded))))
+    if -4 <= exponent < 6:
+        text = f"{rounded:.{max(digits - 1 - exponent, 0)}f}"
+    else:
+        text = f"{rounded:.{digits - 1}e}"
+    return text.replace("-", "−")
+
+
+def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
+    """Write ``5.31 dB [5.10, 5.52] (n = 100)``."""
+    unit = f" {unit}" if unit else ""
+    text = show(estimate.value, digits) + unit
+    if np.isfinite([estimate.low, estimate.high]).all():
+        text += f" [{show(estimate.low, digits)}, {show(estimate.high, digits)}]"
+    return f"{text} (n = {estimate.n})"

@@ -1,0 +1,173 @@
+"""Summaries: all runs of an experiment in one table, and its curves over seeds.
+
+One Parquet file per experiment holds every run's rows; curves are computed from them, so that a
+summary cannot disagree with its runs.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import stats
+
+from fedsampling import store
+from fedsampling.errors import InputError
+from fedsampling.evidence.statistics import LEVEL
+from fedsampling.files import replacing
+
+KEYS = ["case", "sampler", "metric", "at"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All runs of an experiment.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``case``, ``sampler``, ``seed``, ``at``, ``metric``, ``value``.
+    settings : mapping
+        The experiment as it was resolved.
+    provenance : mapping
+        What its runs have in common, or all that occurred; see :func:`provenance`.
+    """
+
+    rows: pd.DataFrame
+    settings: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Mean over seeds with a 95 % t-interval: columns KEYS, ``mean``, ``low``, ``high``, ``n``.
+
+        A diverged run makes the mean NaN from there on: it is not dropped.
+        """
+        grouped = self.rows.groupby(KEYS, observed=True, sort=True)["value"]
+        curves = grouped.agg(
+            mean=lambda values: values.mean(skipna=False),
+            sd=lambda values: values.std(skipna=False),
+            n="size",
+        ).reset_index()
+        factor = stats.t.ppf((1 + LEVEL) / 2, np.maximum(curves["n"] - 1, 1))
+        half = factor * curves.pop("sd") / np.sqrt(curves["n"])
+        return curves.assign(low=curves["mean"] - half, high=curves["mean"] + half)
+
+    def per_seed(
+        self, sampler: str, metric: str, case: str = "base", since: float = -np.inf
+    ) -> pd.Series:
+        """Mean of a metric over ``at >= since``, one value per seed, indexed by seed."""
+        rows = self.rows
+        chosen = rows[
+            (rows["sampler"] == sampler) & (rows["metric"] == metric) & (rows["case"] == case)
+        ]
+        chosen = chosen[chosen["at"] >= since]
+        if chosen.empty:
+            raise KeyError(f"no {metric} of {sampler} in case {case}")
+        return chosen.groupby("seed")["value"].apply(lambda values: values.mean(skipna=False))
+
+
+def write(
+    manifests: Sequence[Path],
+    stores: Sequence[Path],
+    settings: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    out: Path,
+) -> None:
+    """Gather the runs that manifests name into one file.
+
+    Parameters
+    ----------
+    manifests : sequence of Path
+        ``.../<case>/<sampler>/block-<b>.json``.
+    stores : sequence of Path
+    settings : mapping
+        The experiment as it was resolved.
+    facts : mapping
+        What the runs do not know: ``scale`` and ``data``.
+    out : Path
+
+    Raises
+    ------
+    InputError
+        One line for each run that is missing, damaged or not the one that its manifest names; its
+        manifest is removed, so that starting again computes it anew.
+    """
+    frames, metadata, problems = [], [], []
+    for manifest in manifests:
+        case, sampler = manifest.parent.parent.name, manifest.parent.name
+        for entry in json.loads(manifest.read_text(encoding="utf-8"))["runs"]:
+            path = store.find(stores, entry["hash"], None)
+            result = store.load(path) if path else None
+            if result is None or result.metadata["digest"] != entry["digest"]:
+                state = "missing or damaged" if result is None else "not the one that was made"
+                problems.append(
+                    f"{manifest.with_suffix('').name} of {case}/{sampler}: run {entry['hash']} "
+                    f"(seed {entry['seed']}) is {state}; start again and it is computed anew"
+                )
+                manifest.unlink(missing_ok=True)
+                continue
+            metadata.append(result.metadata)
+            frames.append(result.table.assign(case=case, sampler=sampler, seed=entry["seed"]))
+    if problems:
+        raise InputError(*problems)
+    rows = pd.concat(frames, ignore_index=True)
+    rows = rows.astype({"case": "category", "sampler": "category", "metric": "category"})
+    noted = {"settings": settings, "provenance": {**provenance(metadata), **facts}}
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    table = table.replace_schema_metadata({store.METADATA: json.dumps(noted).encode()})
+    with replacing(out) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def load(path: Path) -> Summary:
+    """Open a summary.
+
+    Raises
+    ------
+    InputError
+        If it is missing or no summary.
+    """
+    try:
+        table = pq.read_table(path)
+        noted = json.loads(table.schema.metadata[store.METADATA])
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: missing or damaged; remove it and start again") from None
+    rows = table.to_pandas().astype({"case": str, "sampler": str, "metric": str})
+    return Summary(rows, noted["settings"], noted["provenance"])
+
+
+def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join what runs know of themselves: counts and sums, and every value that occurred."""
+    seeds = {run["spec"]["seed"] for run in metadata}
+    inputs: dict[str, str] = {}
+    for run in metadata:
+        inputs |= run["inputs"]
+    return {
+        "runs": len(metadata),
+        "seeds": len(seeds),
+        "hashes": sorted(run["hash"] for run in metadata),
+        "code": _all(metadata, "code"),
+        "package": ", ".join(_all(metadata, "package")),
+        "commit": ", ".join(_all(metadata, "commit")) or None,
+        "python": ", ".join(_all(metadata, "python")),
+        "versions": {k: v for run in metadata for k, v in run["versions"].items()},
+        "device": "; ".join(_all(metadata, "device")),
+        "seconds": round(sum(run["seconds"] for run in metadata), 2),
+        "peak_mb": max(run["peak_mb"] for run in metadata),
+        "started": min(run["started"] for run in metadata),
+        "finished": max(run["finished"] for run in metadata),
+        "inputs": inputs,
+        "unverified": any(run["unverified"] for run in metadata),
+        "run_data": _all([run["spec"] for run in metadata], "data"),
+    }
+
+
+def _all(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    return sorted({str(record[key]) for record in records if record[key] is not None})

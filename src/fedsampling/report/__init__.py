@@ -1,0 +1,1 @@
+"""The report: results as pages to read, a crate to deposit, citations to paste."""

@@ -1,0 +1,125 @@
+"""How to cite: the software from CITATION.cff, each paper from its paper.bib.
+
+The report prints these entries as they are and offers them as files, so that what a
+researcher pastes into a bibliography says which software, which runs and at what scale.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedsampling.errors import InputError
+
+
+@dataclass(frozen=True)
+class Software:
+    """What CITATION.cff says about this software.
+
+    Parameters
+    ----------
+    title, version, abstract, licence : str
+        As in the file; `licence` is an SPDX identifier such as ``Apache-2.0``.
+    authors : tuple of str
+        One name each; an organisation is one name.
+    """
+
+    title: str
+    version: str
+    abstract: str
+    licence: str
+    authors: tuple[str, ...]
+
+
+def read(path: Path) -> Software:
+    """Read a CITATION.cff.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not YAML or lacks a field that a citation needs.
+
+    References
+    ----------
+    Druskat et al., *Citation File Format*, version 1.2.0.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Software(
+            title=str(raw["title"]),
+            version=str(raw["version"]),
+            abstract=" ".join(str(raw["abstract"]).split()),
+            licence=str(raw["license"]),
+            authors=tuple(_author(author) for author in raw["authors"]),
+        )
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); the report needs it for its citation"
+        ) from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: is not YAML; restore the file") from error
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: lacks {error}; see the Citation File Format 1.2.0") from error
+
+
+def software_bibtex(software: Software, finished: str | None, settings: Iterable[str]) -> str:
+    """Write the entry that cites a report made with this software.
+
+    Parameters
+    ----------
+    software : Software
+        From :func:`read`.
+    finished : str or None
+        ISO 8601 time at which the last run ended; gives the year. None where nothing was run.
+    settings : iterable of str
+        What a reader of the citation must know, such as ``scale: quick``.
+    """
+    authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
+    fields = {
+        "author": authors,
+        "title": f"{{{_escape(software.title)}}}",
+        "howpublished": f"Software, version {_escape(software.version)}, {software.licence}",
+    }
+    note = [*settings]
+    if finished:
+        fields["year"] = finished[:4]
+        note.insert(0, f"report of runs finished on {finished[:10]}")
+    if note:
+        sentence = "; ".join(note)
+        fields["note"] = _escape(sentence[0].upper() + sentence[1:])
+    width = max(len(name) for name in fields)
+    lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join(["@misc{fedsampling,", *lines, "}"]) + "\n"
+
+
+def paper_bibtex(path: Path, key: str) -> str:
+    """Read a paper's BibTeX entry.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or does not hold exactly one entry, cited as `key`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); every paper needs its paper.bib"
+        ) from error
+    keys = re.findall(r"^\s*@\w+\s*\{\s*([^\s,]+)\s*,", text, flags=re.MULTILINE)
+    if keys != [key]:
+        raise InputError(f"{path}: holds entries {keys}; give one entry with the key '{key}'")
+    return text + "\n"
+
+
+def _author(author: dict[str, Any]) -> str:
+    if "name" in author:
+        return str(author["name"])
+    return f"{author['given-names']} {author['family-names']}"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)

@@ -1,0 +1,225 @@
+"""The report as a Workflow Run RO-Crate: who made which file from what, for machines.
+
+Last step of the report: describes the folder that :mod:`fedsampling.report.site` has filled.
+The crate is the folder itself, so that it can be zipped and deposited as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rocrate.model import ContextEntity
+from rocrate.rocrate import ROCrate
+
+from fedsampling import files
+from fedsampling.errors import InputError
+from fedsampling.report.citation import Software
+from fedsampling.report.content import Paper, period, provenances
+
+METADATA = "ro-crate-metadata.json"
+_PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
+    "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+}
+_PARAMETERS = {
+    "scale": "How much is run: 'quick' shows that it works, 'paper' is evidence",
+    "data": "What is run on: 'embedded' needs no network, 'official' is evidence",
+}
+_FORMATS = {
+    ".bib": "application/x-bibtex",
+    ".cff": "application/yaml",
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".tex": "application/x-tex",
+    ".yaml": "application/yaml",
+}
+
+
+def write(
+    root: Path,
+    *,
+    papers: Sequence[Paper],
+    software: Software,
+    workflow: str,
+    objects: Mapping[str, str],
+    results: Iterable[str],
+) -> None:
+    """Describe every file below `root` in ``root/ro-crate-metadata.json``.
+
+    Parameters
+    ----------
+    root : Path
+        The finished report, with its README.md.
+    papers : sequence of Paper
+        What was reproduced: citations, and the provenance of the runs.
+    software : Software
+        What was run.
+    workflow : str
+        The Snakefile, relative to `root`.
+    objects : mapping of str to str
+        Each file below `root` that the runs read, with the name under which they read it.
+    results : iterable of str
+        Each file below `root` that they made.
+
+    Raises
+    ------
+    InputError
+        If no artefact says when its runs took place.
+
+    References
+    ----------
+    Leo et al., *Recording provenance of workflow runs with RO-Crate*, PLoS ONE 19(9), 2024;
+    profiles Process Run Crate 0.5 and Workflow Run Crate 0.5.
+    """
+    run = period(papers)
+    if run is None:
+        raise InputError(
+            "artefacts: none says when its runs started and finished; render one that has runs"
+        )
+    crate = ROCrate(version="1.1")
+    crate.metadata.extra_contexts.append("https://w3id.org/ro/terms/workflow-run/context")
+    for name in _names(root):
+        described = _described(root / name, objects.get(name, name))
+        if name == workflow:
+            # With `main`, the package also names the Workflow RO-Crate profile in the metadata.
+            crate.add_workflow(root / name, name, described, main=True, lang="snakemake")
+        else:
+            crate.add_file(root / name, name, properties=described)
+    crate.get("README.md")["about"] = crate.root_dataset
+    _describe_root(crate, papers, software, run)
+    _describe_workflow(crate.mainEntity, papers, software)
+    _describe_run(crate, papers, software, objects, results, run)
+    files.write_json(root / METADATA, crate.metadata.generate())
+
+
+def _names(root: Path) -> list[str]:
+    """List the files of the crate; hidden ones serve whoever builds the folder."""
+    names = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+    return sorted(name for name in names if name != METADATA and not name.startswith("."))
+
+
+def _described(path: Path, original: str) -> dict[str, str]:
+    described = {
+        "name": path.name,
+        "contentSize": str(path.stat().st_size),
+        "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
+        "sha256": files.sha256(path),
+    }
+    # The profile asks for the name under which the run read a file, where it differs.
+    return described | ({"alternateName": original} if original not in str(path) else {})
+
+
+def _describe_root(
+    crate: ROCrate, papers: Sequence[Paper], software: Software, run: tuple[str, str]
+) -> None:
+    root = crate.root_dataset
+    root["conformsTo"] = [
+        _add(crate, profile, "CreativeWork", name=name, version=profile.rsplit("/", 1)[1])
+        for profile, name in _PROFILES.items()
+    ]
+    root["name"] = f"Report of {software.title}"
+    root["description"] = software.abstract
+    # The package puts today's date here; the report's date is that of its last run.
+    root["datePublished"] = run[1]
+    authors = [
+        _add(crate, f"#author-{number}", "Organization", name=name)
+        for number, name in enumerate(software.authors, start=1)
+    ]
+    root["author"] = authors if len(authors) > 1 else authors[0]
+    root["license"] = _add(
+        crate,
+        f"https://spdx.org/licenses/{software.licence}",
+        "CreativeWork",
+        name=software.licence,
+        description=f"{software.licence} licence",
+    )
+    root["citation"] = [
+        _add(
+            crate,
+            paper.link or f"#{paper.key}",
+            "ScholarlyArticle",
+            name=paper.title,
+            creditText=f"{', '.join(paper.authors)} ({paper.year}). {paper.title}. {paper.venue}.",
+            datePublished=str(paper.year),
+        )
+        for paper in papers
+    ]
+
+
+def _describe_workflow(workflow: Any, papers: Sequence[Paper], software: Software) -> None:
+    crate = workflow.crate
+    versions = {origin.versions.get("snakemake", "") for origin in provenances(papers)} - {""}
+    if versions:
+        workflow["programmingLanguage"]["version"] = ", ".join(sorted(versions))
+    workflow["name"] = software.title
+    workflow["description"] = software.abstract
+    workflow["version"] = software.version
+    workflow["license"] = crate.root_dataset["license"]
+    workflow["author"] = workflow["creator"] = crate.root_dataset["author"]
+    workflow["input"] = [
+        _add(
+            crate,
+            f"#parameter-{name}",
+            "FormalParameter",
+            name=name,
+            description=description,
+            additionalType="Text",
+            valueRequired="True",
+        )
+        for name, description in _PARAMETERS.items()
+    ]
+
+
+def _describe_run(
+    crate: ROCrate,
+    papers: Sequence[Paper],
+    software: Software,
+    objects: Iterable[str],
+    results: Iterable[str],
+    run: tuple[str, str],
+) -> None:
+    origins = list(provenances(papers))
+    consumed = [crate.get(name) for name in sorted(objects)]
+    for name, digest in sorted({pair for origin in origins for pair in origin.inputs.items()}):
+        properties = {"name": name, "sha256": digest, "description": "Input data, by its hash"}
+        consumed.append(_add(crate, f"#data-{digest}", "CreativeWork", **properties))
+    for name in _PARAMETERS:
+        slot = crate.get(f"#parameter-{name}")
+        for value in sorted({getattr(origin, name) for origin in origins}):
+            properties = {"name": name, "value": value, "exampleOfWork": slot}
+            consumed.append(_add(crate, f"#{name}-{value}", "PropertyValue", **properties))
+    crate.root_dataset["mentions"] = _add(
+        crate,
+        "#run",
+        "CreateAction",
+        name=f"Reproduction of {len(origins)} artefacts of {len(papers)} papers",
+        description="snakemake --cores all, with the settings of workflow/config.yaml",
+        startTime=run[0].replace("Z", "+00:00"),
+        endTime=run[1].replace("Z", "+00:00"),
+        actionStatus="http://schema.org/CompletedActionStatus",
+        instrument=crate.mainEntity,
+        # Who started it is not recorded; that the software ran is all that is known.
+        agent=_add(
+            crate,
+            "#fedsampling",
+            "SoftwareApplication",
+            name="fedsampling",
+            softwareVersion=software.version,
+        ),
+        object=consumed,
+        result=[crate.get(name) for name in sorted(results)],
+    )
+
+
+def _add(crate: ROCrate, identity: str, kind: str, **properties: Any) -> ContextEntity:
+    entity = crate.add(ContextEntity(crate, identity, properties={"@type": kind}))
+    for name, value in properties.items():
+        entity[name] = value
+    return entity

@@ -1,0 +1,195 @@
+"""The pages of the report: what was read, put into the templates.
+
+Between :mod:`fedsampling.report.content`, which reads, and :mod:`fedsampling.report.site`, which
+puts the folder together.  Layout and wording are in ``templates/``; here is only what they show.
+"""
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from fedsampling import files
+from fedsampling.report import citation
+from fedsampling.report.citation import Software
+from fedsampling.report.content import VERDICTS, Paper, period, provenances
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_COLUMNS = ("id", "statement", "artefact", "reported", "margin", "ours", "verdict", "reason")
+
+
+def write(
+    root: Path,
+    papers: Sequence[Paper],
+    software: Software,
+    commands: Mapping[str, str],
+    targets: str,
+) -> list[str]:
+    """Write index.html, a page per paper, the style sheet and what they link to into `root`.
+
+    Parameters
+    ----------
+    root : Path
+        Holds the artefacts' files already, as ``<paper>/<artefact>/``.
+    papers : sequence of Paper
+        What to show.
+    software : Software
+        For the citation.
+    commands : mapping of str to str
+        How to reproduce: each command by what it does.
+    targets : str
+        The folder of artefacts as the workflow's targets name it.
+
+    Returns
+    -------
+    list of str
+        The files written, relative to `root`, without the style sheet.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "duration": _duration,
+        "label": _label,
+        "listed": _listed,
+        "plain": _plain,
+        "slug": _slug,
+    }
+    environment.globals |= {
+        "papers": papers,
+        "software": software,
+        "verdicts": VERDICTS,
+        "targets": targets,
+    }
+    shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
+    bibtex = _software_bibtex(software, papers)
+    overall = {"settings": _settings(papers), "counts": _counts(papers)}
+    texts = {
+        "claims.csv": _claims_csv(papers),
+        "fedsampling.bib": bibtex,
+        "README.md": environment.get_template("README.md.j2").render(overall),
+        "index.html": environment.get_template("index.html.j2").render(
+            overall, bibtex=bibtex, commands=commands, run=_run(papers)
+        ),
+    }
+    for paper in papers:
+        texts[f"{paper.key}.html"] = environment.get_template("paper.html.j2").render(
+            paper=paper,
+            settings=_settings([paper]),
+            counts=_counts([paper]),
+            fragments=_fragments(root, paper),
+        )
+    for name, text in texts.items():
+        files.write_text(root / name, text)
+    return list(texts)
+
+
+def _fragments(root: Path, paper: Paper) -> dict[str, Markup]:
+    """Return each table as it was rendered: our own HTML, whose cells were escaped there."""
+    return {
+        exhibit.artefact: Markup(
+            (root / paper.key / exhibit.artefact / exhibit.files["html"]).read_text("utf-8")
+        )
+        for exhibit in paper.exhibits
+        if exhibit.kind != "figure"
+    }
+
+
+def _counts(papers: Iterable[Paper]) -> Counter[str]:
+    return Counter(claim.verdict for paper in papers for claim in paper.claims)
+
+
+def _settings(papers: Sequence[Paper]) -> dict[str, str]:
+    """Name the scale and the data of everything shown: ``{"scale": "quick", ...}``."""
+    origins = list(provenances(papers))
+    return {
+        name: _listed(sorted({getattr(origin, name) for origin in origins}))
+        for name in ("scale", "data")
+    }
+
+
+def _software_bibtex(software: Software, papers: Sequence[Paper]) -> str:
+    when = period(papers)
+    told = [f"{name}: {value}" for name, value in _settings(papers).items()]
+    return citation.software_bibtex(software, when[1] if when else None, told)
+
+
+def _run(papers: Sequence[Paper]) -> dict[str, Any]:
+    """Sum up the provenance of everything shown."""
+    origins = list(provenances(papers))
+    # Artefacts of one experiment show the same runs: those are counted once.
+    distinct = list({(o.spec_digest, o.started, o.finished): o for o in origins}.values())
+    versions: dict[str, set[str]] = {}
+    for origin in origins:
+        for name, version in {
+            "fedsampling": origin.package,
+            "Python": origin.python,
+            **origin.versions,
+        }.items():
+            if version:
+                versions.setdefault(name, set()).add(version)
+    return {
+        "period": period(papers),
+        "devices": sorted({origin.device for origin in origins if origin.device}),
+        "commits": sorted({origin.commit for origin in origins if origin.commit}),
+        "runs": sum(origin.runs for origin in distinct),
+        "seconds": sum(origin.seconds or 0.0 for origin in distinct),
+        "peak_mb": max((origin.peak_mb or 0.0 for origin in origins), default=0.0),
+        "versions": {name: sorted(versions[name]) for name in sorted(versions, key=str.lower)},
+        "inputs": sorted({pair for origin in origins for pair in origin.inputs.items()}),
+    }
+
+
+def _claims_csv(papers: Iterable[Paper]) -> str:
+    stream = io.StringIO()
+    table = csv.writer(stream, lineterminator="\n")
+    table.writerow(["paper", *_COLUMNS])
+    for paper in papers:
+        for claim in paper.claims:
+            table.writerow([paper.key, *(getattr(claim, name) for name in _COLUMNS)])
+    return stream.getvalue()
+
+
+def _duration(seconds: float | None) -> str:
+    """Write seconds as people say them: ``0.8 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds is None:
+        return "not recorded"
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _label(name: str) -> str:
+    """Turn an identifier into words: ``figure2_best`` into ``Figure 2 best``."""
+    words = re.sub(r"(?<=[a-z])(?=\d)|_", " ", name)
+    return words[:1].upper() + words[1:]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Join words as a sentence does: ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def _plain(value: Any) -> str:
+    """Write a setting as text: a word as it is, a list or mapping as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _slug(text: str) -> str:
+    """Name a class or an anchor after `text`."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -1,0 +1,157 @@
+"""The report that a researcher opens and cites: a folder of pages that needs no network.
+
+End of the pipeline: plain files of results in, ``index.html`` and one page per paper out, with
+copies of everything they link to.  Equal results give equal bytes: the report has no time of its
+own, its dates are those of the runs.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedsampling import files
+from fedsampling.errors import InputError
+from fedsampling.report import citation, content, crate, pages
+from fedsampling.report.content import Paper
+
+_MARK = ".fedsampling-report"
+# What else of the project the workflow needs in order to be read, and run, from the report.
+_WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
+_PAPER = ("paper.yaml", "paper.bib", "reported.csv")
+
+
+def build(
+    artefacts: Path, claims: Path, papers: Path, out: Path, context: Mapping[str, Any]
+) -> None:
+    """Write the whole report into `out`, replacing the report that was there.
+
+    The pages are built beside `out` and moved into place when complete, so a reader never meets
+    half a report.
+
+    Parameters
+    ----------
+    artefacts, claims, papers : Path
+        As in :func:`fedsampling.report.content.load`.
+    out : Path
+        New, empty, or an earlier report.
+    context : mapping
+        ``project`` (Path): the repository, from which CITATION.cff and the workflow are copied;
+        ``config`` (mapping): the settings of the runs, as plain data;
+        ``commands`` (mapping of str to str): how to reproduce, each command by what it does.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to report, a file is broken or missing, `out` holds something other
+        than a report, or it cannot be written.
+    """
+    project = Path(context["project"])
+    shown = content.load(artefacts, claims, papers)
+    software = citation.read(project / "CITATION.cff")
+    with _replacing_folder(out) as root:
+        _copy_workflow(root, project, context["config"])
+        objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, papers, shown)}
+        results = [
+            *_copy_artefacts(root, artefacts, shown),
+            *_copy_claims(root, claims, shown),
+            *pages.write(root, shown, software, context["commands"], _within(artefacts, project)),
+        ]
+        crate.write(
+            root,
+            papers=shown,
+            software=software,
+            workflow="workflow/Snakefile",
+            objects=objects,
+            results=results,
+        )
+
+
+@contextmanager
+def _replacing_folder(out: Path) -> Iterator[Path]:
+    """Yield a folder beside `out`; on success it takes its place, on failure `out` stays."""
+    built = out.with_name(f".{out.name}.building")
+    before = out.with_name(f".{out.name}.before")
+    try:
+        if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
+            raise InputError(
+                f"{out}: holds something other than a report; name a new or an empty folder"
+            )
+        _remove(built, before)
+        built.mkdir(parents=True)
+        yield built
+        files.write_text(built / _MARK, "Replaced as a whole by every build; keep nothing here.\n")
+        # Two renames, since a folder that has content cannot be renamed over: between them there
+        # is no report for a moment, but never half a one.
+        if out.exists():
+            out.rename(before)
+        built.rename(out)
+    except OSError as error:
+        if before.exists() and not out.exists():
+            before.rename(out)
+        raise InputError(
+            f"{out}: cannot be written ({error.strerror or error}); "
+            "give a folder that you may write to, with space left"
+        ) from error
+    finally:
+        _remove(built, before)
+
+
+def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
+    if not (project / "Snakefile").is_file():
+        raise InputError(f"{project}: holds no Snakefile; run from the folder of the repository")
+    _copy(project / "CITATION.cff", root / "CITATION.cff")
+    for pattern in _WORKFLOW:
+        for path in sorted(project.glob(pattern)):
+            if path.is_file():
+                _copy(path, root / "workflow" / path.relative_to(project))
+    settings = yaml.safe_dump(dict(config), sort_keys=True, allow_unicode=True)
+    files.write_text(root / "workflow" / "config.yaml", settings)
+
+
+def _copy_papers(root: Path, papers: Path, shown: Sequence[Paper]) -> dict[str, str]:
+    """Copy each paper's own files; return each copy's name with the original's."""
+    copies = {}
+    for paper in shown:
+        for name in _PAPER:
+            if (source := papers / paper.key / name).exists():
+                _copy(source, root / paper.key / name)
+                copies[f"{paper.key}/{name}"] = f"papers/{paper.key}/{name}"
+    return copies
+
+
+def _copy_artefacts(root: Path, artefacts: Path, shown: Sequence[Paper]) -> Iterator[str]:
+    for paper in shown:
+        for exhibit in paper.exhibits:
+            folder = f"{paper.key}/{exhibit.artefact}"
+            for name in sorted({"artefact.json", *exhibit.files.values()}):
+                _copy(artefacts / folder / name, root / folder / name)
+                yield f"{folder}/{name}"
+
+
+def _copy_claims(root: Path, claims: Path, shown: Sequence[Paper]) -> Iterator[str]:
+    for paper in shown:
+        if paper.claims:
+            _copy(claims / f"{paper.key}.json", root / paper.key / "claims.json")
+            yield f"{paper.key}/claims.json"
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _within(folder: Path, project: Path) -> str:
+    """Name `folder` as Snakemake's targets do, never with a path of this machine."""
+    absolute = folder.resolve()
+    if absolute.is_relative_to(project.resolve()):
+        return absolute.relative_to(project.resolve()).as_posix()
+    return "results/artefacts"
+
+
+def _remove(*folders: Path) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,146 @@
+"""Running a job: reuse what is finished, compute the rest, keep each seed's result.
+
+A job ends by writing a manifest that names its runs and their digests; it is what the later stages
+and the workflow wait for.
+"""
+
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from fedsampling import store
+from fedsampling.config import Config
+from fedsampling.files import write_json
+from fedsampling.fingerprints import fingerprint
+from fedsampling.samplers.registry import SAMPLERS
+from fedsampling.settings import Run
+from fedsampling.simulations.registry import SIMULATIONS
+from fedsampling.simulations.simulated import Where
+from fedsampling.specs import Job
+
+LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow")
+Progress = Callable[[str, int, int], None]
+
+
+def code_of(job: Job) -> str:
+    """Fingerprint of the source files that a job's results depend on."""
+    settings = job.runs[0].settings
+    roots = [SIMULATIONS[settings["kind"]]]
+    name = settings["sampler"]["name"]
+    if settings["kind"] == "federated" and name in SAMPLERS:
+        roots.append(SAMPLERS[name].partition(":")[0])
+        roots.append(f"fedsampling.datasets.{settings['dataset']['name']}")
+    return fingerprint(*roots)
+
+
+def stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
+    """Return this run store, and the folders of finished runs that may be used as they are."""
+    return results / "store", [Path(folder) for folder in config.reuse]
+
+
+def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path:
+    """Bring a job's results into the store and write its manifest.
+
+    Parameters
+    ----------
+    job : Job
+    config : Config
+    results : Path
+    progress : callable
+        Told the job's name, finished steps and all steps.
+
+    Returns
+    -------
+    Path
+        Of the manifest.
+    """
+    own, shared = stores(results, config)
+    code = code_of(job)
+    found = {run.hash: locate(run.hash, own, shared, code) for run in job.runs}
+    missing = [run for run in job.runs if found[run.hash] is None]
+    if missing:
+        settings = Run(run=missing[0].settings).run  # type: ignore[arg-type]
+        steps = int(missing[0].settings.get("rounds") or missing[0].settings.get("draws") or 1)
+        started, clock = datetime.now(UTC), time.perf_counter()
+        done = import_module(SIMULATIONS[settings.kind]).simulate(
+            settings,
+            missing[0].data,
+            [run.seed for run in missing],
+            Where(results / "data", config.mirror),
+            lambda at: progress(job.name, at, steps),
+        )
+        seconds = time.perf_counter() - clock
+        shared_metadata = {
+            "code": code,
+            "inputs": dict(done.inputs),
+            "unverified": done.unverified,
+            "started": _stamp(started),
+            "finished": _stamp(datetime.now(UTC)),
+            "seconds": round(seconds / len(missing), 4),  # the stacked seeds share the job's time
+            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            **environment(),
+        }
+        for run, table in zip(missing, done.tables, strict=True):
+            noted = {**shared_metadata, "hash": run.hash, "spec": run.identity}
+            found[run.hash] = store.save(own, table, noted)
+    progress(job.name, 1, 1)
+    manifest = results / "runs" / f"{job.name}.json"
+    write_json(manifest, {"job": job.name, "runs": [_entry(run, found) for run in job.runs]})
+    return manifest
+
+
+def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | None:
+    """Find a finished run: in our store if this code made it, else in a shared one as it is."""
+    return store.find([own], run_hash, code) or store.find(shared, run_hash, None)
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """What ran: package, commit, libraries and device."""
+    return {
+        "package": metadata.version("fedsampling"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in LIBRARIES},
+        "device": f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads",
+    }
+
+
+def _entry(run: Any, found: dict[str, Path | None]) -> dict[str, Any]:
+    path = found[run.hash]
+    assert path is not None
+    return {"hash": run.hash, "seed": run.seed, "digest": store.load(path).metadata["digest"]}
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _commit() -> str | None:
+    """The checkout's commit, marked where files differ from it; None outside of one."""
+    here = Path(__file__).parent
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            cwd=here, capture_output=True, text=True, check=True, timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return described.stdout.strip() or None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,198 @@
+"""Importance sampling of agents and of their data: the ISFedAvg scheme of rizk2022importance.
+
+First the sampling scheme of Hartley and Rao, which meets given inclusion probabilities exactly;
+then the optimal probabilities and their two approximations; last the class that plays them in a
+federated round.  Symbols as in the paper: K agents, L of them active, agent k with N_k samples,
+mini-batches of B_k, E_k epochs; p_k and p_n^(k) are *normalised* inclusion probabilities.
+
+References
+----------
+Rizk, Vlaski, Sayed: Federated Learning under Importance Sampling. IEEE TSP 2022, section IV.
+Hartley, Rao: Sampling with unequal probabilities and without replacement. Ann. Math. Stat. 1962.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
+    """Draw without replacement so that unit k is included with probability ``inclusion[k]``.
+
+    Systematic sampling along the progressive totals Π_k: with one uniform variate d, choose the
+    units with Π_{k-1} ≤ d + l < Π_k for some l = 0, 1, …, L − 1 (end of section IV-C).  The order
+    of the units is kept as it is; Hartley and Rao shuffle it first, which the paper leaves out
+    (`rng.permutation` before the call does it; inclusion probabilities are the same, joint ones
+    are not).
+
+    Parameters
+    ----------
+    inclusion : float array, shape (n,)
+        In [0, 1]; sums to an integer L.
+    rng : numpy.random.Generator
+        One uniform variate is drawn.
+
+    Returns
+    -------
+    int array, shape (L,)
+        Ascending indices.
+
+    Raises
+    ------
+    InputError
+        If a probability lies outside [0, 1] or their sum is no integer.
+    """
+    inclusion = np.asarray(inclusion, dtype=np.float64)
+    if not ((inclusion >= 0) & (inclusion <= 1)).all():
+        raise InputError(
+            f"inclusion: {inclusion.min():.6g} to {inclusion.max():.6g} leaves [0, 1]; "
+            "cap the probabilities with samplers.importance.inclusion"
+        )
+    total = inclusion.sum()
+    if abs(total - round(total)) > 1e-6:
+        raise InputError(f"inclusion: sums to {total:.6g}; scale it to an integer number of draws")
+    return np.flatnonzero(chosen(progressive_totals(inclusion), np.float64(rng.random())))
+
+
+def inclusion(p: Array, size: Ints | int) -> Array:
+    """Inclusion probabilities of `size` draws in proportion to `p`, none above one.
+
+    The paper sets L p_k (and B_k p_n) without saying what happens above one.  Here such units are
+    always taken, and the others share what is left in proportion to `p`, again until none exceeds
+    one: the solution of the paper's own minimisation under the constraint it omits.
+
+    Parameters
+    ----------
+    p : float array, shape (..., n)
+        Non-negative, sums to one along the last axis; at least `size` entries positive.
+    size : int or int array, shape (...)
+
+    Returns
+    -------
+    float array, shape (..., n)
+        In [0, 1]; sums to `size` along the last axis.
+    """
+    size = np.asarray(size)[..., None]
+    pi: Array = size * p
+    while (pi > 1).any():
+        full = pi >= 1
+        rest = np.where(full, 0.0, p)
+        mass = rest.sum(-1, keepdims=True)
+        share = np.divide(size - full.sum(-1, keepdims=True), mass, out=mass, where=mass > 0)
+        pi = np.where(full, 1.0, rest * share)
+    return pi
+
+
+def progressive_totals(inclusion: Array) -> Array:
+    """Π_k = Σ_{l≤k} inclusion_l along the last axis; the last is the exact integer total."""
+    totals = np.cumsum(inclusion, axis=-1)
+    exact = np.rint(totals[..., -1:])
+    totals = np.minimum(totals, exact)
+    totals[..., -1:] = exact
+    return totals
+
+
+def chosen(totals: Array, d: Array | np.float64) -> NDArray[np.bool_]:
+    """Mark the units with Π_{k-1} ≤ d + l < Π_k for an integer l ≥ 0.
+
+    Parameters
+    ----------
+    totals : float array, shape (..., n)
+        Progressive totals of inclusion probabilities.
+    d : float array, shape (...)
+        In [0, 1).
+
+    Returns
+    -------
+    bool array, shape (..., n)
+    """
+    # d + l < Π_k for exactly ceil(Π_k − d) of the integers l ≥ 0; a unit is hit where this grows.
+    below = np.ceil(totals - np.asarray(d)[..., None])
+    mark = np.empty(below.shape, np.bool_)
+    mark[..., 0] = below[..., 0] > 0
+    np.greater(below[..., 1:], np.maximum(below[..., :-1], 0), out=mark[..., 1:])
+    return mark
+
+
+def data_probabilities(norms: Array) -> Array:
+    """p_n^(k) ∝ ‖∇Q_k(w; x_{k,n})‖: equation (44) at w = w^o, (49) at w = w_{i−1}.
+
+    Parameters
+    ----------
+    norms : float array, shape (..., N)
+        Gradient norms of an agent's samples; where all are zero the samples share equally.
+
+    Returns
+    -------
+    float array, shape (..., N)
+        Sums to one along the last axis.
+    """
+    total = norms.sum(-1, keepdims=True)
+    return np.divide(norms, total, out=np.full_like(norms, 1 / norms.shape[-1]), where=total > 0)
+
+
+def data_variability(mean_norm: Array, E: Ints, B: Ints) -> Array:
+    """σ²_{s,k} of equation (23) under the optimal data probabilities (44).
+
+    With p_n ∝ ‖∇Q_n‖, (1/N²) Σ_n ‖∇Q_n‖²/p_n is the square of the mean norm.
+
+    Parameters
+    ----------
+    mean_norm : float array, shape (..., K)
+        (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖.
+    E, B : int array, shape (K,)
+
+    Returns
+    -------
+    float array, shape (..., K)
+    """
+    variability: Array = 6 / (E * B) * mean_norm**2
+    return variability
+
+
+def agent_scores(sigma2: Array, gradient: Array, E: Ints, B: Ints) -> Array:
+    """√(σ²_{s,k} + α_k ‖∇P_k(w)‖²) with α_k = 3 + 6/(E_k B_k), Lemma 7.
+
+    Parameters
+    ----------
+    sigma2 : float array, shape (..., K)
+    gradient : float array, shape (..., K, M)
+        ∇P_k, or its mini-batch estimate.
+    E, B : int array, shape (..., K)
+
+    Returns
+    -------
+    float array, shape (..., K)
+        Normalised over agents they are equation (48) at w^o and (50) at w_{i−1}.
+    """
+    alpha = 3 + 6 / (E * B)
+    scores: Array = np.sqrt(sigma2 + alpha * np.einsum("...m,...m->...", gradient, gradient))
+    return scores
+
+
+def reassign(p: Array, scores: Array, member: NDArray[np.bool_] | None = None) -> Array:
+    """Share the probability of those who were sampled anew, in proportion to their scores.
+
+    Equations (52) and (53): the factor 1 − Σ_{not sampled} p̂ is what the sampled ones held before,
+    so a single sampled unit keeps its probability whatever its score.
+
+    Parameters
+    ----------
+    p, scores : float array, shape (..., sampled)
+        Held before, and scores; scores all zero leave `p` as it is.
+    member : bool array, shape (..., sampled), optional
+        False where an entry is padding.
+
+    Returns
+    -------
+    float array, shape (..., sampled)
+    """
+    if member is not None:
+        p, scores = np.where(member, p, 0.0), np.where(member, scores, 0.0)
+    total = scores.sum(-1, keepdims=True)
+    held = p.sum(-1, keepdims=True)
+    return np.where(total > 0, scores * (held / np.where(total > 0, total, 1.0)), p)

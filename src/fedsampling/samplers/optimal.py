@@ -1,0 +1,87 @@
+"""Optimal client sampling: clients with large updates are likelier to report.
+
+All clients train, send one number each, the norm of their weighted update, and then report with
+the probability that :func:`probabilities` computes from all those norms.
+
+References
+----------
+Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR 2022
+(arXiv 2010.13723).
+"""
+
+import numpy as np
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.basic import Array, Size
+
+
+def probabilities(norms: Array, m: int) -> Array:
+    """Minimise the variance of the aggregate over independent samplings of m expected clients.
+
+    Parameters
+    ----------
+    norms : float array, shape (n,)
+        ‖Ũ_i‖ = w_i ‖U_i‖ of each client; non-negative and finite.
+    m : int
+        Expected number of reports, 1 ≤ m ≤ n.
+
+    Returns
+    -------
+    q : float array, shape (n,)
+        The minimiser of Σ_i ‖Ũ_i‖² (1 − q_i)/q_i subject to 0 ≤ q_i ≤ 1 and Σ q_i ≤ m.  With at
+        least m positive norms Σ q_i = m.  With fewer, each of those has q_i = 1 and the variance
+        is zero.  In both cases q_i = 0 exactly where the norm is zero: there is nothing to report.
+
+    Raises
+    ------
+    InputError
+        If a norm is negative or not finite, or m is not in 1..n.
+
+    Notes
+    -----
+    The paper calls ‖Ũ_(j)‖ the j-th *largest* norm; its formula and Algorithm 1 hold for the j-th
+    smallest, which is how it is read here.
+
+    References
+    ----------
+    Eq. (6).
+    """
+    norms = np.asarray(norms, dtype=np.float64)
+    if norms.ndim != 1 or not np.isfinite(norms).all() or (norms < 0).any():
+        raise InputError("norms: update norms must be one list of finite non-negative numbers")
+    n = norms.size
+    if not 1 <= m <= n:
+        raise InputError(f"m: {m} of {n} clients cannot report; use 1 to {n}")
+    if not norms.any():
+        return np.zeros(n)
+    order = np.argsort(norms, kind="stable")
+    u = norms[order] / max(norms.max() / 1e290, 1.0)  # so that the total stays finite
+    total = np.cumsum(u)
+    # 0 < m + l − n ≤ total_l / u_(l), multiplied out: zero norms then need no case of their own.
+    share = m + np.arange(1, n + 1) - n
+    largest = int(np.flatnonzero((share > 0) & (share * u <= total))[-1])
+    q = np.ones(n)
+    if total[largest] > 0:
+        q[: largest + 1] = share[largest] * (u[: largest + 1] / total[largest])
+    # A positive norm must keep a chance, however small, or its update would be lost for good.
+    q = np.where(norms[order] > 0, np.clip(q, np.finfo(np.float64).tiny, 1.0), 0.0)
+    return q[np.argsort(order)]
+
+
+def optimal_weights(p: Array, q: Array, rng: np.random.Generator, size: Size = ()) -> Array:
+    """Give ω_i = (p_i / q_i) 𝔹(q_i), shape (*size, n); zero where q_i = 0.
+
+    Parameters
+    ----------
+    p, q : float arrays, shape (n,)
+        Importance and probability of reporting of each client.
+    rng : numpy.random.Generator
+    size : tuple of int
+        Shape of independent repetitions.
+
+    References
+    ----------
+    Eq. (62) of fraboni2022general, eq. (2) of chen2022optimal.
+    """
+    omega: Array = np.divide(p, q, out=np.zeros_like(p), where=q > 0)
+    return np.where(rng.random((*size, p.size)) < q, omega, 0.0)

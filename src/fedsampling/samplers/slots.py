@@ -1,0 +1,112 @@
+"""What a sampler sees and what it answers: the only types that samplers and the server share.
+
+A job stacks independent runs (seeds).  A *slot* is one client's local work for one run; the slots
+of all runs lie in one flat list, so that schemes with a random number of clients fit as well.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.streams import Draws
+
+
+@dataclass(frozen=True)
+class View:
+    """What the server may show to a sampler before a round.
+
+    Parameters
+    ----------
+    n_samples : int array, shape (n,)
+        Samples of each client.
+    p : float array, shape (n,)
+        Importance of each client in the global objective; sums to one.
+    round : int
+    runs : int
+        Runs stacked in this job.
+    observed : mapping
+        What the sampler's ``needs`` names, and nothing else, each with a leading axis of runs.
+    """
+
+    n_samples: NDArray[np.int64]
+    p: NDArray[np.float64]
+    round: int
+    runs: int
+    observed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Which clients train, one slot per draw.
+
+    Parameters
+    ----------
+    run, client : int array, shape (slots,)
+        The stacked run that a slot belongs to, ascending, and its client.
+    scale : float array, shape (slots,)
+        Factor on the client's local step size; one in most schemes.
+    """
+
+    run: NDArray[np.int64]
+    client: NDArray[np.int64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def stack(cls, clients: Sequence[NDArray[np.int64]]) -> "Slots":
+        """Join the clients that were drawn for each run."""
+        run = np.repeat(np.arange(len(clients)), [len(drawn) for drawn in clients])
+        client = np.concatenate(clients)
+        return cls(run, client, np.ones(len(client)))
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A mini-batch for each slot, padded to the largest.
+
+    Parameters
+    ----------
+    index : int array, shape (slots, B)
+        Position of each sample among its client's.
+    weight : float array, shape (slots, B)
+        What the sample's gradient is multiplied with; zero where padded.
+    """
+
+    index: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+
+class Sampler(Protocol):
+    """A client-sampling scheme: a distribution over aggregation weights ω.
+
+    ``needs`` names what the scheme must observe; the server computes exactly that and charges it.
+    """
+
+    needs: frozenset[str]
+
+    def select(self, view: View, rng: Draws) -> Slots:
+        """Choose the clients of a round, before local work."""
+
+    def weigh(self, slots: Slots, view: View, rng: Draws) -> NDArray[np.float64]:
+        """Give each slot its aggregation weight ω, shape (slots,), after local work."""
+
+
+@runtime_checkable
+class DataSampler(Sampler, Protocol):
+    """A scheme that samples the clients' data as well, and may learn from what it drew."""
+
+    def batch(
+        self, slots: Slots, sample_norms: NDArray[np.float64] | None, d: NDArray[np.float64]
+    ) -> Batch:
+        """Choose each slot's mini-batch, one uniform variate `d` per slot."""
+
+    def saw_batch(self, slots: Slots, batch: Batch, norms: NDArray[np.float64]) -> None:
+        """Learn the gradient norms of a batch at the round's first model."""
+
+    def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
+        """Learn what the clients reported at the end of the round."""

@@ -1,0 +1,196 @@
+"""The settings of one run, as checked records: what each kind of simulation can be told.
+
+Four kinds: ``federated`` (training), and Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
+probabilities and of aggregation ``weights``.  :mod:`fedsampling.specs` makes them from the
+papers' files; :mod:`fedsampling.simulations` runs them.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from fedsampling.validation import Strict
+
+SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.streams
+
+Positive = Annotated[int, Field(ge=1)]
+Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Regression(Strict):
+    """Simulated linear regression of rizk2022importance, section V-A."""
+
+    name: Literal["regression"]
+    agents: Positive = Field(description="K")
+    samples: Positive = Field(description="N_k")
+    dimension: Positive = Field(description="M")
+    eigenvalues: tuple[Variance, Variance] = Field(description="range of those of R_u,k")
+    noise: tuple[Variance, Variance] = Field(description="range of σ²_v,k, log-uniform")
+
+
+class Ijcnn1(Strict):
+    """The ijcnn1 data set over agents of unequal size, rizk2022importance, section V-B."""
+
+    name: Literal["ijcnn1"]
+    agents: Positive
+    smallest: Positive = Field(description="least N_k")
+    largest: Positive = Field(description="largest N_k")
+    alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
+
+
+class Model(Strict):
+    """A convex model with ridge rho."""
+
+    name: Literal["linear", "logistic"]
+    rho: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class WorkSettings(Strict):
+    """Local work; ranges are drawn once per agent, uniformly."""
+
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(description="μ")
+    epochs: tuple[Positive, Positive] = Field(description="range of E_k")
+    batch: tuple[Positive, Positive] = Field(description="range of B_k")
+    correct: bool = Field(True, description="divide the step by E_k")
+
+
+class UniformSampler(Strict):
+    """m clients uniformly without replacement."""
+
+    name: Literal["uniform"]
+    m: Positive
+
+
+class MDSampler(Strict):
+    """m clients with replacement, by importance."""
+
+    name: Literal["md"]
+    m: Positive
+
+
+class ISFedAvgSampler(Strict):
+    """Importance sampling of agents and data."""
+
+    name: Literal["isfedavg"]
+    m: Positive = Field(description="L")
+    probabilities: Literal["optimal", "approximate", "tracked"]
+
+
+TrainingSampler = Annotated[
+    UniformSampler | MDSampler | ISFedAvgSampler, Field(discriminator="name")
+]
+
+
+class FederatedSettings(Strict):
+    """A training run."""
+
+    kind: Literal["federated"]
+    dataset: Annotated[Regression | Ijcnn1, Field(discriminator="name")]
+    model: Model
+    work: WorkSettings
+    sampler: TrainingSampler
+    rounds: Positive
+    every: Positive = Field(description="rounds between measurements")
+    problem_seed: Annotated[int, Field(ge=0, lt=SEEDS)] = Field(
+        0, description="draws data, partition, B_k and E_k: the same for all seeds"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "FederatedSettings":
+        for field in ("epochs", "batch"):
+            _ordered(f"work.{field}", getattr(self.work, field))
+        if isinstance(self.dataset, Regression):
+            _ordered("dataset.eigenvalues", self.dataset.eigenvalues)
+            _ordered("dataset.noise", self.dataset.noise)
+        n, fewest = self.dataset.agents, getattr(self.dataset, "samples", None)
+        fewest = fewest if fewest is not None else getattr(self.dataset, "smallest", 1)
+        if self.sampler.m > n:
+            raise ValueError(
+                f"sampler.m: {self.sampler.m} exceeds the {n} agents of the dataset; give at most {n}"
+            )
+        if self.work.batch[1] > fewest:
+            raise ValueError(
+                f"work.batch: {self.work.batch[1]} exceeds the {fewest} samples of the smallest "
+                f"agent; give at most {fewest}"
+            )
+        return self
+
+
+class GradientSettings(Strict):
+    """Monte-Carlo of the aggregate gradient estimate, at a fixed model."""
+
+    kind: Literal["gradient"]
+    dataset: Annotated[Regression | Ijcnn1, Field(discriminator="name")]
+    model: Model
+    epochs: tuple[Positive, Positive] = Field(description="range of E_k")
+    batch: tuple[Positive, Positive] = Field(description="range of B_k")
+    sampler: TrainingSampler
+    point: Literal["start", "optimum"] = Field(description="the model: zero, or w^o")
+    draws: Positive
+    problem_seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
+
+
+class SchemeName(Strict):
+    """A scheme of the Monte-Carlo tables, by name."""
+
+    name: Literal["full", "md", "uniform", "poisson", "binomial", "clustered", "optimal"]
+
+
+class WeightsSettings(Strict):
+    """Monte-Carlo of the aggregation weights ω of one scheme."""
+
+    kind: Literal["weights"]
+    clients: Positive
+    m: Positive
+    importance: Literal["equal", "linear"]
+    draws: Positive
+    sampler: SchemeName
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "WeightsSettings":
+        if self.m > self.clients:
+            raise ValueError(
+                f"m: {self.m} exceeds the {self.clients} clients; give at most {self.clients}"
+            )
+        return self
+
+
+class OrderName(Strict):
+    """How the units are ordered before systematic sampling."""
+
+    name: Literal["fixed", "shuffled", "successive"]
+
+
+class InclusionSettings(Strict):
+    """Monte-Carlo of inclusion probabilities."""
+
+    kind: Literal["inclusion"]
+    probabilities: list[Annotated[float, Field(gt=0, lt=1)]] | None = Field(
+        None, description="sampling probabilities; null: drawn for `units`"
+    )
+    units: Positive
+    size: Positive
+    draws: Positive
+    sampler: OrderName
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "InclusionSettings":
+        if self.size > self.units:
+            raise ValueError(f"size: {self.size} exceeds {self.units} units; give at most that")
+        if self.probabilities is not None and len(self.probabilities) != self.units:
+            raise ValueError(f"probabilities: {len(self.probabilities)} for {self.units} units")
+        return self
+
+
+AnySettings = FederatedSettings | GradientSettings | InclusionSettings | WeightsSettings
+
+
+class Run(Strict):
+    """Holder of one run's settings, whatever their kind."""
+
+    run: Annotated[AnySettings, Field(discriminator="kind")]
+
+
+def _ordered(key: str, bounds: tuple[float, float]) -> None:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

@@ -1,0 +1,1 @@
+"""From checked settings to run tables: one module per kind of experiment."""

@@ -1,0 +1,154 @@
+"""Training runs: a data set over clients, a model, a sampler, and what is measured on the way."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.datasets import load
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.models.linear import MODELS, Linear
+from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.registry import sampler_class
+from fedsampling.samplers.slots import Sampler
+from fedsampling.settings import FederatedSettings
+from fedsampling.simulations.simulated import Simulated, Where
+from fedsampling.streams import stream
+from fedsampling.training.local import Work, sample_norms
+from fedsampling.training.server import Measure, train
+
+Array = NDArray[np.float64]
+
+
+def simulate(
+    settings: FederatedSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Train all seeds of a job together.
+
+    The problem (data, partition, B_k, E_k) is drawn once from ``problem_seed``; a seed draws the
+    agents and batches of its repetition.
+
+    Returns
+    -------
+    Simulated
+        Per round: ``msd`` (regression: ‖w_i − w^o‖², equation 56) or those of
+        :func:`test_measures` (classification); and the distances of the sampler's probabilities
+        from the optimal ones, ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` =
+        (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖, if the sampler has any.
+    """
+    problem = load_problem(settings, data, where)
+    model = MODELS[settings.model.name](settings.model.rho)
+    work = draw_work(settings, problem)
+    optimum = at_optimum(model, problem)
+    sampler = build_sampler(settings, work, problem, len(seeds), optimum)
+    measures: list[tuple[int, Measure]] = [(settings.every, goal(model, problem, optimum))]
+    if isinstance(sampler, ISFedAvg):
+        # Twenty points: the distances of all agents' data cost more than a round.
+        period = max(settings.every, settings.rounds // 20)
+        measures.append((period, distances(sampler, work, problem, optimum)))
+    tables = train(model, problem, work, sampler, seeds, settings.rounds, measures, progress)
+    return Simulated(tables, problem.inputs, problem.unverified)
+
+
+def load_problem(settings: FederatedSettings, data: str, where: Where) -> FederatedDataset:
+    """Generate or read the data and share them out over clients."""
+    dataset = settings.dataset
+    options = dataset.model_dump(exclude={"name"})
+    source = "embedded" if data == "generated" else data  # simulated data have no other source
+    return load(dataset.name, options, source, settings.problem_seed, where.cache, where.mirror)
+
+
+def draw_work(settings: FederatedSettings, problem: FederatedDataset) -> Work:
+    """Draw each agent's epochs E_k and batch size B_k, uniform on the ranges of the settings."""
+    K = problem.n_clients
+    epochs = stream(settings.problem_seed, "epochs").integers(
+        *settings.work.epochs, K, endpoint=True
+    )
+    batch = stream(settings.problem_seed, "batch sizes").integers(
+        *settings.work.batch, K, endpoint=True
+    )
+    return Work(settings.work.step, epochs, batch, settings.work.correct)
+
+
+def at_optimum(model: Linear, problem: FederatedDataset) -> Mapping[str, Array]:
+    """Return the minimiser w^o and what the optimal probabilities need there."""
+    w = model.minimiser(problem)
+    gradient, mean_norm = model.client_gradients(w[None], problem)
+    clients = np.arange(problem.n_clients)
+    norms = sample_norms(model, problem, np.repeat(w[None], len(clients), axis=0), clients)
+    return {
+        "w": w,
+        "gradient": gradient[0],
+        "mean_norm": mean_norm[0],
+        "sample_norms": norms,
+    }
+
+
+def build_sampler(
+    settings: FederatedSettings,
+    work: Work,
+    problem: FederatedDataset,
+    runs: int,
+    optimum: Mapping[str, Array],
+) -> Sampler:
+    """Make the sampler that the settings name."""
+    given = settings.sampler
+    if given.name == "isfedavg":
+        return ISFedAvg(
+            given.m, given.probabilities, work.E, work.B, problem.n_samples, runs, optimum
+        )
+    made: Sampler = sampler_class(given.name)(given.m)
+    return made
+
+
+def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array]) -> Measure:
+    """Return the measure that the figures show: MSD, or the test set's errors and loss."""
+    if model.name == "linear":
+        return lambda theta, sampler: {"msd": ((theta - optimum["w"]) ** 2).sum(-1)}
+    return lambda theta, sampler: test_measures(theta, problem)
+
+
+def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array]:
+    """Measure classifiers on the test set.
+
+    Parameters
+    ----------
+    theta : float array, shape (runs, M)
+
+    Returns
+    -------
+    mapping of float arrays, shape (runs,)
+        ``error``: share of labels that are not the margin's sign (a margin of zero is wrong for
+        either label); ``balanced_error``: the same share averaged over the two classes, so that a
+        constant answer has 1/2; ``loss``: mean logistic loss, without the ridge.
+    """
+    margins = (problem.x_test @ theta.T) * problem.y_test[:, None]
+    wrong = margins <= 0
+    positive = problem.y_test > 0
+    return {
+        "error": wrong.mean(0),
+        "balanced_error": (wrong[positive].mean(0) + wrong[~positive].mean(0)) / 2,
+        "loss": np.logaddexp(0, -margins).mean(0),
+    }
+
+
+def distances(
+    sampler: ISFedAvg, work: Work, problem: FederatedDataset, optimum: Mapping[str, Array]
+) -> Measure:
+    """Return the measure of how far the sampler's probabilities are from (44) and (48)."""
+    best = ISFedAvg(1, "optimal", work.E, work.B, problem.n_samples, 1, optimum)
+    p_agents, p_data = best.p_agents[0], best.p_data
+
+    def measure(theta: Array, _: Sampler) -> Mapping[str, Array]:
+        agents = np.linalg.norm(sampler.p_agents - p_agents, axis=-1)
+        data = np.linalg.norm(sampler.p_data - p_data, axis=-1).mean(-1)
+        return {
+            "agent_distance": agents,
+            "data_distance": np.broadcast_to(data, agents.shape),
+        }
+
+    return measure

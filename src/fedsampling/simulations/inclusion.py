@@ -1,0 +1,115 @@
+"""Monte-Carlo of inclusion probabilities: does a sampling scheme include units as often as asked?
+
+Three schemes: ``fixed``, systematic sampling in the given order, as rizk2022importance prints it;
+``shuffled``, Hartley and Rao's own, which permutes the units before each draw; ``successive``, one
+unit after the other with the *sampling* probabilities, the intro's counter-example.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.samplers.importance import chosen, inclusion, progressive_totals
+from fedsampling.settings import InclusionSettings
+from fedsampling.simulations.simulated import Simulated, Where, tidy
+from fedsampling.streams import stream
+
+Array = NDArray[np.float64]
+BLOCK = 2000
+
+
+def simulate(
+    settings: InclusionSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Draw `draws` samples per seed and count who is included.
+
+    Returns
+    -------
+    Simulated
+        Per unit: ``target`` (the inclusion probability asked for), ``frequency`` and its ``se``;
+        for two draws also ``equation3``, the inclusion probability of successive sampling.  For
+        the run: ``neighbours``, how often a unit and the next one are both included (mean over
+        units).
+    """
+    return Simulated([_one(settings, seed, progress) for seed in seeds])
+
+
+def successive_inclusion(p: Array) -> Array:
+    """Inclusion probabilities of two successive draws without replacement.
+
+    Parameters
+    ----------
+    p : float array, shape (n,)
+        Sampling probabilities.
+
+    References
+    ----------
+    rizk2022importance, equation (3), for every unit.
+    """
+    first = p / (1 - p)
+    second: Array = p * (first.sum() - first)  # another unit n first, then this one
+    return p + second
+
+
+def _one(settings: InclusionSettings, seed: int, progress: Callable[[int], None]) -> pd.DataFrame:
+    n, size = settings.units, settings.size
+    if settings.probabilities is not None:
+        p = np.array(settings.probabilities)
+        p = p / p.sum()
+    else:
+        weights = stream(seed, "units").lognormal(size=n)
+        p = weights / weights.sum()
+    pi = inclusion(p, size)
+    rng = stream(seed, "inclusion")
+    count, together = np.zeros(n), 0.0
+    for done in range(0, settings.draws, BLOCK):
+        draws = min(BLOCK, settings.draws - done)
+        mark = SCHEMES[settings.sampler.name](p, pi, draws, rng)
+        count += mark.sum(0)
+        together += (mark & np.roll(mark, -1, axis=1)).sum() / n
+        progress(done)
+    frequency = count / settings.draws
+    units = np.arange(n)
+    columns = {
+        "target": (units, pi),
+        "frequency": (units, frequency),
+        "se": (units, np.sqrt(pi * (1 - pi) / settings.draws)),
+        "neighbours": (np.array([-1]), np.array([together / settings.draws])),
+    }
+    if size == 2:
+        columns["equation3"] = (units, successive_inclusion(p))
+    return tidy(columns)
+
+
+def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return chosen(progressive_totals(pi), rng.random(draws))
+
+
+def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    order = rng.permuted(np.tile(np.arange(len(pi)), (draws, 1)), axis=1)
+    mark = np.empty(order.shape, np.bool_)
+    np.put_along_axis(mark, order, chosen(progressive_totals(pi[order]), rng.random(draws)), 1)
+    return mark
+
+
+def _successive(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    # The first arrivals of exponential clocks with rates p are successive draws without
+    # replacement with probabilities p.
+    clocks = rng.exponential(size=(draws, len(p))) / p
+    size = round(pi.sum())
+    mark = np.zeros(clocks.shape, np.bool_)
+    np.put_along_axis(mark, np.argpartition(clocks, size - 1, axis=1)[:, :size], True, 1)
+    return mark
+
+
+SCHEMES: dict[str, Callable[[Array, Array, int, np.random.Generator], NDArray[np.bool_]]] = {
+    "fixed": _fixed,
+    "shuffled": _shuffled,
+    "successive": _successive,
+}

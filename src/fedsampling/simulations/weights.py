@@ -1,0 +1,212 @@
+"""Monte-Carlo estimates of the aggregation weights beside their closed forms.
+
+One call of :func:`simulate` is one run of the pipeline: it draws rounds from the samplers that
+training uses, and returns a run table in which every estimate stands with its standard error and
+the number that :mod:`fedsampling.theory` gives for it.
+
+References
+----------
+Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated Learning.
+IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError, nearest
+from fedsampling.samplers.basic import WEIGHTS
+from fedsampling.samplers.clustered import allocate_by_size, clustered_weights
+from fedsampling.samplers.optimal import optimal_weights, probabilities
+from fedsampling.theory.participation import (
+    Participation,
+    clustered_participation,
+    independent_participation,
+    participation,
+)
+from fedsampling.theory.weights import (
+    Statistics,
+    clustered_statistics,
+    optimal_statistics,
+    pooled_alpha,
+    statistics,
+)
+
+Array = NDArray[np.float64]
+
+PER_CLIENT = ("mean", "variance")
+BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
+
+
+class _Case(NamedTuple):
+    """A scheme on a population: how to draw `size` rounds of ω, and what must come out."""
+
+    draw: Callable[[np.random.Generator, int], Array]
+    statistics: Statistics
+    participation: Participation
+
+
+def simulate(
+    clients: int, importance: str, m: int, scheme: str, draws: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Draw many rounds of one scheme and set estimates beside closed forms.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients n.
+    importance : {"equal", "linear"}
+        p_i = 1/n, or p_i proportional to i = 1, …, n.
+    m : int
+        Number of sampled clients.
+    scheme : str
+        A key of :data:`fedsampling.samplers.basic.WEIGHTS`, "clustered" (Algorithm 1 of
+        fraboni2021clustered on sample counts in proportion to p) or "optimal" (norms of updates
+        p_i (1 + i mod 4), so that importance and norm differ).
+    draws : int
+        Rounds to draw, at least 2.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    DataFrame
+        Columns ``at``, ``metric``, ``value``.  Per client (``at`` = 0, …, n − 1): ``mean`` and
+        ``variance`` of ω_i.  For the run (``at`` = −1): ``sigma`` = Σ_i Var[ω_i], ``alpha``,
+        ``variance_of_sum``, ``clients_mean`` and ``clients_variance`` (E[N], Var[N]).  Each comes
+        with ``…_se``, its standard error, and ``closed_…``, its closed form.
+
+    Raises
+    ------
+    InputError
+        If importance or scheme is unknown, or the population does not suit the scheme.
+
+    Notes
+    -----
+    Every estimate is a mean over rounds, so that s/√D is its standard error: variances are means of
+    squares about the *claimed* mean (p_i, 1, E[N]), which ``mean`` and ``clients_mean`` test on
+    their own.  Estimates about the sample mean would have no usable error where a weight takes two
+    values of equal probability.  α of one round is eq. (22) with squares for variances, which pools
+    the covariances of all pairs; where no single α exists (Clustered), its closed form is eq. (22)
+    of the closed forms too.
+    """
+    if draws < 2:
+        raise InputError(f"draws: {draws} gives no standard error; use at least 2")
+    n_samples = _sample_counts(clients, importance)
+    p = n_samples / n_samples.sum()
+    case = _case(scheme, n_samples, p, m)
+    closed = _closed_forms(case, p)
+    mean, error = _estimate(case, closed, p, draws, rng)
+    parts = []
+    for name, value in closed.items():
+        at = np.arange(clients) if name in PER_CLIENT else np.array([-1])
+        parts.append(_rows(at, name, mean[name], error[name], value))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _sample_counts(n: int, importance: str) -> NDArray[np.int64]:
+    """Give sample counts n_i with p_i = n_i / M; Algorithm 1 of Clustered needs integers."""
+    if importance == "equal":
+        return np.ones(n, dtype=np.int64)
+    if importance == "linear":
+        return np.arange(1, n + 1, dtype=np.int64)
+    raise InputError(
+        f"importance: {importance!r} is unknown; {nearest(importance, ['equal', 'linear'])}"
+    )
+
+
+def _case(scheme: str, n_samples: NDArray[np.int64], p: Array, m: int) -> _Case:
+    if scheme == "clustered":
+        r = allocate_by_size(n_samples, m)
+        return _Case(
+            lambda rng, size: clustered_weights(r, rng, (size,)),
+            clustered_statistics(r),
+            clustered_participation(r),
+        )
+    if scheme == "optimal":
+        norms = p * (1 + np.arange(1, p.size + 1) % 4)
+        q = probabilities(norms, m)
+        return _Case(
+            lambda rng, size: optimal_weights(p, q, rng, (size,)),
+            optimal_statistics(p, q),
+            independent_participation(q),
+        )
+    if scheme not in WEIGHTS:
+        known = [*WEIGHTS, "clustered", "optimal"]
+        raise InputError(f"scheme: {scheme!r} is unknown; {nearest(scheme, known)}")
+    return _Case(
+        lambda rng, size: WEIGHTS[scheme](p, m, rng, (size,)),
+        statistics(scheme, p, m),
+        participation(scheme, p, m),
+    )
+
+
+def _closed_forms(case: _Case, p: Array) -> dict[str, Array | float]:
+    row = case.statistics
+    return {
+        "mean": p,
+        "variance": row.variance,
+        "sigma": float(row.variance.sum()),
+        "alpha": pooled_alpha(row, p) if np.isnan(row.alpha) else row.alpha,
+        "variance_of_sum": row.variance_of_sum,
+        "clients_mean": case.participation.mean,
+        "clients_variance": case.participation.variance,
+    }
+
+
+def _estimate(
+    case: _Case,
+    closed: Mapping[str, Array | float],
+    p: Array,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Stream the rounds block by block; return means and standard errors by metric."""
+    first = {name: np.zeros_like(value) for name, value in closed.items()}
+    second = {name: np.zeros_like(value) for name, value in closed.items()}
+    for start in range(0, draws, BLOCK):
+        omega = case.draw(rng, min(BLOCK, draws - start))
+        for name, value in _per_round(omega, p, case.participation.mean).items():
+            # Measured from the closed form, so that what never varies has no error by rounding.
+            offset = value - closed[name]
+            first[name] += offset.sum(axis=0)
+            second[name] += (offset**2).sum(axis=0)
+    mean = {name: closed[name] + first[name] / draws for name in closed}
+    error = {
+        name: np.sqrt(np.maximum(second[name] - first[name] ** 2 / draws, 0) / draws / (draws - 1))
+        for name in closed
+    }
+    return mean, error
+
+
+def _per_round(omega: Array, p: Array, expected_clients: float) -> dict[str, Array]:
+    """Give what is averaged, from the weights of some rounds, shape (rounds, n)."""
+    squares = (omega - p) ** 2
+    sigma = squares.sum(axis=1)
+    variance_of_sum = (omega.sum(axis=1) - 1) ** 2
+    count = (omega > 0).sum(axis=1)
+    return {
+        "mean": omega,
+        "variance": squares,
+        "sigma": sigma,
+        "alpha": (sigma - variance_of_sum) / (1 - (p**2).sum()),
+        "variance_of_sum": variance_of_sum,
+        "clients_mean": count,
+        "clients_variance": (count - expected_clients) ** 2,
+    }
+
+
+def _rows(
+    at: NDArray[np.int64], name: str, estimate: Array, error: Array, closed: Array | float
+) -> pd.DataFrame:
+    """Stack estimate, standard error and closed form under three metric names."""
+    values = [np.broadcast_to(value, at.shape) for value in (estimate, error, closed)]
+    return pd.DataFrame(
+        {
+            "at": np.tile(at, 3),
+            "metric": np.repeat([name, f"{name}_se", f"closed_{name}"], at.size),
+            "value": np.concatenate(values).astype(np.float64),
+        }
+    )

@@ -1,0 +1,128 @@
+"""The run store: the one place that writes and opens result files.
+
+A finished run is a Parquet file named by the hash of its spec, found below any store folder:
+``<store>/<first two digits>/<hash>.parquet``.  The table has the columns ``at``, ``metric`` and
+``value``; the file's metadata say what made it.  Writes are atomic and reads verify a digest of the
+table, so that a half-written or damaged file is never taken for a result.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedsampling.errors import InputError
+from fedsampling.files import replacing
+
+METADATA = b"fedsampling"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``at``, ``metric``, ``value``.
+    metadata : mapping
+        ``spec`` (settings, data, seed), ``hash``, ``digest`` of the table, ``code`` fingerprint,
+        ``inputs`` (hashes of the data files), ``package``, ``commit``, ``versions``, ``device``,
+        ``started``, ``seconds`` and ``peak_mb``.
+    """
+
+    table: pd.DataFrame
+    metadata: Mapping[str, Any]
+
+
+def path_of(store: Path, run_hash: str) -> Path:
+    """Where a store keeps a run."""
+    return store / run_hash[:2] / f"{run_hash}.parquet"
+
+
+def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
+    """Write a run atomically; its digest is added to the metadata.
+
+    Returns
+    -------
+    Path
+        Of the file, named by ``metadata["hash"]``.
+    """
+    path = path_of(store, metadata["hash"])
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    noted = json.dumps({**metadata, "digest": digest(table)}, sort_keys=True)
+    arrow = arrow.replace_schema_metadata({METADATA: noted.encode()})
+    with replacing(path) as temporary:
+        pq.write_table(arrow, temporary, compression="zstd")
+    return path
+
+
+def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Path | None:
+    """Return a finished run's path, or None.
+
+    Parameters
+    ----------
+    stores : iterable of Path
+        Searched in order.
+    run_hash : str
+    code : str or None
+        Accept only a run made by this code; None accepts any, for stores that are shipped as they
+        are and whose provenance the report shows.
+
+    Notes
+    -----
+    A file that cannot be read is set aside as ``*.damaged``, not deleted, and not found.
+    """
+    for store in stores:
+        path = path_of(store, run_hash)
+        if not path.is_file():
+            continue
+        try:
+            metadata = load(path).metadata
+        except InputError:
+            try:
+                path.rename(path.with_suffix(".damaged"))
+            except OSError:
+                pass  # a read-only store: leave it, and compute the run anew
+            continue
+        if metadata["hash"] == run_hash and code in (None, metadata["code"]):
+            return path
+    return None
+
+
+def load(path: Path) -> Result:
+    """Open and verify a run.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, truncated, no result of this package, or not what was written.
+    """
+    mend = "start again and it is computed anew"
+    try:
+        arrow = pq.read_table(path)
+        metadata = json.loads(arrow.schema.metadata[METADATA])
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such run; {mend}") from None
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: truncated or not a result file; {mend}") from None
+    table = arrow.to_pandas()
+    if digest(table) != metadata["digest"]:
+        raise InputError(f"{path}: its table is not the one that was written; {mend}")
+    return Result(table, metadata)
+
+
+def digest(table: pd.DataFrame) -> str:
+    """SHA-256 of a run table's content: equal tables, equal digests, on any machine."""
+    content = hashlib.sha256()
+    content.update(table["at"].to_numpy(np.int64).tobytes())
+    content.update("\n".join(table["metric"].astype(str)).encode())
+    content.update(table["value"].to_numpy(np.float64).tobytes())
+    return content.hexdigest()

@@ -1,0 +1,110 @@
+"""Corollary 1: when Uniform sampling has better guarantees than MD sampling.
+
+The bound of Theorem 1 grows with Σ and γ, so one scheme is better where both of its sums are
+smaller.  :func:`margins` computes both sides of the claimed equivalence from the closed forms;
+:func:`populations` deals importances for trying it, many of them close to the boundary.
+
+References
+----------
+Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated Learning.
+IJCAI-FL workshop 2022 (arXiv 2107.12211), Corollary 1 and Appendix B.7.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.theory.weights import check_population, statistics, sums
+
+Array = NDArray[np.float64]
+
+
+class Margins(NamedTuple):
+    """What each inequality of Corollary 1 has to spare; it holds where its margin is ≥ 0.
+
+    Parameters
+    ----------
+    sigma : float
+        Σ_MD − Σ_U.
+    gamma : float
+        γ_MD − γ_U.
+    condition : float
+        1/(n − m + 1) − Σ_i p_i², eq. (13).
+    """
+
+    sigma: float
+    gamma: float
+    condition: float
+
+
+def margins(p: Array, m: int) -> Margins:
+    """Evaluate both sides of Corollary 1, the sums from Table 1's closed forms.
+
+    Parameters
+    ----------
+    p : float array, shape (n,)
+    m : int
+
+    References
+    ----------
+    Corollary 1; Σ and γ by eqs. (8) and (9).
+    """
+    p = check_population(p, m)
+    sigma_md, gamma_md = sums(statistics("md", p, m), p)
+    sigma_u, gamma_u = sums(statistics("uniform", p, m), p)
+    return Margins(
+        sigma=sigma_md - sigma_u,
+        gamma=gamma_md - gamma_u,
+        condition=sigma_boundary(p.size, m) - float((p**2).sum()),
+    )
+
+
+def sigma_boundary(n: int, m: int) -> float:
+    """Give the Σ p_i² up to which Σ_U ≤ Σ_MD.
+
+    References
+    ----------
+    Eqs. (13), (127).  (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U on the left; by (126) and
+    (128) it is the other way round.
+    """
+    return 1 / (n - m + 1)
+
+
+def gamma_boundary(n: int, m: int) -> float:
+    """Give the Σ p_i² up to which γ_U ≤ γ_MD; never below :func:`sigma_boundary`.
+
+    References
+    ----------
+    Eqs. (129), (130).
+    """
+    return (n - 1) / (n * (n - m)) if m < n else float("inf")
+
+
+def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterator[Array]:
+    """Deal `count` importances of n clients, every second one close to the boundary.
+
+    Each lies on the line from equal importance to a random point of the simplex, where Σ p_i² is
+    set either anywhere or within a relative 10⁻⁶ to 10⁻¹ of 1/(n − m + 1).
+
+    Parameters
+    ----------
+    n, m, count : int
+    rng : numpy.random.Generator
+
+    Yields
+    ------
+    float array, shape (n,)
+    """
+    equal = np.full(n, 1 / n)
+    for index in range(count):
+        end = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
+        furthest = float((end**2).sum())
+        target = rng.uniform(1 / n, furthest)
+        if index % 2:
+            offset = rng.choice([-1.0, 1.0]) * 10 ** rng.uniform(-6, -1)
+            target = np.clip(sigma_boundary(n, m) * (1 + offset), 1 / n, furthest)
+        # Σ p_i² grows with the square of the way from 1/n, for the cross term sums to zero.
+        way = np.sqrt((target - 1 / n) / (furthest - 1 / n))
+        yield equal + way * (end - equal)

@@ -1,0 +1,215 @@
+"""Closed forms of the aggregation weights ω_i: what a sampling scheme does to convergence.
+
+A scheme enters Theorem 1 only through Var[ω_i] and the covariance parameter α, with
+Cov[ω_i, ω_j] = −α p_i p_j for i ≠ j (Assumption 1).  :func:`statistics` gives both for the
+schemes that need nothing but p and m; Clustered sampling is described by its distributions r and
+Optimal sampling by its probabilities q.  :mod:`fedsampling.theory.participation` counts clients,
+:mod:`fedsampling.theory.corollary` compares MD with Uniform sampling, and
+:mod:`fedsampling.simulations.weights` puts a Monte-Carlo estimate beside every number here.
+
+References
+----------
+Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated Learning.
+IJCAI-FL workshop 2022 (arXiv 2107.12211).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError, nearest
+
+Array = NDArray[np.float64]
+
+
+class Statistics(NamedTuple):
+    """One row of the paper's Table 1.
+
+    Parameters
+    ----------
+    variance : float array, shape (n,)
+        Var[ω_i].
+    alpha : float
+        Covariance parameter α; NaN where no single α exists (Clustered sampling).
+    variance_of_sum : float
+        Var[Σ_i ω_i].
+    """
+
+    variance: Array
+    alpha: float
+    variance_of_sum: float
+
+
+def statistics(scheme: str, p: Array, m: int) -> Statistics:
+    """Give Var[ω_i], α and Var[Σ ω_i] of a scheme that depends on nothing but p and m.
+
+    Parameters
+    ----------
+    scheme : {"full", "md", "uniform", "poisson", "binomial"}
+    p : float array, shape (n,)
+        Importance of each client; non-negative, sums to one.
+    m : int
+        Number of sampled clients, 1 ≤ m ≤ n; "full" ignores its value.
+
+    Returns
+    -------
+    Statistics
+        A tuple ``variance, alpha, variance_of_sum``.
+
+    Raises
+    ------
+    InputError
+        If the scheme is unknown, p or m are no population, or m p_i > 1 under "poisson".
+
+    References
+    ----------
+    Table 1 and Appendix A.2 (full), A.3 (MD), A.4 (Uniform), A.5 (Poisson), A.6 (Binomial).
+    """
+    if scheme not in _SCHEMES:
+        raise InputError(f"scheme: no closed form for {scheme!r}; {nearest(scheme, _SCHEMES)}")
+    return _SCHEMES[scheme](check_population(p, m), m)
+
+
+def clustered_statistics(r: Array) -> Statistics:
+    """Give Var[ω_i] and Var[Σ ω_i] of Clustered sampling; a single α does not exist.
+
+    Parameters
+    ----------
+    r : float array, shape (m, n)
+        r[k, i] is the probability that draw k takes client i; rows sum to one.
+
+    References
+    ----------
+    Eqs. (59), (61).  :func:`clustered_covariance` has what stands in place of α.
+    """
+    return Statistics(np.diag(clustered_covariance(r)).copy(), float("nan"), 0.0)
+
+
+def clustered_covariance(r: Array) -> Array:
+    """Give the matrix Cov[ω_i, ω_j] of Clustered sampling from r, shape (m, n) → (n, n).
+
+    References
+    ----------
+    Eqs. (59), (60), without the inequality of (60): since Var[Σ ω_i] = 0 both here and under MD,
+    lower variances (59) force the covariances to be *larger* than MD's in sum.
+    """
+    m = len(r)
+    covariance: Array = (np.diag(r.sum(axis=0)) - r.T @ r) / m**2
+    return covariance
+
+
+def optimal_statistics(p: Array, q: Array) -> Statistics:
+    """Give Var[ω_i], α = 0 and Var[Σ ω_i] of independent sampling with probabilities q.
+
+    Parameters
+    ----------
+    p, q : float arrays, shape (n,)
+        Importance and sampling probability of each client.  A client with q_i = 0 never reports,
+        so its weight is 0 and has no variance (it is then no longer unbiased).
+
+    References
+    ----------
+    Eqs. (63)–(65).
+    """
+    variance = np.divide(p**2 * (1 - q), q, out=np.zeros_like(p), where=q > 0)
+    return Statistics(variance, 0.0, float(variance.sum()))
+
+
+def pooled_alpha(row: Statistics, p: Array) -> float:
+    """Average α over all pairs of clients; where a single α exists, this is it.
+
+    References
+    ----------
+    Eq. (22).
+    """
+    return float((row.variance.sum() - row.variance_of_sum) / (1 - (p**2).sum()))
+
+
+def sums(row: Statistics, p: Array) -> tuple[float, float]:
+    """Give Σ and γ, through which sampling enters the bound of Theorem 1.
+
+    References
+    ----------
+    Eqs. (8), (9).
+    """
+    sigma = float(row.variance.sum())
+    return sigma, sigma + row.alpha * float((p**2).sum())
+
+
+def check_population(p: Array, m: int) -> Array:
+    """Return p as floats, or say what keeps p and m from being a population.
+
+    Raises
+    ------
+    InputError
+        If p is not a distribution over clients (to 1e-9) or m is not in 1..n.
+    """
+    p = np.asarray(p, dtype=np.float64)
+    if p.ndim != 1 or not p.size or not np.isfinite(p).all() or (p < 0).any():
+        raise InputError(
+            "p: importances must be one list of non-negative numbers; "
+            "divide the clients' sample counts by their total"
+        )
+    if abs(p.sum() - 1) > 1e-9:
+        raise InputError(f"p: importances sum to {p.sum():.12g}; divide them by that sum")
+    if not 1 <= m <= p.size:
+        raise InputError(f"m: {m} of {p.size} clients cannot be sampled; use 1 to {p.size}")
+    return p
+
+
+def check_poisson(p: Array, m: int) -> Array:
+    """Return the inclusion probabilities m p_i of Poisson sampling, none above one.
+
+    Raises
+    ------
+    InputError
+        If some m p_i exceeds one, for then no Bernoulli variable has that mean.
+    """
+    inclusion: Array = m * p
+    if (inclusion > 1 + 1e-9).any():
+        raise InputError(
+            f"m: Poisson sampling needs m p_i <= 1, but the largest is {inclusion.max():.6g}; "
+            f"use m <= {int(1 / p.max() * (1 + 1e-9))}"
+        )
+    return np.minimum(inclusion, 1.0)
+
+
+def _full(p: Array, m: int) -> Statistics:
+    return Statistics(np.zeros_like(p), 0.0, 0.0)
+
+
+def _md(p: Array, m: int) -> Statistics:
+    """Eqs. (27), (29), (30)."""
+    return Statistics(p * (1 - p) / m, 1 / m, 0.0)
+
+
+def _uniform(p: Array, m: int) -> Statistics:
+    """Eqs. (34), (42), (43); with every client sampled (m = n) there is nothing random."""
+    n = p.size
+    alpha = (n - m) / (m * (n - 1)) if m < n else 0.0
+    # The bracket n Σ p_i² − 1, written so that equal importance makes it exactly zero.
+    bracket = n * float(((p - 1 / n) ** 2).sum())
+    return Statistics((n / m - 1) * p**2, alpha, alpha * bracket)
+
+
+def _poisson(p: Array, m: int) -> Statistics:
+    """Eqs. (45)–(47)."""
+    variance = p * (1 - check_poisson(p, m)) / m
+    return Statistics(variance, 0.0, float(variance.sum()))
+
+
+def _binomial(p: Array, m: int) -> Statistics:
+    """Eqs. (50)–(52)."""
+    variance = (p.size - m) / m * p**2
+    return Statistics(variance, 0.0, float(variance.sum()))
+
+
+_SCHEMES: dict[str, Callable[[Array, int], Statistics]] = {
+    "full": _full,
+    "md": _md,
+    "uniform": _uniform,
+    "poisson": _poisson,
+    "binomial": _binomial,
+}

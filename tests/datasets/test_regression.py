@@ -1,0 +1,136 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedsampling.datasets import FederatedDataset, load
+from fedsampling.datasets.regression import generate, minimiser
+from fedsampling.errors import InputError
+from fedsampling.streams import stream
+
+PAPER = {
+    "agents": 300,
+    "samples": 100,
+    "dimension": 2,
+    "eigenvalues": (1.0, 4.0),
+    "noise": (0.01, 1.0),
+    "model": "normal",
+}
+
+
+def generated(seed: int = 0, **changed: Any) -> FederatedDataset:
+    return generate(
+        **(PAPER | changed),
+        features=stream(seed, "features"),
+        disturbance=stream(seed, "noise"),
+        truth=stream(seed, "model"),
+    )
+
+
+@pytest.fixture(scope="module")
+def unequal() -> FederatedDataset:
+    """Three clients of different size and importance."""
+    rng = stream(5, "test")
+    return FederatedDataset(
+        name="unequal",
+        x=rng.standard_normal((12, 3)),
+        y=rng.standard_normal(12),
+        start=np.array([0, 2, 7, 12]),
+        p=np.array([0.2, 0.5, 0.3]),
+        x_test=np.empty((0, 3)),
+        y_test=np.empty(0),
+    )
+
+
+class TestMinimiser:
+    @pytest.mark.parametrize("rho", [0.0, 0.001, 2.0])
+    def test_equals_least_squares_on_the_stacked_system(self, unequal, rho: float):
+        root = np.sqrt(np.repeat(unequal.p / unequal.n_samples, unequal.n_samples))
+        A = np.concatenate([root[:, None] * unequal.x, np.sqrt(rho) * np.eye(3)])
+        b = np.concatenate([root * unequal.y, np.zeros(3)])
+        assert minimiser(unequal, rho) == pytest.approx(np.linalg.lstsq(A, b)[0], abs=1e-12)
+
+    def test_gradient_of_the_objective_is_zero(self, unequal):
+        rho = 0.3
+        w = minimiser(unequal, rho)
+        gradient = 2 * rho * w
+        for k, p_k in enumerate(unequal.p):
+            rows = slice(unequal.start[k], unequal.start[k + 1])
+            u, d = unequal.x[rows], unequal.y[rows]
+            gradient += p_k * 2 * u.T @ (u @ w - d) / len(d)
+        assert gradient == pytest.approx(np.zeros(3), abs=1e-12)
+
+    def test_equals_equations_57_to_59(self):
+        rng = stream(6, "test")
+        K, N_k, M, rho = 4, 5, 2, 0.1
+        u, v, w_star = rng.normal(size=(K, N_k, M)), rng.normal(size=(K, N_k)), rng.normal(size=M)
+        dataset = FederatedDataset(
+            name="known truth",
+            x=u.reshape(-1, M),
+            y=(u @ w_star + v).ravel(),
+            start=np.arange(K + 1) * N_k,
+            p=np.full(K, 1 / K),
+            x_test=np.empty((0, M)),
+            y_test=np.empty(0),
+        )
+        R_u = np.mean([np.mean([np.outer(a, a) for a in u_k], axis=0) for u_k in u], axis=0)
+        r_uv = np.mean([v_k @ u_k / N_k for u_k, v_k in zip(u, v, strict=True)], axis=0)
+        inverse = np.linalg.inv(R_u + rho * np.eye(M))
+        assert minimiser(dataset, rho) == pytest.approx(inverse @ R_u @ w_star + inverse @ r_uv)
+
+
+class TestLaw:
+    def test_shapes_are_the_papers(self):
+        dataset = generated()
+        assert dataset.x.shape == (30_000, 2)
+        assert set(dataset.n_samples) == {100}
+        assert dataset.p == pytest.approx(np.full(300, 1 / 300))
+
+    def test_covariances_have_the_chosen_eigenvalues_in_every_direction(self):
+        dataset = generated(agents=400, samples=4_000)
+        u = dataset.x.reshape(400, 4_000, 2)
+        values, vectors = np.linalg.eigh(u.transpose(0, 2, 1) @ u / 4_000)
+        # The greater of two uniform numbers on [1, 4], shifted by estimation by at most about
+        # 0.05.  Error probability of each Kolmogorov-Smirnov test: 1e-4.
+        greater = stats.kstest(values[:, 1], lambda z: np.clip((z - 1) / 3, 0, 1) ** 2)
+        angle = np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]) % np.pi / np.pi
+        assert greater.pvalue > 1e-4
+        assert stats.kstest(angle, "uniform").pvalue > 1e-4
+
+    def test_noise_variance_is_log_uniform_over_the_agents(self):
+        with_noise = generated(samples=2_000, eigenvalues=(0.0, 0.0))  # u = 0, so d = v
+        variance = with_noise.y.reshape(300, 2_000).var(axis=1)
+        share = np.log(variance / 0.01) / np.log(100)
+        assert stats.kstest(share, "uniform").pvalue > 1e-4  # the error probability
+
+    def test_targets_are_linear_in_the_features_up_to_the_noise(self):
+        dataset = generated(noise=(1e-12, 1e-12))
+        residual = dataset.y - dataset.x @ minimiser(dataset, 0.0)
+        assert residual.std() == pytest.approx(1e-6, rel=0.05)
+
+    def test_other_noise_meets_the_same_features_and_model(self):
+        quiet, loud = generated(noise=(1e-12, 1e-12)), generated(noise=(1e-2, 1.0))
+        assert np.array_equal(quiet.x, loud.x)
+        # 30,000 samples with mean noise variance 0.2: w^o within 0.003 of w* per coordinate.
+        assert minimiser(quiet, 0.0) == pytest.approx(minimiser(loud, 0.0), abs=0.03)
+
+    def test_same_seed_same_data_other_seed_other_data(self):
+        one, again, other = (
+            load("regression", PAPER, "embedded", seed, Path("unused"), None) for seed in (1, 1, 2)
+        )
+        assert np.array_equal(one.y, again.y)
+        assert not np.isclose(one.y, other.y).any()
+
+
+def test_all_faults_are_named_at_once():
+    with pytest.raises(InputError) as caught:
+        generated(agents=0, eigenvalues=(2.0, 1.0), noise=(0.0, 1.0), model="normel")
+    assert [line.split(":")[0] for line in caught.value.lines] == [
+        "agents",
+        "eigenvalues",
+        "noise",
+        "model",
+    ]
+    assert "did you mean 'normal'?" in caught.value.lines[-1]

@@ -1,0 +1,112 @@
+"""The report as a browser shows it; skipped where there is no Chromium."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+PAGES = ("index.html", "first2022paper.html", "second2025paper.html")
+WIDTHS = (400, 1400)
+# Runs inside a copy of a page and tells the page around it what came out.
+PROBE = """<script>addEventListener("load", () => parent.postMessage({
+  page: location.pathname.split("/").pop(),
+  width: innerWidth,
+  content: document.documentElement.scrollWidth,
+  images: [...document.images].map(image => image.naturalWidth),
+}, "*"));</script></body>"""
+# A narrow window cannot be had from a headless browser, but a narrow frame can.
+FRAMES = """<!doctype html><body><pre></pre><script>
+const told = [];
+addEventListener("message", event => {
+  told.push(event.data);
+  document.querySelector("pre").textContent = JSON.stringify(told);
+});
+console.error("console is heard");
+</script>%s</body>"""
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+
+def _chromium(profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    quiet = ["quic", "background-networking", "component-update", "sync", "gpu"]
+    return subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless=new",
+            "--no-sandbox",
+            "--no-first-run",
+            *(f"--disable-{feature}" for feature in quiet),
+            f"--user-data-dir={profile}",
+            *options,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def seen(report: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Open every page at every width, once: what each told, and the console's lines."""
+    folder = tmp_path_factory.mktemp("browser")
+    shutil.copytree(report, folder / "copy")
+    (folder / "copy" / "wide.html").write_text(f'<div style="width: 2000px">wide</div>{PROBE}')
+    for name in PAGES:
+        page = folder / "copy" / name
+        page.write_text(page.read_text(encoding="utf-8").replace("</body>", PROBE))
+    frames = "".join(
+        f'<iframe src="{name}" width="{width}" height="900" style="border: 0"></iframe>'
+        for name in (*PAGES, "wide.html")
+        for width in WIDTHS
+    )
+    (folder / "copy" / "frames.html").write_text(FRAMES % frames)
+    done = _chromium(
+        folder / "profile",
+        "--enable-logging=stderr",
+        "--v=0",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        (folder / "copy" / "frames.html").as_uri(),
+    )
+    told = re.search(r"<pre>(.*?)</pre>", done.stdout)
+    assert told is not None, done.stderr
+    return {
+        "pages": {(page["page"], page["width"]): page for page in json.loads(told[1])},
+        "console": [line for line in done.stderr.splitlines() if "CONSOLE" in line],
+    }
+
+
+def test_console_stays_silent(seen: dict[str, Any]) -> None:
+    assert ["console is heard" in line for line in seen["console"]] == [True]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_never_scrolls_sideways(seen: dict[str, Any], name: str, width: int) -> None:
+    assert seen["pages"]["wide.html", width]["content"] > width  # it would be noticed
+    assert seen["pages"][name, width]["content"] <= width
+
+
+@pytest.mark.parametrize(("name", "count"), zip(PAGES, (2, 1, 1), strict=True))
+def test_every_image_is_shown(seen: dict[str, Any], name: str, count: int) -> None:
+    images = seen["pages"][name, 1400]["images"]
+    assert len(images) == count
+    assert all(width > 0 for width in images)
+
+
+def test_page_prints_with_its_provenance_open(report: Path, tmp_path: Path) -> None:
+    pdf = tmp_path / "page.pdf"
+    page = (report / "first2022paper.html").as_uri()
+    _chromium(tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={pdf}", page)
+    assert pdf.read_bytes().startswith(b"%PDF-")
+    assert pdf.stat().st_size > 20_000
+    if reader := shutil.which("pdftotext"):
+        text = subprocess.run([reader, pdf, "-"], capture_output=True, text=True, check=True).stdout
+        assert "fedsampling render first2022paper figure1" in text
+        assert "All papers" not in text  # navigation stays on the screen

@@ -1,0 +1,59 @@
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from cffconvert import Citation
+
+import fedsampling
+from fedsampling.errors import InputError
+from fedsampling.report import citation
+
+CITATION = Path(__file__).parents[2] / "CITATION.cff"
+
+
+def test_citation_cff_validates_against_its_schema() -> None:
+    Citation(CITATION.read_text(encoding="utf-8")).validate()
+
+
+def test_citation_cff_names_the_version_that_is_installed() -> None:
+    assert citation.read(CITATION).version == fedsampling.__version__
+
+
+def test_citation_cff_refers_to_the_five_papers() -> None:
+    references = yaml.safe_load(CITATION.read_text(encoding="utf-8"))["references"]
+    arxiv = ["2107.12211", "2010.13723", "2105.05883", "2012.07383", "2504.01921"]
+    assert [reference["url"].rsplit("/", 1)[1] for reference in references] == arxiv
+
+
+def test_software_entry_tells_version_year_and_what_is_not_evidence() -> None:
+    entry = citation.software_bibtex(
+        citation.read(CITATION), "2026-11-21T02:10:00Z", ["scale: quick", "data: embedded"]
+    )
+    assert f"version {fedsampling.__version__}" in entry
+    assert re.search(r"year\s*= \{2026\}", entry)
+    assert "{Report of runs finished on 2026-11-21; scale: quick; data: embedded}" in entry
+    assert entry.count("{") == entry.count("}")
+
+
+def test_software_entry_escapes_what_latex_would_read_as_commands() -> None:
+    software = citation.Software("50 % of A & B_1", "1", "", "MIT", ("O'Neill & Co",))
+    entry = citation.software_bibtex(software, None, [])
+    assert r"{{50 \% of A \& B\_1}}" in entry
+    assert "year" not in entry
+
+
+@pytest.mark.parametrize("text", ["", "@article{other, title={x}}", "@a{key,}\n@b{more,}"])
+def test_paper_bib_without_just_the_papers_entry_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "paper.bib").write_text(text)
+    with pytest.raises(InputError, match="give one entry with the key 'key'"):
+        citation.paper_bibtex(tmp_path / "paper.bib", "key")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("title: [", "is not YAML"), ("title: x", "lacks 'version'"), ("", "lacks")]
+)
+def test_broken_citation_cff_is_told_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "CITATION.cff").write_text(text)
+    with pytest.raises(InputError, match=told):
+        citation.read(tmp_path / "CITATION.cff")

@@ -1,0 +1,127 @@
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Results
+
+from fedsampling.errors import InputError
+
+Entity = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def crate(report: Path) -> dict[str, Entity]:
+    graph = json.loads((report / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
+    entities = {entity["@id"]: entity for entity in graph}
+    assert len(entities) == len(graph)
+    return entities
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if set(value) == {"@id"}:
+            yield value["@id"]
+        for inner in value.values():
+            yield from _references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner)
+
+
+def _many(value: Any) -> list[Entity]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_every_reference_leads_to_an_entity(crate: dict[str, Entity]) -> None:
+    # The specifications that the metadata file conforms to are not described in it.
+    outside = {_["@id"] for _ in crate["ro-crate-metadata.json"]["conformsTo"]}
+    assert set(_references(list(crate.values()))) - outside <= set(crate)
+
+
+def test_every_file_of_the_report_is_described_by_hash_size_and_format(
+    report: Path, crate: dict[str, Entity]
+) -> None:
+    described = {name: entity for name, entity in crate.items() if "File" in entity["@type"]}
+    assert {_["@id"] for _ in crate["./"]["hasPart"]} == set(described)
+    present = {
+        path.relative_to(report).as_posix()
+        for path in report.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+    assert set(described) == present - {"ro-crate-metadata.json"}
+    for name, entity in described.items():
+        content = (report / name).read_bytes()
+        assert entity["sha256"] == hashlib.sha256(content).hexdigest()
+        assert entity["contentSize"] == str(len(content))
+        assert "/" in entity["encodingFormat"]
+
+
+def test_root_says_what_the_profiles_require(crate: dict[str, Entity]) -> None:
+    root = crate["./"]
+    assert {_["@id"] for _ in root["conformsTo"]} == {
+        "https://w3id.org/ro/wfrun/process/0.5",
+        "https://w3id.org/ro/wfrun/workflow/0.5",
+        "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+    }
+    assert all(crate[_["@id"]]["@type"] == "CreativeWork" for _ in root["conformsTo"])
+    assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
+    assert root["name"]
+    assert root["description"]
+    assert root["datePublished"] == "2026-11-21T02:10:00Z"
+    assert {_["@id"] for _ in crate["ro-crate-metadata.json"]["conformsTo"]} == {
+        "https://w3id.org/ro/crate/1.1",
+        "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+    }
+
+
+def test_main_entity_is_the_snakemake_workflow(crate: dict[str, Entity]) -> None:
+    workflow = crate[crate["./"]["mainEntity"]["@id"]]
+    assert workflow["@id"] == "workflow/Snakefile"
+    assert set(workflow["@type"]) == {"File", "SoftwareSourceCode", "ComputationalWorkflow"}
+    language = crate[workflow["programmingLanguage"]["@id"]]
+    assert (language["@type"], language["name"]) == ("ComputerLanguage", "Snakemake")
+    assert language["version"] == "9.27.1"
+    for slot in _many(workflow["input"]):
+        assert crate[slot["@id"]]["@type"] == "FormalParameter"
+        assert crate[slot["@id"]]["additionalType"] == "Text"
+
+
+def test_run_links_what_it_read_to_what_it_made(crate: dict[str, Entity]) -> None:
+    run = crate[crate["./"]["mentions"]["@id"]]
+    assert run["@type"] == "CreateAction"
+    assert run["instrument"] == crate["./"]["mainEntity"]
+    assert run["startTime"] == "2026-11-21T02:00:00+00:00"
+    assert run["endTime"] == "2026-11-21T02:10:00+00:00"
+    read = {_["@id"] for _ in run["object"]}
+    assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#data-{'12' * 32}"} <= read
+    assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= read
+    made = {_["@id"] for _ in run["result"]}
+    assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= made
+    assert not read & made
+
+
+def test_inputs_keep_the_name_under_which_the_run_read_them(crate: dict[str, Entity]) -> None:
+    spec = crate["first2022paper/paper.yaml"]
+    assert spec["alternateName"] == "papers/first2022paper/paper.yaml"
+    assert crate[f"#data-{'12' * 32}"]["name"] == "ijcnn1.tr"
+
+
+def test_papers_are_cited_as_articles(crate: dict[str, Entity]) -> None:
+    cited = [crate[_["@id"]] for _ in crate["./"]["citation"]]
+    assert {entity["@type"] for entity in cited} == {"ScholarlyArticle"}
+    assert [entity["@id"] for entity in cited] == [
+        "https://doi.org/10.1000/xyz",
+        "#second2025paper",
+    ]
+
+
+def test_report_without_any_dated_run_is_refused(results: Results) -> None:
+    for path in (results.root / "results" / "artefacts").rglob("artefact.json"):
+        content = json.loads(path.read_text())
+        content["provenance"]["finished"] = None
+        path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="none says when its runs"):
+        results.build()

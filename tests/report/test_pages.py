@@ -1,0 +1,126 @@
+import csv
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import HOSTILE, VERDICTS
+
+PAGES = ("index.html", "first2022paper.html", "second2025paper.html")
+
+
+class Page(HTMLParser):
+    """What a page is made of: its tags in order, its anchors, and what it points to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = path.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for _, attributes in self.tags if (value := attributes.get(attribute))]
+
+    def of_class(self, name: str) -> int:
+        return sum(name in value.split() for value in self.values("class"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_and_image_leads_to_a_file_or_anchor_of_the_report(
+    report: Path, name: str
+) -> None:
+    page = Page(report / name)
+    targets = [*page.values("href"), *page.values("src"), *page.values("srcset")]
+    inner = [target for target in targets if urlsplit(target).scheme not in ("https", "data")]
+    assert len(inner) > 20
+    for target in inner:
+        parts = urlsplit(target)
+        path = report / (unquote(parts.path) or name)
+        assert path.is_file(), target
+        if parts.fragment:
+            assert parts.fragment in Page(path).values("id"), target
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_but_citations_leads_outside_and_nothing_is_executed(
+    report: Path, name: str
+) -> None:
+    page = Page(report / name)
+    outside = {(tag, a["href"]) for tag, a in page.tags if (a.get("href") or "").startswith("http")}
+    assert outside <= {("a", "https://doi.org/10.1000/xyz")}
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert "http" not in (report / "style.css").read_text()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_markup_in_the_results_is_shown_as_text(report: Path, name: str) -> None:
+    text = (report / name).read_text(encoding="utf-8")
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt; &amp; &lt;b&gt;" in text
+
+
+def test_every_badge_stands_at_its_figure_and_at_its_thumbnail(report: Path) -> None:
+    assert Page(report / "first2022paper.html").of_class("badge") == 6
+    assert Page(report / "index.html").of_class("badge") == 2
+    text = (report / "first2022paper.html").read_text()
+    assert text.count("Quick scale: 10 of 100 repetitions, 200 of 2500 rounds.") == 1
+
+
+def test_paper_scale_on_official_data_bears_no_badge_or_notice(report: Path) -> None:
+    page = Page(report / "second2025paper.html")
+    assert page.of_class("badge") == page.of_class("notice") == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_can_be_walked_by_a_screen_reader(report: Path, name: str) -> None:
+    page = Page(report / name)
+    assert ("html", {"lang": "en-GB"}) in page.tags
+    assert [count for count in Counter(page.values("id")).values() if count > 1] == []
+    levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all("alt" in attributes for tag, attributes in page.tags if tag == "img")
+    links = [attributes for tag, attributes in page.tags if tag == "a"]
+    assert links[0] == {"class": "skip", "href": "#content"}
+
+
+def test_each_verdict_is_a_word_in_its_own_class(report: Path) -> None:
+    text = (report / "first2022paper.html").read_text()
+    for verdict in VERDICTS:
+        assert f'<span class="verdict {verdict.replace(" ", "-")}">{verdict}</span>' in text
+
+
+def test_claim_of_an_artefact_not_made_is_shown_without_a_link(report: Path) -> None:
+    page = Page(report / "first2022paper.html")
+    assert "claim-c5" in page.values("id")
+    assert "#figure9" not in page.values("href")
+
+
+def test_provenance_names_the_command_the_target_and_the_hashes(report: Path) -> None:
+    text = (report / "first2022paper.html").read_text()
+    assert "<code>fedsampling render first2022paper figure1</code>" in text
+    target = "results/artefacts/first2022paper/figure1/artefact.json"
+    assert f"<code>snakemake --cores all {target}</code>" in text
+    for digest in ("ab" * 32, "cd" * 32, "ef" * 20, "12" * 32):
+        assert digest in text
+
+
+def test_runs_that_artefacts_share_are_counted_once(report: Path) -> None:
+    text = (report / "index.html").read_text()
+    assert "<dt>Runs</dt><dd>40</dd>" in text
+    assert "<dt>Computing</dt><dd>1 min 15 s</dd>" in text
+
+
+def test_claims_csv_has_every_claim_as_it_was_judged(report: Path) -> None:
+    with (report / "claims.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["paper"], row["verdict"]) for row in rows] == [
+        *(("first2022paper", verdict) for verdict in VERDICTS),
+        ("second2025paper", "reproduced"),
+    ]
+    assert rows[0]["statement"].startswith(HOSTILE)

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+from conftest import Results
+
+from fedsampling.errors import InputError
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_equal_results_give_equal_bytes(results: Results) -> None:
+    first = _content(results.build())
+    assert len(first) > 30
+    assert _content(results.build()) == first
+    assert _content(results.build("elsewhere")) == first
+
+
+def test_report_names_no_path_of_this_machine(results: Results) -> None:
+    home = str(results.root).encode()
+    assert [name for name, text in _content(results.build()).items() if home in text] == []
+
+
+def test_rebuilding_leaves_nothing_of_what_is_gone(results: Results) -> None:
+    report = results.build()
+    assert (report / "second2025paper.html").exists()
+    (results.root / "results/artefacts/second2025paper/figure3/artefact.json").unlink()
+    results.build()
+    assert not (report / "second2025paper.html").exists()
+    assert not (report / "second2025paper").exists()
+
+
+def test_failed_build_leaves_the_earlier_report_as_it_was(results: Results) -> None:
+    report = results.build()
+    before = _content(report)
+    (results.root / "results/artefacts/first2022paper/table1/table1.html").write_bytes(b"\xff")
+    with pytest.raises(UnicodeDecodeError):
+        results.build()
+    assert _content(report) == before
+    assert sorted(path.name for path in report.parent.iterdir()) == [
+        "artefacts",
+        "claims",
+        "report",
+    ]
+
+
+def test_folder_with_other_content_is_never_replaced(results: Results) -> None:
+    with pytest.raises(InputError, match="something other than a report"):
+        results.build("artefacts")
+    assert (results.root / "results/artefacts/first2022paper/figure1/figure1.svg").exists()
+
+
+def test_folder_that_cannot_be_written_is_told_in_one_line(results: Results) -> None:
+    (results.root / "results" / "file").write_text("")
+    with pytest.raises(InputError, match=r"file/report: cannot be written"):
+        results.build("file/report")
+
+
+def test_without_a_snakefile_the_project_is_named(results: Results) -> None:
+    (results.root / "Snakefile").unlink()
+    with pytest.raises(InputError, match="holds no Snakefile"):
+        results.build()

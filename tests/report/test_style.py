@@ -1,0 +1,46 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from fedsampling import report
+
+STYLE = (Path(report.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
+PAIRS = [
+    ("ink", "paper"),
+    ("ink", "panel"),
+    ("muted", "paper"),
+    ("link", "paper"),
+    ("warning-ink", "warning-paper"),
+    ("reproduced-ink", "reproduced-paper"),
+    ("partly-ink", "partly-paper"),
+    ("contradicted-ink", "contradicted-paper"),
+    ("inconclusive-ink", "inconclusive-paper"),
+    ("not-evaluated-ink", "not-evaluated-paper"),
+]
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    digits = colour if len(colour) == 6 else "".join(2 * digit for digit in colour)
+    channels = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("ink", "paper"), PAIRS)
+def test_text_stands_out_from_its_ground(scheme: str, ink: str, paper: str) -> None:
+    light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)[:2]
+    block = light if scheme == "light" else dark
+    colours = dict(re.findall(r"--([\w-]+): #([0-9a-f]+);", block))
+    bright, dim = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
+    assert (bright + 0.05) / (dim + 0.05) >= 4.5  # level AA
+
+
+def test_print_opens_details_and_keeps_figures_whole() -> None:
+    rules = STYLE[STYLE.index("@media print") :]
+    assert re.search(r"figure[^{]*\{ break-inside: avoid; \}", rules)
+    assert re.search(r"nav[^{]*\{ display: none; \}", rules)
+    assert "details::details-content { content-visibility: visible;" in rules
+    assert "attr(href)" not in rules
