@@ -19,26 +19,14 @@ from typing import Any
 from fedsampling import store
 from fedsampling.config import Config
 from fedsampling.files import write_json
-from fedsampling.fingerprints import fingerprint
-from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
+from fedsampling.workflow import simulation_code
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow")
 Progress = Callable[[str, int, int], None]
-
-
-def code_of(job: Job) -> str:
-    """Fingerprint of the source files that a job's results depend on."""
-    settings = job.runs[0].settings
-    roots = [SIMULATIONS[settings["kind"]]]
-    name = settings["sampler"]["name"]
-    if settings["kind"] == "federated" and name in SAMPLERS:
-        roots.append(SAMPLERS[name].partition(":")[0])
-        roots.append(f"fedsampling.datasets.{settings['dataset']['name']}")
-    return fingerprint(*roots)
 
 
 def stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
@@ -63,7 +51,7 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
         Of the manifest.
     """
     own, shared = stores(results, config)
-    code = code_of(job)
+    code = simulation_code(job)
     found = {run.hash: locate(run.hash, own, shared, code) for run in job.runs}
     missing = [run for run in job.runs if found[run.hash] is None]
     if missing:

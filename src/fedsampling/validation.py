@@ -80,13 +80,15 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return `base` with `changes` laid over it, mappings merged key by key.
 
     A mapping that changes its ``name`` replaces the old one whole: the keys of another dataset,
-    model or sampler would not fit.
+    model or sampler would not fit.  Null in place of a mapping removes it.
     """
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
         both = isinstance(old, dict) and isinstance(value, dict)
-        if both and value.get("name", old.get("name")) == old.get("name"):
+        if isinstance(old, dict) and value is None:
+            del merged[key]
+        elif both and value.get("name", old.get("name")) == old.get("name"):
             merged[key] = merge(old, value)
         else:
             merged[key] = value

@@ -9,7 +9,7 @@ import yaml
 
 from fedsampling.artefacts import fraboni2022general as paper
 from fedsampling.evidence.summaries import Summary
-from fedsampling.simulations.weights import simulate
+from fedsampling.simulations.weights import compare
 from fedsampling.specs import ClaimSpec
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def summary():
         for number, sampler in enumerate(EXPERIMENT["samplers"]):
             for seed in (0, 1):
                 rng = np.random.default_rng([seed, number, given["clients"]])
-                run = simulate(
+                run = compare(
                     given["clients"], given["importance"], given["m"], sampler, 10_000, rng
                 )
                 parts.append(run.assign(case=case, sampler=sampler, seed=seed))

@@ -13,7 +13,6 @@ PAPER = {
     "smallest": 79,
     "largest": 688,
     "alpha": 0.5,
-    "importance": "equal",
 }
 
 
@@ -104,7 +103,3 @@ class TestEmbedded:
     def test_sizes_that_cannot_be_met_are_refused(self):
         with pytest.raises(InputError, match="there are 3,500; change"):
             embedded(agents=2)
-
-    def test_unknown_importance_is_refused(self):
-        with pytest.raises(InputError, match="'sizes' is not known here; known: equal"):
-            embedded(importance="sizes")

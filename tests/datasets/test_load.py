@@ -25,5 +25,4 @@ def test_misspelt_and_missing_settings_are_all_named():
     assert caught.value.lines == (
         "dataset.agent: ijcnn1 has no such setting; did you mean 'agents'?",
         "dataset.agents: ijcnn1 needs this setting; add it",
-        "dataset.importance: ijcnn1 needs this setting; add it",
     )

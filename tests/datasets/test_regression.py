@@ -6,8 +6,9 @@ import pytest
 from scipy import stats
 
 from fedsampling.datasets import FederatedDataset, load
-from fedsampling.datasets.regression import generate, minimiser
+from fedsampling.datasets.regression import generate
 from fedsampling.errors import InputError
+from fedsampling.models.linear import linear_regression
 from fedsampling.streams import stream
 
 PAPER = {
@@ -16,7 +17,6 @@ PAPER = {
     "dimension": 2,
     "eigenvalues": (1.0, 4.0),
     "noise": (0.01, 1.0),
-    "model": "normal",
 }
 
 
@@ -27,58 +27,6 @@ def generated(seed: int = 0, **changed: Any) -> FederatedDataset:
         disturbance=stream(seed, "noise"),
         truth=stream(seed, "model"),
     )
-
-
-@pytest.fixture(scope="module")
-def unequal() -> FederatedDataset:
-    """Three clients of different size and importance."""
-    rng = stream(5, "test")
-    return FederatedDataset(
-        name="unequal",
-        x=rng.standard_normal((12, 3)),
-        y=rng.standard_normal(12),
-        start=np.array([0, 2, 7, 12]),
-        p=np.array([0.2, 0.5, 0.3]),
-        x_test=np.empty((0, 3)),
-        y_test=np.empty(0),
-    )
-
-
-class TestMinimiser:
-    @pytest.mark.parametrize("rho", [0.0, 0.001, 2.0])
-    def test_equals_least_squares_on_the_stacked_system(self, unequal, rho: float):
-        root = np.sqrt(np.repeat(unequal.p / unequal.n_samples, unequal.n_samples))
-        A = np.concatenate([root[:, None] * unequal.x, np.sqrt(rho) * np.eye(3)])
-        b = np.concatenate([root * unequal.y, np.zeros(3)])
-        assert minimiser(unequal, rho) == pytest.approx(np.linalg.lstsq(A, b)[0], abs=1e-12)
-
-    def test_gradient_of_the_objective_is_zero(self, unequal):
-        rho = 0.3
-        w = minimiser(unequal, rho)
-        gradient = 2 * rho * w
-        for k, p_k in enumerate(unequal.p):
-            rows = slice(unequal.start[k], unequal.start[k + 1])
-            u, d = unequal.x[rows], unequal.y[rows]
-            gradient += p_k * 2 * u.T @ (u @ w - d) / len(d)
-        assert gradient == pytest.approx(np.zeros(3), abs=1e-12)
-
-    def test_equals_equations_57_to_59(self):
-        rng = stream(6, "test")
-        K, N_k, M, rho = 4, 5, 2, 0.1
-        u, v, w_star = rng.normal(size=(K, N_k, M)), rng.normal(size=(K, N_k)), rng.normal(size=M)
-        dataset = FederatedDataset(
-            name="known truth",
-            x=u.reshape(-1, M),
-            y=(u @ w_star + v).ravel(),
-            start=np.arange(K + 1) * N_k,
-            p=np.full(K, 1 / K),
-            x_test=np.empty((0, M)),
-            y_test=np.empty(0),
-        )
-        R_u = np.mean([np.mean([np.outer(a, a) for a in u_k], axis=0) for u_k in u], axis=0)
-        r_uv = np.mean([v_k @ u_k / N_k for u_k, v_k in zip(u, v, strict=True)], axis=0)
-        inverse = np.linalg.inv(R_u + rho * np.eye(M))
-        assert minimiser(dataset, rho) == pytest.approx(inverse @ R_u @ w_star + inverse @ r_uv)
 
 
 class TestLaw:
@@ -107,14 +55,14 @@ class TestLaw:
 
     def test_targets_are_linear_in_the_features_up_to_the_noise(self):
         dataset = generated(noise=(1e-12, 1e-12))
-        residual = dataset.y - dataset.x @ minimiser(dataset, 0.0)
+        residual = dataset.y - dataset.x @ linear_regression(0.0).minimiser(dataset)
         assert residual.std() == pytest.approx(1e-6, rel=0.05)
 
     def test_other_noise_meets_the_same_features_and_model(self):
         quiet, loud = generated(noise=(1e-12, 1e-12)), generated(noise=(1e-2, 1.0))
         assert np.array_equal(quiet.x, loud.x)
         # 30,000 samples with mean noise variance 0.2: w^o within 0.003 of w* per coordinate.
-        assert minimiser(quiet, 0.0) == pytest.approx(minimiser(loud, 0.0), abs=0.03)
+        assert linear_regression(0.0).minimiser(quiet) == pytest.approx(linear_regression(0.0).minimiser(loud), abs=0.03)
 
     def test_same_seed_same_data_other_seed_other_data(self):
         one, again, other = (
@@ -126,11 +74,9 @@ class TestLaw:
 
 def test_all_faults_are_named_at_once():
     with pytest.raises(InputError) as caught:
-        generated(agents=0, eigenvalues=(2.0, 1.0), noise=(0.0, 1.0), model="normel")
+        generated(agents=0, eigenvalues=(2.0, 1.0), noise=(0.0, 1.0))
     assert [line.split(":")[0] for line in caught.value.lines] == [
         "agents",
         "eigenvalues",
         "noise",
-        "model",
     ]
-    assert "did you mean 'normal'?" in caught.value.lines[-1]

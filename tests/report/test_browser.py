@@ -93,7 +93,9 @@ def test_page_never_scrolls_sideways(seen: dict[str, Any], name: str, width: int
     assert seen["pages"][name, width]["content"] <= width
 
 
-@pytest.mark.parametrize(("name", "count"), zip(PAGES, (2, 1, 1), strict=True))
+@pytest.mark.parametrize(
+    ("name", "count"), [("index.html", 2), ("first2022paper.html", 1), ("second2025paper.html", 1)]
+)
 def test_every_image_is_shown(seen: dict[str, Any], name: str, count: int) -> None:
     images = seen["pages"][name, 1400]["images"]
     assert len(images) == count

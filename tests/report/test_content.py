@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Results
+from fake_results import Results
 
 from fedsampling.errors import InputError
 from fedsampling.report import content
@@ -74,12 +74,15 @@ def test_unknown_verdict_is_refused(results: Results) -> None:
     [
         ("paper", "official", [], ()),
         ("quick", "official", [], ("quick scale",)),
-        ("paper", "embedded", [], ("embedded data",)),
+        ("paper", "embedded, official", [], ("embedded data",)),
+        ("paper", "generated", [], ()),
         ("quick", "embedded", ["Quick scale: 1 of 9."], ("Quick scale: 1 of 9.", "embedded data")),
     ],
 )
 def test_what_is_no_evidence_is_warned_of_even_without_a_badge(
     results: Results, scale: str, data: str, badges: list[str], warnings: tuple[str, ...]
 ) -> None:
-    _change(_artefact_file(results), badges=badges, provenance={"scale": scale, "data": data})
+    _change(
+        _artefact_file(results), badges=badges, provenance={"scale": scale, "data": data, "runs": 1}
+    )
     assert _load(results)[0].exhibits[0].warnings == warnings

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Results
+from fake_results import Results
 
 from fedsampling.errors import InputError
 
@@ -36,8 +36,10 @@ def _many(value: Any) -> list[Entity]:
 
 
 def test_every_reference_leads_to_an_entity(crate: dict[str, Entity]) -> None:
-    # The specifications that the metadata file conforms to are not described in it.
-    outside = {_["@id"] for _ in crate["ro-crate-metadata.json"]["conformsTo"]}
+    # What the metadata file conforms to, and Snakemake's own pages, are not described in it.
+    language = crate[crate["workflow/Snakefile"]["programmingLanguage"]["@id"]]
+    outside = set(_references([crate["ro-crate-metadata.json"]["conformsTo"], language]))
+    assert all(target.startswith("https://") for target in outside)
     assert set(_references(list(crate.values()))) - outside <= set(crate)
 
 
@@ -96,7 +98,7 @@ def test_run_links_what_it_read_to_what_it_made(crate: dict[str, Entity]) -> Non
     assert run["startTime"] == "2026-11-21T02:00:00+00:00"
     assert run["endTime"] == "2026-11-21T02:10:00+00:00"
     read = {_["@id"] for _ in run["object"]}
-    assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#data-{'12' * 32}"} <= read
+    assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= read
     assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= read
     made = {_["@id"] for _ in run["result"]}
     assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= made
@@ -106,7 +108,7 @@ def test_run_links_what_it_read_to_what_it_made(crate: dict[str, Entity]) -> Non
 def test_inputs_keep_the_name_under_which_the_run_read_them(crate: dict[str, Entity]) -> None:
     spec = crate["first2022paper/paper.yaml"]
     assert spec["alternateName"] == "papers/first2022paper/paper.yaml"
-    assert crate[f"#data-{'12' * 32}"]["name"] == "ijcnn1.tr"
+    assert crate[f"#input-{'12' * 32}"]["name"] == "ijcnn1.tr"
 
 
 def test_papers_are_cited_as_articles(crate: dict[str, Entity]) -> None:

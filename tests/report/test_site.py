@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import Results
+from fake_results import Results
 
 from fedsampling.errors import InputError
 

@@ -64,7 +64,7 @@ def test_agrees_with_the_printed_algorithm_once_mended(n_samples, data):
 
 @pytest.mark.parametrize(("first", "mended"), [(1, True), (0, False), (1, False)])
 def test_the_box_as_printed_does_not_meet_equation_7(first, mended):
-    printed = printed_algorithm(np.array([2, 2, 2, 2]), 2, first, mended)
+    printed = printed_algorithm(np.array([6, 1, 1]), 2, first, mended)
     assert (printed[:2].sum(axis=1) != 8).any()
 
 

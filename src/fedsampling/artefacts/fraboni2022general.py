@@ -9,9 +9,9 @@ from math import floor, log10
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.stats import norm
 
+from fedsampling.artefacts.drawing import BLUE, GREEN, PURPLE, VERMILION, panels
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
@@ -39,7 +39,7 @@ QUANTITIES = {
     "clients_mean": "E[N]",
     "clients_variance": "Var[N]",
 }
-COLOURS = {"md": "#0072B2", "uniform": "#D55E00"}  # Okabe and Ito: safe for colour-blind readers
+COLOURS = {"md": BLUE, "uniform": VERMILION}
 
 NOTATION = (
     ("n", "Number of clients."),
@@ -113,15 +113,14 @@ def table2(summaries: Summaries) -> Artefact:
 
 def corollary1(summaries: Summaries) -> Artefact:
     """Draw Σ and γ of both schemes on both sides of Corollary 1's boundary."""
-    figure = Figure(figsize=(9.2, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
     data = pd.concat([_draw_sums(left, n=10, m=5), _draw_boundary(right)], ignore_index=True)
     return Artefact(
         data=data,
         figure=figure,
         alt=(
             "Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
-            "lie below those of MD sampling while one client's importance is under about 0.34, and "
+            "lie below those of MD sampling while one client's importance is under 0.345, and "
             "rise far above them afterwards. Right: the boundary of Corollary 1 rises from 1 with "
             "the sampled fraction; above it MD sampling is better, below it Uniform sampling."
         ),
@@ -240,7 +239,7 @@ def _draw_sums(axes: Axes, n: int, m: int) -> pd.DataFrame:
             pairs.append(sums(statistics(scheme, p, m), p))
         for symbol, style, values in zip("Σγ", ("-", "--"), np.array(pairs).T, strict=True):
             name = f"{symbol}, {SCHEMES[scheme]}"
-            axes.plot(first, values, style, color=colour, label=name, linewidth=1.8)
+            axes.plot(first, values, style, color=colour, label=name)
             lines.append(pd.DataFrame({"panel": "a", "series": name, "x": first, "y": values}))
     # Σ p_i² = p_1² + (1 − p_1)²/(n − 1) meets the boundary at the larger root.
     end = (1 + np.sqrt((n - 1) * (n * sigma_boundary(n, m) - 1))) / n
@@ -256,19 +255,19 @@ def _draw_sums(axes: Axes, n: int, m: int) -> pd.DataFrame:
         ylabel="Σ and γ (smaller is better)",
         title=f"(a) $n={n}$, $m={m}$",
     )
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="upper left")
     return pd.concat(lines)
 
 
 def _draw_boundary(axes: Axes) -> pd.DataFrame:
     """Draw the boundaries of Σ and γ over the sampled fraction, both axes scaled by n."""
     lines = []
-    for n, m, marker, colour in ((10, 5, "o", "#009E73"), (100, 10, "s", "#CC79A7")):
+    for n, m, marker, colour in ((10, 5, "o", GREEN), (100, 10, "s", PURPLE)):
         sampled = np.arange(1, n)
         for symbol, style, boundary in (("Σ", "-", sigma_boundary), ("γ", ":", gamma_boundary)):
             values = np.array([n * boundary(n, int(k)) for k in sampled])
             name = f"boundary of {symbol}, n = {n}"
-            axes.plot(sampled / n, values, style, color=colour, label=name, linewidth=1.8)
+            axes.plot(sampled / n, values, style, color=colour, label=name)
             lines.append(
                 pd.DataFrame({"panel": "b", "series": name, "x": sampled / n, "y": values})
             )
@@ -289,5 +288,5 @@ def _draw_boundary(axes: Axes) -> pd.DataFrame:
     axes.minorticks_off()
     axes.text(0.25, 3.0, "MD better", ha="center", va="center")
     axes.text(0.8, 1.5, "Uniform better", ha="center", va="center")
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="upper left")
     return pd.concat(lines)

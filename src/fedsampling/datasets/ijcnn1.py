@@ -15,7 +15,7 @@ from fedsampling.datasets.embedded import ijcnn1_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch
 from fedsampling.datasets.sources import SOURCES
-from fedsampling.errors import InputError, nearest
+from fedsampling.errors import InputError
 from fedsampling.files import sha256
 from fedsampling.partitions import label_skew, sizes
 from fedsampling.streams import stream
@@ -36,7 +36,6 @@ def load(
     smallest: int,
     largest: int,
     alpha: float | None,
-    importance: str,
 ) -> FederatedDataset:
     """Read (or, embedded, generate) the samples and share them out.
 
@@ -55,18 +54,12 @@ def load(
         rounded up, which keeps a feasible request feasible unless that 1 is in its way.
     alpha : float or None
         Concentration of the label shares; None for IID.
-    importance : {"equal"}
-        p_k = 1/K, as the paper's objective (1) has it.
 
     Raises
     ------
     InputError
         If a setting is out of range or a file cannot be had.
     """
-    if importance != "equal":
-        raise InputError(
-            f"importance: '{importance}' is not known here; {nearest(importance, ['equal'])}"
-        )
     if data == "official":
         name = "ijcnn1"
         (x, y), (x_test, y_test), inputs = _official(cache, mirror)

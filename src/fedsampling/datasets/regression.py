@@ -1,4 +1,4 @@
-"""The simulated regression of rizk2022importance, and the point its MSD is measured from.
+"""The simulated regression of rizk2022importance.
 
 Always generated: it is the paper's own data, whichever of `data: embedded` and `data: official`
 is set.
@@ -12,13 +12,10 @@ on Signal Processing, 2022. Section V-A.
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsampling.datasets.federated import FederatedDataset
-from fedsampling.errors import InputError, nearest
+from fedsampling.errors import InputError
 from fedsampling.streams import stream
-
-MODELS = ("normal",)
 
 
 def load(
@@ -32,7 +29,6 @@ def load(
     dimension: int,
     eigenvalues: tuple[float, float],
     noise: tuple[float, float],
-    model: str,
 ) -> FederatedDataset:
     """Generate the data of one repetition; see :func:`generate` for the settings.
 
@@ -45,7 +41,6 @@ def load(
         dimension,
         eigenvalues,
         noise,
-        model,
         features=stream(seed, "data.features"),
         disturbance=stream(seed, "data.noise"),
         truth=stream(seed, "data.model"),
@@ -58,7 +53,6 @@ def generate(
     dimension: int,
     eigenvalues: tuple[float, float],
     noise: tuple[float, float],
-    model: str = "normal",
     *,
     features: np.random.Generator,
     disturbance: np.random.Generator,
@@ -69,7 +63,7 @@ def generate(
     The paper asks for zero-mean Gaussian u_{k,n} with covariance R_{u,k} and Gaussian v_k(n) with
     variance sigma_{v,k}^2, and leaves both open.  Our choice: R_{u,k} = Q_k diag(lambda_k) Q_k^T
     with Q_k from the Haar measure and lambda_k uniform on `eigenvalues`; sigma_{v,k}^2
-    log-uniform on `noise`.  Three generators, so that other noise meets the same features and w*.
+    log-uniform on `noise`; w* ~ N(0, I).  Three generators, so that other noise meets the same features and w*.
 
     Parameters
     ----------
@@ -79,8 +73,6 @@ def generate(
         Lowest and highest eigenvalue of the covariances; at least 0.
     noise : (float, float)
         Lowest and highest noise variance; above 0.
-    model : {"normal"}
-        w* ~ N(0, I).
     features, disturbance, truth : numpy.random.Generator
         For u, for v and its variances, and for w*.
 
@@ -94,7 +86,7 @@ def generate(
     InputError
         If a setting is out of range, all faults at once.
     """
-    _check(agents, samples, dimension, eigenvalues, noise, model)
+    _check(agents, samples, dimension, eigenvalues, noise)
     K, N_k, M = agents, samples, dimension
     w_star = truth.standard_normal(M)
     # Haar up to the signs of columns, which cancel in R_{u,k}.
@@ -114,38 +106,12 @@ def generate(
     )
 
 
-def minimiser(dataset: FederatedDataset, rho: float) -> NDArray[np.float64]:
-    """Return w^o, where the sum over k of p_k P_k(w) is least (equations 55, 57 to 59).
-
-    P_k(w) = (1/N_k) sum_n (d_k(n) - u_{k,n} w)^2 + rho ||w||^2, so with the weighted moments
-    R_u = sum_k (p_k/N_k) sum_n u^T u and r_du = sum_k (p_k/N_k) sum_n d u it is
-    (R_u + rho I)^{-1} r_du.  The paper has p_k = 1/K and writes r_du as R_u w* + r_uv, which
-    is the same by (54), but would need w* and v apart.
-
-    Parameters
-    ----------
-    dataset : FederatedDataset
-    rho : float
-        Regularisation, at least 0.
-
-    Returns
-    -------
-    float64 array, shape (M,)
-    """
-    weight = np.repeat(dataset.p / dataset.n_samples, dataset.n_samples)
-    weighted = dataset.x * weight[:, None]
-    R_u = dataset.x.T @ weighted
-    r_du = weighted.T @ dataset.y
-    return np.asarray(np.linalg.solve(R_u + rho * np.eye(len(R_u)), r_du), np.float64)
-
-
 def _check(
     agents: int,
     samples: int,
     dimension: int,
     eigenvalues: tuple[float, float],
     noise: tuple[float, float],
-    model: str,
 ) -> None:
     faults = [
         f"{name}: {value} is too few; give 1 or more"
@@ -158,7 +124,5 @@ def _check(
         )
     if not 0 < noise[0] <= noise[1] < np.inf:
         faults.append(f"noise: {list(noise)} is no range above 0; give [lowest, highest] variance")
-    if model not in MODELS:
-        faults.append(f"model: '{model}' is not known; {nearest(model, MODELS)}")
     if faults:
         raise InputError(*faults)

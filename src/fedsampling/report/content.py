@@ -27,8 +27,9 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 class Provenance:
     """Where an artefact's numbers come from; what is not recorded is empty.
 
-    `seconds` is the computing time of its runs, `peak_mb` their largest memory in megabytes,
-    `inputs` the SHA-256 of each data file by its name.
+    `data` lists the kinds, as in ``embedded, generated``; `seconds` is the computing time of the
+    runs, `peak_mb` their largest memory in megabytes, `inputs` the SHA-256 of each data file by
+    its name.  Where no run stands behind an artefact, scale and data mean nothing.
     """
 
     scale: str
@@ -47,6 +48,11 @@ class Provenance:
     started: str | None = None
     finished: str | None = None
     inputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of data, one word each."""
+        return tuple(self.data.split(", "))
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,12 @@ class Exhibit:
     def warnings(self) -> tuple[str, ...]:
         """The badges, and one for whatever keeps this from being evidence and has none yet."""
         told = " ".join(self.badges).lower()
-        origin = self.provenance
         missing = []
-        if origin.scale != "paper" and origin.scale not in told:
-            missing.append(f"{origin.scale} scale")
-        if origin.data != "official" and origin.data not in told:
-            missing.append(f"{origin.data} data")
-        return (*self.badges, *missing)
+        if self.provenance.runs and self.provenance.scale != "paper":
+            missing.append(f"{self.provenance.scale} scale")
+        if self.provenance.runs and "embedded" in self.provenance.kinds:
+            missing.append("embedded data")
+        return (*self.badges, *(word for word in missing if word.split()[0] not in told))
 
 
 @dataclass(frozen=True)
@@ -154,8 +159,9 @@ def load(artefacts: Path, claims: Path, papers: Path) -> tuple[Paper, ...]:
 
 
 def provenances(papers: Iterable[Paper]) -> Iterator[Provenance]:
-    """Go through the provenance of every artefact."""
-    return (exhibit.provenance for paper in papers for exhibit in paper.exhibits)
+    """Go through the provenance of every artefact that has runs behind it."""
+    origins = (exhibit.provenance for paper in papers for exhibit in paper.exhibits)
+    return (origin for origin in origins if origin.runs)
 
 
 def period(papers: Sequence[Paper]) -> tuple[str, str] | None:
@@ -175,6 +181,7 @@ def _paper(path: Path, artefacts: Path, claims: Path) -> Paper:
         **raw,
         "key": key,
         "link": link,
+        "authors": str(raw.get("authors", "")).split(", "),
         "summary": raw.get("summary") or "",
         "choices": raw.get("choices") or (),
         "bibtex": citation.paper_bibtex(path.parent / "paper.bib", key),

@@ -24,7 +24,7 @@ _PROFILES = {
 }
 _PARAMETERS = {
     "scale": "How much is run: 'quick' shows that it works, 'paper' is evidence",
-    "data": "What is run on: 'embedded' needs no network, 'official' is evidence",
+    "data": "What is run on: 'embedded' needs no network, the others can be evidence",
 }
 _FORMATS = {
     ".bib": "application/x-bibtex",
@@ -86,10 +86,10 @@ def write(
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append("https://w3id.org/ro/terms/workflow-run/context")
     for name in _names(root):
-        described = _described(root / name, objects.get(name, name))
+        described = _described(root / name, objects.get(name))
         if name == workflow:
             # With `main`, the package also names the Workflow RO-Crate profile in the metadata.
-            crate.add_workflow(root / name, name, described, main=True, lang="snakemake")
+            crate.add_workflow(root / name, name, properties=described, main=True, lang="snakemake")
         else:
             crate.add_file(root / name, name, properties=described)
     crate.get("README.md")["about"] = crate.root_dataset
@@ -105,15 +105,15 @@ def _names(root: Path) -> list[str]:
     return sorted(name for name in names if name != METADATA and not name.startswith("."))
 
 
-def _described(path: Path, original: str) -> dict[str, str]:
+def _described(path: Path, original: str | None) -> dict[str, str]:
     described = {
         "name": path.name,
         "contentSize": str(path.stat().st_size),
         "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
         "sha256": files.sha256(path),
     }
-    # The profile asks for the name under which the run read a file, where it differs.
-    return described | ({"alternateName": original} if original not in str(path) else {})
+    # The profile asks for the name under which the run read a file that has moved since.
+    return described | ({"alternateName": original} if original else {})
 
 
 def _describe_root(
@@ -186,20 +186,25 @@ def _describe_run(
     run: tuple[str, str],
 ) -> None:
     origins = list(provenances(papers))
+    artefacts = sum(len(paper.exhibits) for paper in papers)
     consumed = [crate.get(name) for name in sorted(objects)]
     for name, digest in sorted({pair for origin in origins for pair in origin.inputs.items()}):
         properties = {"name": name, "sha256": digest, "description": "Input data, by its hash"}
-        consumed.append(_add(crate, f"#data-{digest}", "CreativeWork", **properties))
-    for name in _PARAMETERS:
+        consumed.append(_add(crate, f"#input-{digest}", "CreativeWork", **properties))
+    settings = {
+        "scale": sorted({origin.scale for origin in origins}),
+        "data": sorted({kind for origin in origins for kind in origin.kinds}),
+    }
+    for name, values in settings.items():
         slot = crate.get(f"#parameter-{name}")
-        for value in sorted({getattr(origin, name) for origin in origins}):
+        for value in values:
             properties = {"name": name, "value": value, "exampleOfWork": slot}
             consumed.append(_add(crate, f"#{name}-{value}", "PropertyValue", **properties))
     crate.root_dataset["mentions"] = _add(
         crate,
         "#run",
         "CreateAction",
-        name=f"Reproduction of {len(origins)} artefacts of {len(papers)} papers",
+        name=f"Reproduction of {artefacts} artefacts of {len(papers)} papers",
         description="snakemake --cores all, with the settings of workflow/config.yaml",
         startTime=run[0].replace("Z", "+00:00"),
         endTime=run[1].replace("Z", "+00:00"),

@@ -21,6 +21,7 @@ from fedsampling import files
 from fedsampling.report import citation
 from fedsampling.report.citation import Software
 from fedsampling.report.content import VERDICTS, Paper, period, provenances
+from fedsampling.report.notation import typeset, typeset_html
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _COLUMNS = ("id", "statement", "artefact", "reported", "margin", "ours", "verdict", "reason")
@@ -66,6 +67,7 @@ def write(
         "listed": _listed,
         "plain": _plain,
         "slug": _slug,
+        "typeset": typeset,
     }
     environment.globals |= {
         "papers": papers,
@@ -99,7 +101,7 @@ def write(
 def _fragments(root: Path, paper: Paper) -> dict[str, Markup]:
     """Return each table as it was rendered: our own HTML, whose cells were escaped there."""
     return {
-        exhibit.artefact: Markup(
+        exhibit.artefact: typeset_html(
             (root / paper.key / exhibit.artefact / exhibit.files["html"]).read_text("utf-8")
         )
         for exhibit in paper.exhibits
@@ -115,8 +117,8 @@ def _settings(papers: Sequence[Paper]) -> dict[str, str]:
     """Name the scale and the data of everything shown: ``{"scale": "quick", ...}``."""
     origins = list(provenances(papers))
     return {
-        name: _listed(sorted({getattr(origin, name) for origin in origins}))
-        for name in ("scale", "data")
+        "scale": _listed(sorted({origin.scale for origin in origins})) or "none",
+        "data": _listed(sorted({kind for origin in origins for kind in origin.kinds})) or "none",
     }
 
 

@@ -44,10 +44,10 @@ def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:
     length mM, client i over m n_i units, and cuts the line into m pieces of length M: r'_{k,i} is
     the overlap of client i with piece k.  This is done here as written, in integers.  The printed
     box means the same, but followed to the letter it does not meet (7): a_i is a quotient, so that
-    pieces are numbered from 0 and line 3 must read k ← 0 (k ← 1 loses what the client that crosses
-    into piece 1 leaves in piece 0); and b_i is the fill of piece a_i, so that line 13 holds only
-    for a client that has crossed into it: one that stays adds b_i − b_{i−1}.  At the last client
-    a_n = m names a piece that does not exist, harmlessly with b_n = 0.
+    pieces are numbered from 0 and line 3 must read k ← 0 (k ← 1 leaves piece 0 empty where the
+    first client crosses it, m p_1 ≥ 1); and b_i is the fill of piece a_i, so that line 13 holds
+    only for a client that has crossed into it: one that stays adds b_i − b_{i−1}.  At the last
+    client a_n = m names a piece that does not exist, harmlessly with b_n = 0.
 
     References
     ----------

@@ -55,7 +55,8 @@ def probabilities(norms: Array, m: int) -> Array:
     if not norms.any():
         return np.zeros(n)
     order = np.argsort(norms, kind="stable")
-    u = norms[order] / max(norms.max() / 1e290, 1.0)  # so that the total stays finite
+    limit = np.finfo(np.float64).max / (2 * n)
+    u = norms[order] / max(norms.max() / limit, 1.0)  # so that the total stays finite
     total = np.cumsum(u)
     # 0 < m + l − n ≤ total_l / u_(l), multiplied out: zero norms then need no case of their own.
     share = m + np.arange(1, n + 1) - n

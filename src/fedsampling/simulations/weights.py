@@ -1,8 +1,8 @@
 """Monte-Carlo estimates of the aggregation weights beside their closed forms.
 
-One call of :func:`simulate` is one run of the pipeline: it draws rounds from the samplers that
-training uses, and returns a run table in which every estimate stands with its standard error and
-the number that :mod:`fedsampling.theory` gives for it.
+:func:`simulate` is what the pipeline calls.  For each seed it draws rounds from the samplers that
+training uses, and makes a run table in which every estimate stands with its standard error and the
+number that :mod:`fedsampling.theory` gives for it.
 
 References
 ----------
@@ -10,7 +10,7 @@ Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federat
 IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,9 @@ from fedsampling.errors import InputError, nearest
 from fedsampling.samplers.basic import WEIGHTS
 from fedsampling.samplers.clustered import allocate_by_size, clustered_weights
 from fedsampling.samplers.optimal import optimal_weights, probabilities
+from fedsampling.settings import WeightsSettings
+from fedsampling.simulations.simulated import Simulated, Where
+from fedsampling.streams import stream
 from fedsampling.theory.participation import (
     Participation,
     clustered_participation,
@@ -50,7 +53,40 @@ class _Case(NamedTuple):
 
 
 def simulate(
-    clients: int, importance: str, m: int, scheme: str, draws: int, rng: np.random.Generator
+    settings: WeightsSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Make the table of :func:`compare` for each seed.
+
+    Parameters
+    ----------
+    settings : WeightsSettings
+    data, where
+        Not used: nothing is read.
+    seeds : sequence of int
+        Schemes of the same seed meet the same stream.
+    progress : callable
+        Told the number of rounds drawn.
+    """
+    s = settings
+    tables = []
+    for seed in seeds:
+        rng = stream(seed, "weights")
+        tables.append(compare(s.clients, s.importance, s.m, s.sampler.name, s.draws, rng, progress))
+    return Simulated(tables)
+
+
+def compare(
+    clients: int,
+    importance: str,
+    m: int,
+    scheme: str,
+    draws: int,
+    rng: np.random.Generator,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> pd.DataFrame:
     """Draw many rounds of one scheme and set estimates beside closed forms.
 
@@ -69,6 +105,8 @@ def simulate(
     draws : int
         Rounds to draw, at least 2.
     rng : numpy.random.Generator
+    progress : callable
+        Told the number of rounds drawn.
 
     Returns
     -------
@@ -98,7 +136,7 @@ def simulate(
     p = n_samples / n_samples.sum()
     case = _case(scheme, n_samples, p, m)
     closed = _closed_forms(case, p)
-    mean, error = _estimate(case, closed, p, draws, rng)
+    mean, error = _estimate(case, closed, p, draws, rng, progress)
     parts = []
     for name, value in closed.items():
         at = np.arange(clients) if name in PER_CLIENT else np.array([-1])
@@ -162,6 +200,7 @@ def _estimate(
     p: Array,
     draws: int,
     rng: np.random.Generator,
+    progress: Callable[[int], None],
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Stream the rounds block by block; return means and standard errors by metric."""
     first = {name: np.zeros_like(value) for name, value in closed.items()}
@@ -173,6 +212,7 @@ def _estimate(
             offset = value - closed[name]
             first[name] += offset.sum(axis=0)
             second[name] += (offset**2).sum(axis=0)
+        progress(start)
     mean = {name: closed[name] + first[name] / draws for name in closed}
     error = {
         name: np.sqrt(np.maximum(second[name] - first[name] ** 2 / draws, 0) / draws / (draws - 1))

@@ -85,8 +85,9 @@ def gamma_boundary(n: int, m: int) -> float:
 def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterator[Array]:
     """Deal `count` importances of n clients, every second one close to the boundary.
 
-    Each lies on the line from equal importance to a random point of the simplex, where Σ p_i² is
-    set either anywhere or within a relative 10⁻⁶ to 10⁻¹ of 1/(n − m + 1).
+    Each lies on the line from equal importance to a random point of the simplex (or to a vertex,
+    where that point is too close), at a Σ p_i² that is either anywhere or within a relative 10⁻⁶
+    to 10⁻¹ of 1/(n − m + 1).
 
     Parameters
     ----------
@@ -99,12 +100,13 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
     """
     equal = np.full(n, 1 / n)
     for index in range(count):
-        end = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
-        furthest = float((end**2).sum())
-        target = rng.uniform(1 / n, furthest)
+        target = rng.uniform(1 / n, 1)
         if index % 2:
             offset = rng.choice([-1.0, 1.0]) * 10 ** rng.uniform(-6, -1)
-            target = np.clip(sigma_boundary(n, m) * (1 + offset), 1 / n, furthest)
+            target = np.clip(sigma_boundary(n, m) * (1 + offset), 1 / n, 1)
+        end = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
+        if (end**2).sum() < target:
+            end = np.eye(n)[end.argmax()]
         # Σ p_i² grows with the square of the way from 1/n, for the cross term sums to zero.
-        way = np.sqrt((target - 1 / n) / (furthest - 1 / n))
+        way = np.sqrt((target - 1 / n) / ((end**2).sum() - 1 / n))
         yield equal + way * (end - equal)

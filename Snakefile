@@ -1,0 +1,45 @@
+# Reproduces five papers on client sampling in federated learning, from sources to a report.
+#
+#   snakemake --cores N                      everything that config.yaml asks for
+#   snakemake --cores N rizk2022importance   one paper
+#
+# The rules are a table of contents: each runs one verb of the `fedsampling` command line, and
+# `fedsampling.workflow` says which jobs there are and what makes them stale.
+from snakemake.utils import min_version
+
+from fedsampling.workflow import checked_plan
+
+min_version("9.12")
+
+
+configfile: "config.yaml"
+
+
+plan = checked_plan(config)
+
+
+wildcard_constraints:
+    paper="[a-z0-9]+",
+    experiment="[^/]+",
+    case="[^/]+",
+    sampler="[^/]+",
+    block="[0-9]+",
+    artefact="[a-z0-9_]+",
+
+
+localrules:
+    all,
+    configure,
+
+
+rule all:
+    default_target: True
+    input:
+        "<results>/report/index.html",
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/simulate.smk"
+include: "workflow/rules/summarise.smk"
+include: "workflow/rules/render.smk"
+include: "workflow/rules/report.smk"

@@ -1,0 +1,28 @@
+"""The papers by key: where the functions stand that draw their artefacts and judge their claims.
+
+``module`` has ``ARTEFACTS``, ``claims`` has ``CLAIMS``: plain dicts from id to function.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from fedsampling.errors import InputError, nearest
+
+PAPERS: dict[str, dict[str, str]] = {
+    "fraboni2022general": {
+        "artefacts": "fedsampling.artefacts.fraboni2022general",
+        "claims": "fedsampling.artefacts.fraboni2022general",
+    },
+    "rizk2022importance": {
+        "artefacts": "fedsampling.artefacts.rizk2022importance",
+        "claims": "fedsampling.artefacts.rizk2022importance_claims",
+    },
+}
+
+
+def functions(paper: str, what: str) -> dict[str, Any]:
+    """Return a paper's ``artefacts`` or ``claims`` by id."""
+    if paper not in PAPERS:
+        raise InputError(f"papers: '{paper}' has no artefacts; {nearest(paper, PAPERS)}")
+    found: dict[str, Any] = getattr(import_module(PAPERS[paper][what]), what.upper())
+    return found

@@ -1,0 +1,205 @@
+"""The command line: one thin verb for each rule of the workflow, and a few to look around.
+
+Every verb reads ``config.yaml`` (or ``--config FILE``) and works below ``results`` (or
+``--results FOLDER``), so that each step of the pipeline also runs by hand.  Heavy imports stay
+inside the verbs: ``--help`` and the workflow's own calls must start quickly.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fedsampling import __version__
+from fedsampling.errors import InputError
+
+
+class Verbs(click.Group):
+    """A group that prints an InputError's lines and nothing else, and exits with status 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            for line in error.lines:
+                click.echo(f"fedsampling: {line}", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fedsampling")
+def main() -> None:
+    """Reproduce five papers on client sampling in federated learning.
+
+    `snakemake --cores N` runs all of it; these verbs are its steps.
+    """
+
+
+def located(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options that say which configuration and which folders it works with."""
+
+    @click.option(
+        "--config",
+        "config",
+        type=click.Path(path_type=Path),
+        default=Path("config.yaml"),
+        show_default=True,
+        help="Configuration, YAML or JSON.",
+    )
+    @click.option(
+        "--results",
+        type=click.Path(path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Folder of everything produced.",
+    )
+    @click.option(
+        "--papers",
+        type=click.Path(path_type=Path),
+        default=Path("papers"),
+        show_default=True,
+        help="Folder of the papers' specifications.",
+    )
+    @wraps(verb)
+    def with_options(**options: Any) -> None:
+        verb(**options)
+
+    return with_options
+
+
+@main.command()
+@located
+def check(config: Path, results: Path, papers: Path) -> None:
+    """Check the configuration and every paper's file; report all errors."""
+    from fedsampling.stages import read_plan
+
+    plan = read_plan(config, papers)
+    runs = sum(len(job.runs) for job in plan.jobs.values())
+    click.echo(f"{config}: in order; {len(plan.jobs)} jobs, {runs} runs")
+
+
+@main.command()
+@click.option("--no-calibration", is_flag=True, help="Skip the measurement, and the times.")
+@located
+def plan(config: Path, results: Path, papers: Path, no_calibration: bool) -> None:
+    """Show what would run: jobs, device-hours, downloads, disk."""
+    from fedsampling.planning import estimate, show
+
+    click.echo(show(estimate(config, results, papers, calibrate=not no_calibration)))
+
+
+@main.command()
+@click.argument("given")
+@click.argument("out", type=click.Path(path_type=Path))
+def configure(given: str, out: Path) -> None:
+    """Write the resolved configuration GIVEN (JSON) to OUT: what all other steps read."""
+    from fedsampling import config as configuration
+    from fedsampling.files import write_json
+
+    resolved = configuration.parse(json.loads(given), "config.yaml")
+    write_json(out, resolved.model_dump(mode="json"))
+
+
+@main.command()
+@click.argument("dataset")
+@located
+def fetch(dataset: str, config: Path, results: Path, papers: Path) -> None:
+    """Bring a DATASET's official files into the cache, verified."""
+    from fedsampling.stages import fetch_dataset
+
+    for line in fetch_dataset(dataset, config, results):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("job")
+@located
+def run(job: str, config: Path, results: Path, papers: Path) -> None:
+    """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0."""
+    from fedsampling.progress import reporter
+    from fedsampling.runs import execute
+    from fedsampling.specs import find_job, load_paper
+    from fedsampling.stages import read_config
+
+    checked = read_config(config)
+    found = find_job(load_paper(job.partition("/")[0], papers), checked, job)
+    with reporter() as progress:
+        click.echo(execute(found, checked, results, progress))
+
+
+@main.command()
+@click.argument("paper")
+@click.argument("experiment")
+@located
+def summarise(paper: str, experiment: str, config: Path, results: Path, papers: Path) -> None:
+    """Gather the runs of a PAPER's EXPERIMENT into one table."""
+    from fedsampling.stages import summarise_experiment
+
+    click.echo(summarise_experiment(paper, experiment, config, results, papers))
+
+
+@main.command()
+@click.argument("paper")
+@click.argument("artefact")
+@located
+def render(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> None:
+    """Draw a PAPER's ARTEFACT from its summaries."""
+    from fedsampling.stages import render_artefact
+
+    click.echo(render_artefact(paper, artefact, config, results, papers))
+
+
+@main.command()
+@click.argument("paper")
+@located
+def judge(paper: str, config: Path, results: Path, papers: Path) -> None:
+    """Judge a PAPER's claims."""
+    from fedsampling.stages import judge_claims
+
+    click.echo(judge_claims(paper, config, results, papers))
+
+
+@main.command()
+@located
+def report(config: Path, results: Path, papers: Path) -> None:
+    """Write the report from all artefacts and claims of the configured papers."""
+    from fedsampling.stages import build_report
+
+    click.echo(build_report(config, results, papers))
+
+
+@main.command()
+@located
+def verdicts(config: Path, results: Path, papers: Path) -> None:
+    """Print where the report is, its artefacts and its verdicts."""
+    from fedsampling.stages import print_verdicts
+
+    print_verdicts(config, results, papers)
+
+
+@main.command()
+@click.option("--check", "only_check", is_flag=True, help="Fail if a file is out of step.")
+def schema(only_check: bool) -> None:
+    """Write config.yaml and the JSON schemas from the typed models."""
+    from fedsampling.schemas import differing, write
+
+    if only_check:
+        files = differing()
+        if files:
+            raise InputError(*(f"{name}: out of step; run 'fedsampling schema'" for name in files))
+        return
+    for path in write():
+        click.echo(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""What the Snakefile asks: which jobs, which files, and the fingerprints that make them stale.
+
+Light on purpose: every cluster job parses the Snakefile again, so that nothing here imports pandas,
+matplotlib or a simulation.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fedsampling import config as configuration
+from fedsampling.artefacts.registry import PAPERS
+from fedsampling.config import Config
+from fedsampling.errors import InputError
+from fedsampling.fingerprints import fingerprint
+from fedsampling.samplers.registry import SAMPLERS
+from fedsampling.simulations.registry import SIMULATIONS
+from fedsampling.specs import Job, Paper, experiments, jobs, load_papers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a configuration asks for.
+
+    Parameters
+    ----------
+    config : Config
+    papers : mapping
+        By key.
+    """
+
+    config: Config
+    papers: Mapping[str, Paper]
+
+    @cached_property
+    def jobs(self) -> dict[str, Job]:
+        """Every job by name."""
+        return {job.name: job for paper in self.papers.values() for job in jobs(paper, self.config)}
+
+    @cached_property
+    def experiments(self) -> dict[str, dict[str, Any]]:
+        """Every experiment as resolved, by ``paper/experiment``."""
+        return {
+            f"{key}/{name}": experiment.model_dump(mode="json")
+            for key, paper in self.papers.items()
+            for name, experiment in experiments(paper, self.config).items()
+        }
+
+    def jobs_of(self, paper: str, experiment: str) -> list[str]:
+        """Names of an experiment's jobs."""
+        return [
+            job.name
+            for job in self.jobs.values()
+            if (job.paper, job.experiment) == (paper, experiment)
+        ]
+
+    def artefacts(self, *kinds: str) -> list[tuple[str, str]]:
+        """All (paper, artefact) of some kinds; of every kind if none is named."""
+        return [
+            (key, name)
+            for key, paper in self.papers.items()
+            for name, spec in paper.artefacts.items()
+            if spec.kind in (kinds or (spec.kind,))
+        ]
+
+    def experiments_of(self, paper: str, artefact: str) -> list[str]:
+        """Names of the experiments that an artefact is drawn from."""
+        return self.papers[paper].artefacts[artefact].experiments
+
+    def datasets(self, job: str) -> list[str]:
+        """Datasets whose official files a job reads."""
+        runs = self.jobs[job].runs
+        return [runs[0].settings["dataset"]["name"]] if runs[0].data == "official" else []
+
+    def spec(self, job: str) -> str:
+        """Digest of a job's runs."""
+        return digest([run.hash for run in self.jobs[job].runs])
+
+    def code(self, job: str) -> str:
+        """Fingerprint of the source files that a job's results depend on."""
+        return simulation_code(self.jobs[job])
+
+    @property
+    def given(self) -> str:
+        """The configuration as one line of JSON."""
+        return json.dumps(self.config.model_dump(mode="json"), sort_keys=True)
+
+    def pattern(self, *kinds: str) -> str:
+        """Regular expression for the artefacts of some kinds; matches nothing if there is none."""
+        return "|".join(sorted({name for _, name in self.artefacts(*kinds)})) or "(?!)"
+
+    def stage_code(self, stage: str, paper: str = "") -> str:
+        """Fingerprint of the source files of a stage after the runs."""
+        return stage_code(stage, paper)
+
+    def choices(self) -> str:
+        """Digest of what the report takes from the papers' files and the configuration."""
+        papers = {key: paper.model_dump(mode="json") for key, paper in self.papers.items()}
+        return digest([papers, self.given])
+
+    def settings(self, paper: str, experiment: str) -> str:
+        """Digest of an experiment as resolved, with the scale and data that its summary notes."""
+        noted = [self.config.scale, self.config.data]
+        return digest([self.experiments[f"{paper}/{experiment}"], noted])
+
+    def text(self, paper: str, artefact: str) -> str:
+        """Digest of what is written about an artefact in its paper's file."""
+        spec = self.papers[paper].artefacts[artefact].model_dump(mode="json")
+        return digest([spec, self.config.scale, self.config.data])
+
+    def claims(self, paper: str) -> str:
+        """Digest of a paper's claims as they are written."""
+        claims = {key: c.model_dump(mode="json") for key, c in self.papers[paper].claims.items()}
+        return digest([claims, self.config.scale, self.config.data])
+
+
+def plan(given: Mapping[str, Any], papers: Path = Path("papers")) -> Plan:
+    """Check a configuration and read the papers that it names.
+
+    Raises
+    ------
+    InputError
+        With one line for every error.
+    """
+    known = {key: given[key] for key in given if not key.startswith("_")}
+    config = configuration.parse(known, "config.yaml")
+    return Plan(config, load_papers(config, papers))
+
+
+def checked_plan(given: Mapping[str, Any]) -> Plan:
+    """As :func:`plan`, for the Snakefile: errors are printed as lines, and end the process."""
+    try:
+        return plan(given)
+    except InputError as error:
+        for line in error.lines:
+            print(f"fedsampling: {line}", file=sys.stderr)
+        sys.exit(2)
+
+
+def simulation_code(job: Job) -> str:
+    """Fingerprint of the source files that a job's results depend on."""
+    settings = job.runs[0].settings
+    roots = [SIMULATIONS[settings["kind"]]]
+    name = settings["sampler"]["name"]
+    if "dataset" in settings:
+        roots.append(SAMPLERS[name].partition(":")[0])
+        roots.append(f"fedsampling.datasets.{settings['dataset']['name']}")
+    return fingerprint(*roots)
+
+
+def stage_code(stage: str, paper: str = "") -> str:
+    """Fingerprint of a stage: ``summarise``, ``render`` or ``judge`` a paper, or ``report``."""
+    roots = {
+        "summarise": ["fedsampling.evidence.summaries"],
+        "render": [PAPERS.get(paper, {}).get("artefacts", "fedsampling.artefacts.kit")],
+        "judge": [PAPERS.get(paper, {}).get("claims", "fedsampling.artefacts.kit")],
+        "report": ["fedsampling.report.site", "fedsampling.report.crate"],
+    }[stage]
+    return fingerprint(*roots, *(["fedsampling.evidence.verdicts"] if stage == "judge" else []))
+
+
+def digest(content: Any) -> str:
+    """Sixteen hexadecimal digits of the SHA-256 of plain data."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

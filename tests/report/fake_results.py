@@ -1,0 +1,180 @@
+"""A small results tree such as the pipeline leaves: two papers, every kind of artefact."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import yaml
+from matplotlib.figure import Figure
+
+from fedsampling.report import site
+
+HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
+LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+VERDICTS = ("reproduced", "partly", "contradicted", "inconclusive", "not evaluated")
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the plain files are, and how to build their report."""
+
+    root: Path
+
+    def build(self, out: str = "report") -> Path:
+        site.build(
+            self.root / "results" / "artefacts",
+            self.root / "results" / "claims",
+            self.root / "papers",
+            self.root / "results" / out,
+            {
+                "project": self.root,
+                "config": {"scale": "quick", "data": "embedded", "papers": "all"},
+                "commands": {
+                    "Everything at quick scale": "make reproduce",
+                    "One paper": "snakemake --cores all first2022paper",
+                },
+            },
+        )
+        return self.root / "results" / out
+
+
+def make(root: Path) -> Results:
+    (root / "workflow" / "rules").mkdir(parents=True)
+    (root / "Snakefile").write_text('include: "workflow/rules/report.smk"\n')
+    (root / "workflow" / "rules" / "report.smk").write_text("rule report:\n    shell: 'true'\n")
+    (root / "CITATION.cff").write_bytes((REPOSITORY / "CITATION.cff").read_bytes())
+    quick = {"scale": "quick", "data": "embedded"}
+    official = {"scale": "paper", "data": "official"}
+    _paper(root, "first2022paper", ["figure1", "table1", "table2"], VERDICTS)
+    _paper(root, "second2025paper", ["figure3"], ("reproduced",), link="")
+    sentence = "Quick scale: 10 of 100 repetitions, 200 of 2500 rounds. Not evidence."
+    _figure(root, "first2022paper", "figure1", quick, [sentence, "embedded data"])
+    _table(root, "first2022paper", "table1", quick, "table", columns=24)
+    _table(root, "first2022paper", "table2", {"scale": "quick", "data": "none"}, "text", columns=2)
+    _figure(root, "second2025paper", "figure3", official, [])
+    return Results(root)
+
+
+def _paper(
+    root: Path, key: str, artefacts: list[str], verdicts: tuple[str, ...], link: str = "x"
+) -> None:
+    folder = root / "papers" / key
+    folder.mkdir(parents=True)
+    spec = {
+        "key": key,
+        "title": "On Sampling & Its <Discontents>",
+        "authors": "Ada Lovelace, Émilie du Châtelet, Florence Nightingale",
+        "year": int(key[-9:-5]),
+        "venue": "Journal of Federated Sampling",
+        **({"doi": "10.1000/xyz"} if link else {}),
+        "summary": "Clients are drawn with unequal probabilities.\n\nThat lowers the variance.",
+        "choices": [
+            {"name": "covariances R_u,k", "value": [0.5, 1.5], "why": "The text names none."},
+            {"name": LONG_WORD, "value": "two", "why": HOSTILE},
+        ],
+        "experiments": {"regression": {"rounds": 10}},
+        "artefacts": {name: {"title": name} for name in [*artefacts, "figure9"]},
+    }
+    (folder / "paper.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    (folder / "paper.bib").write_text(f"@article{{{key},\n  title = {{On Sampling}},\n}}\n")
+    (folder / "reported.csv").write_text(
+        "artefact,claim,quantity,value,unit,where\nfigure1,c1,gap,23.1,dB,section V\n"
+    )
+    claims = [
+        {
+            "id": f"c{n}",
+            "statement": f"{HOSTILE} The gap is large {LONG_WORD}",
+            "artefact": artefacts[0] if n < 5 else "figure9",
+            "reported": "23.1 dB",
+            "ours": "22.8 dB [22.1, 23.4]",
+            "margin": "1 dB",
+            "verdict": verdict,
+            "reason": "The interval lies within the margin that the specification declares.",
+        }
+        for n, verdict in enumerate(verdicts, start=1)
+    ]
+    (root / "results" / "claims").mkdir(parents=True, exist_ok=True)
+    _json(root / "results" / "claims" / f"{key}.json", {"paper": key, "claims": claims})
+
+
+def _figure(root: Path, paper: str, name: str, origin: dict[str, str], badges: list[str]) -> None:
+    folder = root / "results" / "artefacts" / paper / name
+    folder.mkdir(parents=True)
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    for axes in figure.subplots(1, 2):
+        axes.plot([1, 10, 100], [0.0, -10.0, -23.1], label="ISFedAvg")
+        axes.set(xlabel="iteration", ylabel="MSD (dB)")
+        axes.legend()
+    with mpl.rc_context({"svg.hashsalt": "fixed"}):
+        for form in ("svg", "png", "pdf"):
+            date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+            figure.savefig(folder / f"{name}.{form}", metadata=date)
+    (folder / f"{name}.csv").write_text("at,msd\n1,0.0\n100,-23.1\n")
+    alt = "Mean-square deviation falls by 23 dB."
+    _artefact(folder, paper, name, "figure", origin, badges, alt, ("svg", "png", "pdf", "csv"))
+
+
+def _table(
+    root: Path, paper: str, name: str, origin: dict[str, str], kind: str, columns: int
+) -> None:
+    folder = root / "results" / "artefacts" / paper / name
+    folder.mkdir(parents=True)
+    head = "".join(f"<th>column {n}</th>" for n in range(columns))
+    row = "".join(f"<td>{n}.123</td>" for n in range(columns))
+    (folder / f"{name}.html").write_text(
+        f"<table><thead><tr>{head}</tr></thead><tbody>{f'<tr>{row}</tr>' * 4}</tbody></table>"
+    )
+    (folder / f"{name}.csv").write_text("a\n1\n")
+    (folder / f"{name}.tex").write_text("\\begin{tabular}{l}\\end{tabular}\n")
+    _artefact(folder, paper, name, kind, origin, [], "", ("html", "csv", "tex"))
+
+
+def _artefact(
+    folder: Path,
+    paper: str,
+    name: str,
+    kind: str,
+    origin: dict[str, str],
+    badges: list[str],
+    alt: str,
+    forms: tuple[str, ...],
+) -> None:
+    content = {
+        "paper": paper,
+        "artefact": name,
+        "kind": kind,
+        "title": "Deviation against iterations",
+        "caption": f"Caption with {HOSTILE} in it.",
+        "alt": alt,
+        "notes": ["The gap depends on how much the noise differs between clients."],
+        "badges": badges,
+        "files": {form: f"{name}.{form}" for form in forms},
+        "command": f"fedsampling render {paper} {name}",
+        "provenance": {**origin, "runs": 0, "seeds": 0}
+        if kind == "text"
+        else {
+            **origin,
+            "runs": 40,
+            "seeds": 10,
+            "spec_digest": "ab" * 32,
+            "code": ["cd" * 32],
+            "package": "0.1.0",
+            "commit": "ef" * 20,
+            "versions": {"numpy": "2.4.6", "snakemake": "9.27.1", "torch": "2.15.0"},
+            "python": "3.11.7",
+            "device": "cpu: EPYC",
+            "seconds": 75.0,
+            "peak_mb": 300.4,
+            "started": "2026-11-21T02:00:00Z",
+            "finished": "2026-11-21T02:10:00Z",
+            "inputs": {"ijcnn1.tr": "12" * 32},
+        },
+    }
+    _json(folder / "artefact.json", content)
+
+
+def _json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content), encoding="utf-8")

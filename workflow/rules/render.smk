@@ -1,0 +1,72 @@
+# Figures and tables, from summaries to files.
+
+ARTEFACT = "<results>/artefacts/{paper}/{artefact}"
+
+
+rule render_figure:
+    input:
+        summaries=lambda w: collect(
+            "<results>/summaries/{paper}/{experiment}.parquet",
+            paper=w.paper,
+            experiment=plan.experiments_of(w.paper, w.artefact),
+        ),
+        config=ancient("<results>/config.json"),
+    output:
+        report(
+            f"{ARTEFACT}/{{artefact}}.svg",
+            caption="../report/artefact.rst",
+            category="{paper}",
+            labels={"artefact": "{artefact}"},
+        ),
+        multiext(f"{ARTEFACT}/{{artefact}}", ".png", ".pdf", ".csv"),
+        description=f"{ARTEFACT}/artefact.json",
+    log:
+        "<logs>/render/{paper}/{artefact}.log",
+    conda:
+        "../../envs/fedsampling.yaml"
+    params:
+        text=lambda w: plan.text(w.paper, w.artefact),
+        code=lambda w: plan.stage_code("render", w.paper),
+    wildcard_constraints:
+        artefact=plan.pattern("figure"),
+    message:
+        "Drawing {wildcards.paper} {wildcards.artefact}"
+    shell:
+        "fedsampling render {wildcards.paper} {wildcards.artefact} --config {input.config} > {log} 2>&1"
+
+
+use rule render_figure as render_table with:
+    output:
+        report(
+            f"{ARTEFACT}/{{artefact}}.html",
+            caption="../report/artefact.rst",
+            category="{paper}",
+            labels={"artefact": "{artefact}"},
+        ),
+        multiext(f"{ARTEFACT}/{{artefact}}", ".csv", ".tex"),
+        description=f"{ARTEFACT}/artefact.json",
+    wildcard_constraints:
+        artefact=plan.pattern("table", "text"),
+
+
+rule judge:
+    input:
+        summaries=lambda w: collect(
+            "<results>/summaries/{paper}/{experiment}.parquet",
+            paper=w.paper,
+            experiment=plan.papers[w.paper].experiments,
+        ),
+        config=ancient("<results>/config.json"),
+    output:
+        "<results>/claims/{paper}.json",
+    log:
+        "<logs>/judge/{paper}.log",
+    conda:
+        "../../envs/fedsampling.yaml"
+    params:
+        claims=lambda w: plan.claims(w.paper),
+        code=lambda w: plan.stage_code("judge", w.paper),
+    message:
+        "Judging the claims of {wildcards.paper}"
+    shell:
+        "fedsampling judge {wildcards.paper} --config {input.config} > {log} 2>&1"

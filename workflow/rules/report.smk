@@ -1,0 +1,33 @@
+# The report that can be cited, and one target for each paper.
+
+
+rule report:
+    input:
+        artefacts=[f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()],
+        claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
+        papers=collect("papers/{paper}/{file}", paper=plan.papers, file=["paper.bib", "reported.csv"]),
+        config=ancient("<results>/config.json"),
+    output:
+        "<results>/report/index.html",
+    log:
+        "<logs>/report.log",
+    conda:
+        "../../envs/fedsampling.yaml"
+    params:
+        papers=plan.choices(),
+        code=plan.stage_code("report"),
+    message:
+        "Writing the report"
+    shell:
+        "fedsampling report --config {input.config} > {log} 2>&1"
+
+
+for paper in plan.papers:
+
+    rule:
+        name:
+            paper
+        localrule: True
+        input:
+            f"<results>/claims/{paper}.json",
+            [f"<results>/artefacts/{key}/{name}/artefact.json" for key, name in plan.artefacts() if key == paper],

@@ -1,0 +1,28 @@
+# One job: a block of seeds of one case and sampler. Finished runs are taken from the run store.
+
+JOB = "{paper}/{experiment}/{case}/{sampler}/block-{block}"
+
+
+rule simulate:
+    input:
+        config=ancient("<results>/config.json"),
+        data=lambda w: collect("<results>/data/{dataset}.json", dataset=plan.datasets(JOB.format(**w))),
+    output:
+        f"<results>/runs/{JOB}.json",
+    log:
+        f"<logs>/simulate/{JOB}.log",
+    benchmark:
+        f"<benchmarks>/simulate/{JOB}.tsv"
+    conda:
+        "../../envs/fedsampling.yaml"
+    params:
+        job=JOB,
+        spec=lambda w: plan.spec(JOB.format(**w)),
+        code=lambda w: plan.code(JOB.format(**w)),
+    threads: 1
+    resources:
+        mem_mb=1500,
+    message:
+        "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
+    shell:
+        "fedsampling run {params.job} --config {input.config} > {log} 2>&1"

@@ -1,0 +1,20 @@
+# All runs of an experiment in one table.
+
+
+rule summarise:
+    input:
+        runs=lambda w: collect("<results>/runs/{job}.json", job=plan.jobs_of(w.paper, w.experiment)),
+        config=ancient("<results>/config.json"),
+    output:
+        "<results>/summaries/{paper}/{experiment}.parquet",
+    log:
+        "<logs>/summarise/{paper}/{experiment}.log",
+    conda:
+        "../../envs/fedsampling.yaml"
+    params:
+        settings=lambda w: plan.settings(w.paper, w.experiment),
+        code=lambda w: plan.stage_code("summarise"),
+    message:
+        "Summarising {wildcards.paper} {wildcards.experiment}"
+    shell:
+        "fedsampling summarise {wildcards.paper} {wildcards.experiment} --config {input.config} > {log} 2>&1"
