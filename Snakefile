@@ -18,6 +18,10 @@ configfile: "config.yaml"
 plan = checked_plan(config)
 
 
+pathvars:
+    benchmarks="results/benchmarks",
+
+
 wildcard_constraints:
     paper="[a-z0-9]+",
     experiment="[^/]+",

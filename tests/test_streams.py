@@ -18,7 +18,9 @@ from fedsampling.streams import Draws, philox, stream, uniforms
     ],
 )
 def test_philox_gives_the_published_answers_of_random123(counter, key, expected):
-    words = philox([np.array([c], np.uint64) for c in counter], [np.array([k], np.uint64) for k in key])
+    words = philox(
+        [np.array([c], np.uint64) for c in counter], [np.array([k], np.uint64) for k in key]
+    )
     assert " ".join(f"{int(word[0]):08x}" for word in words) == expected
 
 

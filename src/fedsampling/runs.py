@@ -55,7 +55,7 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
     found = {run.hash: locate(run.hash, own, shared, code) for run in job.runs}
     missing = [run for run in job.runs if found[run.hash] is None]
     if missing:
-        settings = Run(run=missing[0].settings).run  # type: ignore[arg-type]
+        settings = Run(run=missing[0].settings).run
         steps = int(missing[0].settings.get("rounds") or missing[0].settings.get("draws") or 1)
         started, clock = datetime.now(UTC), time.perf_counter()
         done = import_module(SIMULATIONS[settings.kind]).simulate(
@@ -92,7 +92,7 @@ def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | No
 
 @cache
 def environment() -> dict[str, Any]:
-    """What ran: package, commit, libraries and device."""
+    """Say what ran: package, commit, libraries and device."""
     return {
         "package": metadata.version("fedsampling"),
         "commit": _commit(),
@@ -113,12 +113,16 @@ def _stamp(moment: datetime) -> str:
 
 
 def _commit() -> str | None:
-    """The checkout's commit, marked where files differ from it; None outside of one."""
+    """Return the checkout's commit, marked where files differ from it; None outside of one."""
     here = Path(__file__).parent
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=here, capture_output=True, text=True, check=True, timeout=10,
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
         )
     except (OSError, subprocess.SubprocessError):
         return None

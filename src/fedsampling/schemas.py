@@ -10,11 +10,17 @@ from fedsampling.config import Config
 from fedsampling.files import write_text
 from fedsampling.settings import Run
 from fedsampling.specs import Experiment, Paper
+from fedsampling.validation import Strict
 
 
 def generated() -> dict[str, str]:
     """Return each generated file's path and content."""
-    schemas = {"config": Config, "paper": Paper, "experiment": Experiment, "run": Run}
+    schemas: dict[str, type[Strict]] = {
+        "config": Config,
+        "paper": Paper,
+        "experiment": Experiment,
+        "run": Run,
+    }
     files = {
         f"workflow/schemas/{name}.schema.json": json.dumps(
             {
@@ -55,7 +61,8 @@ def differing() -> list[str]:
     return [
         name
         for name, content in generated().items()
-        if not Path(name).is_file() or _content(name, Path(name).read_text("utf-8")) != _content(name, content)
+        if not Path(name).is_file()
+        or _content(name, Path(name).read_text("utf-8")) != _content(name, content)
     ]
 
 

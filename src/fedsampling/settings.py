@@ -74,6 +74,9 @@ class ISFedAvgSampler(Strict):
     name: Literal["isfedavg"]
     m: Positive = Field(description="L")
     probabilities: Literal["optimal", "approximate", "tracked"]
+    variability: Literal["estimated", "known"] = Field(
+        "estimated", description="σ²_s,k in equation (52): from the batches, or at w^o"
+    )
 
 
 TrainingSampler = Annotated[
@@ -102,11 +105,12 @@ class FederatedSettings(Strict):
         if isinstance(self.dataset, Regression):
             _ordered("dataset.eigenvalues", self.dataset.eigenvalues)
             _ordered("dataset.noise", self.dataset.noise)
-        n, fewest = self.dataset.agents, getattr(self.dataset, "samples", None)
-        fewest = fewest if fewest is not None else getattr(self.dataset, "smallest", 1)
+        n, data = self.dataset.agents, self.dataset
+        fewest = data.samples if isinstance(data, Regression) else data.smallest
         if self.sampler.m > n:
             raise ValueError(
-                f"sampler.m: {self.sampler.m} exceeds the {n} agents of the dataset; give at most {n}"
+                f"sampler.m: {self.sampler.m} exceeds the {n} agents of the dataset; "
+                f"give at most {n}"
             )
         if self.work.batch[1] > fewest:
             raise ValueError(
@@ -143,7 +147,7 @@ class WeightsSettings(Strict):
     clients: Positive
     m: Positive
     importance: Literal["equal", "linear"]
-    draws: Positive
+    draws: Annotated[int, Field(ge=2)]
     sampler: SchemeName
 
     @model_validator(mode="after")

@@ -19,13 +19,14 @@ from fedsampling.errors import InputError, nearest
 from fedsampling.settings import SEEDS, AnySettings, Ijcnn1, Positive, Run
 from fedsampling.validation import Strict, check, distinct, merge, read_yaml
 
+
 class Experiment(Strict):
     """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
 
     kind: Literal["federated", "gradient", "inclusion", "weights"]
     title: str
     cases: dict[str, dict[str, Any]] = Field(
-        default_factory=lambda: {"base": {}}, description="named changes to the settings"
+        {"base": {}}, description="named changes to the settings"
     )
     samplers: dict[str, dict[str, Any]]
     seeds: list[Annotated[int, Field(ge=0, lt=SEEDS)]] = Field(
@@ -219,9 +220,7 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
     return resolved
 
 
-def settings(
-    experiment: Experiment, case: str, sampler: str, place: str = ""
-) -> AnySettings:
+def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -> AnySettings:
     """Return the checked settings of one case and sampler; `place` begins each error line."""
     given = merge(experiment.settings, experiment.cases[case])
     given = {"kind": experiment.kind, **given, "sampler": experiment.samplers[sampler]}

@@ -9,6 +9,7 @@ table, so that a half-written or damaged file is never taken for a result.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,8 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Path | None
         try:
             metadata = load(path).metadata
         except InputError:
-            try:
+            with suppress(OSError):  # a read-only store keeps it, and the run is computed anew
                 path.rename(path.with_suffix(".damaged"))
-            except OSError:
-                pass  # a read-only store: leave it, and compute the run anew
             continue
         if metadata["hash"] == run_hash and code in (None, metadata["code"]):
             return path

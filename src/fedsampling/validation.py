@@ -85,14 +85,17 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
         if isinstance(old, dict) and value is None:
             del merged[key]
-        elif both and value.get("name", old.get("name")) == old.get("name"):
+        elif isinstance(old, dict) and isinstance(value, dict) and _same_name(old, value):
             merged[key] = merge(old, value)
         else:
             merged[key] = value
     return merged
+
+
+def _same_name(old: dict[str, Any], value: dict[str, Any]) -> bool:
+    return bool(value.get("name", old.get("name")) == old.get("name"))
 
 
 _RANGES = {

@@ -62,7 +62,9 @@ class TestLaw:
         quiet, loud = generated(noise=(1e-12, 1e-12)), generated(noise=(1e-2, 1.0))
         assert np.array_equal(quiet.x, loud.x)
         # 30,000 samples with mean noise variance 0.2: w^o within 0.003 of w* per coordinate.
-        assert linear_regression(0.0).minimiser(quiet) == pytest.approx(linear_regression(0.0).minimiser(loud), abs=0.03)
+        assert linear_regression(0.0).minimiser(quiet) == pytest.approx(
+            linear_regression(0.0).minimiser(loud), abs=0.03
+        )
 
     def test_same_seed_same_data_other_seed_other_data(self):
         one, again, other = (

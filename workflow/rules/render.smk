@@ -22,13 +22,13 @@ rule render_figure:
         description=f"{ARTEFACT}/artefact.json",
     log:
         "<logs>/render/{paper}/{artefact}.log",
+    wildcard_constraints:
+        artefact=plan.pattern("figure"),
     conda:
         "../../envs/fedsampling.yaml"
     params:
         text=lambda w: plan.text(w.paper, w.artefact),
         code=lambda w: plan.stage_code("render", w.paper),
-    wildcard_constraints:
-        artefact=plan.pattern("figure"),
     message:
         "Drawing {wildcards.paper} {wildcards.artefact}"
     shell:

@@ -3,9 +3,13 @@
 
 rule report:
     input:
-        artefacts=[f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()],
+        artefacts=[
+            f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()
+        ],
         claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
-        papers=collect("papers/{paper}/{file}", paper=plan.papers, file=["paper.bib", "reported.csv"]),
+        papers=collect(
+            "papers/{paper}/{file}", paper=plan.papers, file=["paper.bib", "reported.csv"]
+        ),
         config=ancient("<results>/config.json"),
     output:
         "<results>/report/index.html",
@@ -27,7 +31,11 @@ for paper in plan.papers:
     rule:
         name:
             paper
-        localrule: True
         input:
             f"<results>/claims/{paper}.json",
-            [f"<results>/artefacts/{key}/{name}/artefact.json" for key, name in plan.artefacts() if key == paper],
+            [
+                f"<results>/artefacts/{key}/{name}/artefact.json"
+                for key, name in plan.artefacts()
+                if key == paper
+            ],
+        localrule: True

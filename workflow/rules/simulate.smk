@@ -6,7 +6,9 @@ JOB = "{paper}/{experiment}/{case}/{sampler}/block-{block}"
 rule simulate:
     input:
         config=ancient("<results>/config.json"),
-        data=lambda w: collect("<results>/data/{dataset}.json", dataset=plan.datasets(JOB.format(**w))),
+        data=lambda w: collect(
+            "<results>/data/{dataset}.json", dataset=plan.datasets(JOB.format(**w))
+        ),
     output:
         f"<results>/runs/{JOB}.json",
     log:
@@ -15,13 +17,13 @@ rule simulate:
         f"<benchmarks>/simulate/{JOB}.tsv"
     conda:
         "../../envs/fedsampling.yaml"
+    threads: 1
+    resources:
+        mem_mb=1500,
     params:
         job=JOB,
         spec=lambda w: plan.spec(JOB.format(**w)),
         code=lambda w: plan.code(JOB.format(**w)),
-    threads: 1
-    resources:
-        mem_mb=1500,
     message:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:

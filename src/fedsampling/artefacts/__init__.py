@@ -1,0 +1,1 @@
+"""Artefacts: one module per paper, from summaries to figures, tables and verdicts."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.5,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,
@@ -41,7 +42,9 @@ def style() -> Iterator[None]:
         yield
 
 
-def panels(rows: int, columns: int, width: float = 7.2, height: float = 3.4) -> tuple[Figure, list[Axes]]:
+def panels(
+    rows: int, columns: int, width: float = 7.2, height: float = 3.4
+) -> tuple[Figure, list[Axes]]:
     """Return a figure of `rows` × `columns` axes, in inches over all, and its axes row by row."""
     figure = Figure(figsize=(width, height))
     axes = figure.subplots(rows, columns, squeeze=False)

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.stats import norm
 
-from fedsampling.artefacts.drawing import BLUE, GREEN, PURPLE, VERMILION, panels
+from fedsampling.artefacts.drawing import BLUE, GREEN, PURPLE, VERMILION, panels, style
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
@@ -113,8 +113,9 @@ def table2(summaries: Summaries) -> Artefact:
 
 def corollary1(summaries: Summaries) -> Artefact:
     """Draw Σ and γ of both schemes on both sides of Corollary 1's boundary."""
-    figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
-    data = pd.concat([_draw_sums(left, n=10, m=5), _draw_boundary(right)], ignore_index=True)
+    with style():
+        figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
+        data = pd.concat([_draw_sums(left, n=10, m=5), _draw_boundary(right)], ignore_index=True)
     return Artefact(
         data=data,
         figure=figure,
@@ -237,9 +238,9 @@ def _draw_sums(axes: Axes, n: int, m: int) -> pd.DataFrame:
             p = np.full(n, (1 - p_1) / (n - 1))
             p[0] = p_1
             pairs.append(sums(statistics(scheme, p, m), p))
-        for symbol, style, values in zip("Σγ", ("-", "--"), np.array(pairs).T, strict=True):
+        for symbol, dashes, values in zip("Σγ", ("-", "--"), np.array(pairs).T, strict=True):
             name = f"{symbol}, {SCHEMES[scheme]}"
-            axes.plot(first, values, style, color=colour, label=name)
+            axes.plot(first, values, dashes, color=colour, label=name)
             lines.append(pd.DataFrame({"panel": "a", "series": name, "x": first, "y": values}))
     # Σ p_i² = p_1² + (1 − p_1)²/(n − 1) meets the boundary at the larger root.
     end = (1 + np.sqrt((n - 1) * (n * sigma_boundary(n, m) - 1))) / n
@@ -264,10 +265,10 @@ def _draw_boundary(axes: Axes) -> pd.DataFrame:
     lines = []
     for n, m, marker, colour in ((10, 5, "o", GREEN), (100, 10, "s", PURPLE)):
         sampled = np.arange(1, n)
-        for symbol, style, boundary in (("Σ", "-", sigma_boundary), ("γ", ":", gamma_boundary)):
+        for symbol, dashes, boundary in (("Σ", "-", sigma_boundary), ("γ", ":", gamma_boundary)):
             values = np.array([n * boundary(n, int(k)) for k in sampled])
             name = f"boundary of {symbol}, n = {n}"
-            axes.plot(sampled / n, values, style, color=colour, label=name)
+            axes.plot(sampled / n, values, dashes, color=colour, label=name)
             lines.append(
                 pd.DataFrame({"panel": "b", "series": name, "x": sampled / n, "y": values})
             )
@@ -281,7 +282,7 @@ def _draw_boundary(axes: Axes) -> pd.DataFrame:
         ylim=(1, 10),
         yscale="log",
         xlabel="sampled fraction $m/n$",
-        ylabel=r"$n\,\sum_i p_i^2$",
+        ylabel=r"$n\,\Sigma_i\,p_i^2$",
         title="(b) any $m/n$",
     )
     axes.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])

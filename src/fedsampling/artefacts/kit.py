@@ -162,4 +162,3 @@ def _save_figure(figure: Figure, path: Path, kind: str) -> None:
     dateless: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     with mpl.rc_context({"svg.hashsalt": "fedsampling"}), replacing(path) as temporary:
         figure.savefig(temporary, format=kind, dpi=160, metadata=dateless[kind])
-

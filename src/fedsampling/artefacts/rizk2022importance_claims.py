@@ -21,6 +21,7 @@ from fedsampling.specs import ClaimSpec
 
 STEADY = 0.8  # steady state: the last fifth of the rounds
 FAMILY_ERROR = 1e-3  # chance that c6 fails although every estimate is unbiased
+CURVES = ("fedavg", "isfedavg-optimal", "isfedavg-approximate", "isfedavg-tracked")  # of Figure 1
 REPORTED = {
     "gap": 23.1,
     "agent_distance": 1.22e-2,
@@ -31,7 +32,7 @@ REPORTED = {
 
 
 def c1(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Steady-state gap in dB between FedAvg and the true probabilities."""
+    """Judge the steady-state gap in dB between FedAvg and the true probabilities."""
     found = gap(summaries["regression"], "fedavg", "isfedavg-optimal")
     ours = show_estimate(found, "dB")
     if equivalence(found, REPORTED["gap"], 1.0) == "equivalent":
@@ -50,7 +51,7 @@ def c1(summaries: Summaries, spec: ClaimSpec) -> Finding:
 
 
 def c2(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Distances of the tracked probabilities at the end."""
+    """Judge the distances of the tracked probabilities at the end."""
     summary = summaries["regression"]
     last = summary.settings["settings"]["rounds"]
     close, halved, parts = [], [], []
@@ -73,13 +74,13 @@ def c2(summaries: Summaries, spec: ClaimSpec) -> Finding:
 
 
 def c3(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Which scheme falls fastest while FedAvg's MSD is still falling."""
+    """Judge which scheme falls fastest while FedAvg's MSD is still falling."""
     summary = summaries["regression"]
     curves = summary.curves
     fedavg = curves[(curves["sampler"] == "fedavg") & (curves["metric"] == "msd")]
     level = float(summary.per_seed("fedavg", "msd", since=steady_since(summary)).mean())
     until = first_reached(fedavg["at"], fedavg["mean"], level)
-    falling = {name: _mean_decibels(summary, name, until) for name in _samplers(summary)}
+    falling = {name: _mean_decibels(summary, name, until) for name in CURVES}
     fastest = falling.pop("isfedavg-approximate")
     found = {name: compare(other, fastest, difference) for name, other in falling.items()}
     shown = [f"{_short(name)} {show_estimate(value, 'dB')}" for name, value in found.items()]
@@ -95,7 +96,7 @@ def c3(summaries: Summaries, spec: ClaimSpec) -> Finding:
 
 
 def c4(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Whether tracked and true probabilities are equivalent at steady state."""
+    """Judge whether tracked and true probabilities are equivalent at steady state."""
     summary = summaries["regression"]
     found = gap(summary, "isfedavg-tracked", "isfedavg-optimal")
     narrow = gap(summary, "isfedavg-tracked", "isfedavg-optimal", level=0.9)
@@ -108,7 +109,7 @@ def c4(summaries: Summaries, spec: ClaimSpec) -> Finding:
 
 
 def c5(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Testing errors of FedAvg and ISFedAvg over the last fifth."""
+    """Judge the testing errors of FedAvg and ISFedAvg over the last fifth."""
     summary = summaries["classification"]
     since = steady_since(summary)
     fedavg = 100 * summary.per_seed("fedavg", "error", since=since)
@@ -134,7 +135,7 @@ def c5(summaries: Summaries, spec: ClaimSpec) -> Finding:
 
 
 def c6(summaries: Summaries, spec: ClaimSpec) -> Finding:
-    """Lemma 1: the estimate's mean is the exact gradient."""
+    """Judge Lemma 1: the estimate's mean is the exact gradient."""
     data = gradient_deviations(summaries["gradient"])
     comparisons = int(data["coordinates"].sum())
     bound = float(stats.norm.isf(FAMILY_ERROR / (2 * comparisons)))
@@ -155,7 +156,7 @@ def gap(
     baseline: Summary | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Steady-state MSD of one scheme over that of another, in dB, paired by seed.
+    """Give the steady-state MSD of one scheme over that of another, in dB, paired by seed.
 
     Parameters
     ----------
@@ -176,12 +177,12 @@ def gap(
 
 
 def steady_since(summary: Summary) -> float:
-    """The round from which on a run counts as being at its steady state."""
+    """Give the round from which on a run counts as being at its steady state."""
     return STEADY * float(summary.settings["settings"]["rounds"])
 
 
 def gradient_deviations(summary: Summary) -> pd.DataFrame:
-    """Deviation of the mean estimate from the exact gradient, and its noise, by case and scheme.
+    """Give the deviation of the mean estimate from the exact gradient, and its noise, by scheme.
 
     Returns
     -------
@@ -201,10 +202,6 @@ def gradient_deviations(summary: Summary) -> pd.DataFrame:
 CLAIMS: dict[str, Judge] = {"c1": c1, "c2": c2, "c3": c3, "c4": c4, "c5": c5, "c6": c6}
 
 
-def _samplers(summary: Summary) -> list[str]:
-    return list(summary.settings["samplers"])
-
-
 def _short(name: str) -> str:
     return {"fedavg": "FedAvg"}.get(name, name.removeprefix("isfedavg-"))
 
@@ -216,8 +213,9 @@ def _at(summary: Summary, sampler: str, metric: str, at: int) -> pd.Series:
 
 
 def _mean_decibels(summary: Summary, sampler: str, until: float) -> pd.Series:
-    """Mean over the falling rounds of each seed's MSD in dB."""
+    """Average over the falling rounds of each seed's MSD in dB."""
     rows = summary.rows
     chosen = (rows["sampler"] == sampler) & (rows["metric"] == "msd")
     falling = rows[chosen & (rows["at"] > 0) & (rows["at"] <= until)]
-    return (10 * np.log10(falling["value"])).groupby(falling["seed"]).mean()
+    decibel = pd.Series(10 * np.log10(falling["value"].to_numpy()), index=falling["seed"])
+    return decibel.groupby(level="seed").mean()

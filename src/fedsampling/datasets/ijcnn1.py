@@ -15,7 +15,6 @@ from fedsampling.datasets.embedded import ijcnn1_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch
 from fedsampling.datasets.sources import SOURCES
-from fedsampling.errors import InputError
 from fedsampling.files import sha256
 from fedsampling.partitions import label_skew, sizes
 from fedsampling.streams import stream

@@ -86,7 +86,7 @@ def compare(
 
 
 def difference(first: Array, second: Array) -> Array:
-    """first − second, a contrast for :func:`compare`."""
+    """First − second, a contrast for :func:`compare`."""
     return first - second
 
 

@@ -1,0 +1,1 @@
+"""Models: losses and gradients, stacked over independent copies."""

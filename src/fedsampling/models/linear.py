@@ -55,8 +55,8 @@ class Linear:
         """
         z = np.matmul(x, w[:, :, None])[:, :, 0]
         pull = np.matmul((weight * self.slope(z, y))[:, None, :], x)[:, 0]
-        shrink: Array = 2 * self.rho * weight.sum(-1, keepdims=True) * w
-        return shrink + pull
+        total: Array = 2 * self.rho * weight.sum(-1, keepdims=True) * w + pull
+        return total
 
     def norms(self, w: Array, x: Array, y: Array) -> Array:
         """Norm of each sample's gradient, ‖loss'(z) x + 2 rho w‖, shape (slots, B)."""

@@ -1,0 +1,1 @@
+"""Samplers: one module per family, pure functions first, each citing its equations."""

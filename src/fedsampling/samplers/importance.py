@@ -89,9 +89,9 @@ def inclusion(p: Array, size: Ints | int) -> Array:
 
 def progressive_totals(inclusion: Array) -> Array:
     """Π_k = Σ_{l≤k} inclusion_l along the last axis; the last is the exact integer total."""
-    totals = np.cumsum(inclusion, axis=-1)
-    exact = np.rint(totals[..., -1:])
-    totals = np.minimum(totals, exact)
+    running = np.cumsum(inclusion, axis=-1)
+    exact = np.rint(running[..., -1:])
+    totals: Array = np.minimum(running, exact)
     totals[..., -1:] = exact
     return totals
 

@@ -55,7 +55,10 @@ class ISFedAvg:
         Stacked runs.
     optimum : mapping
         At w^o: ``gradient`` (K, M), ``mean_norm`` (K,), ``sample_norms`` (K, N_max), the last
-        zero where padded.  Used by ``optimal`` alone.
+        zero where padded.  Used by ``optimal``, and by ``tracked`` if σ²_{s,k} is known.
+    variability : {"estimated", "known"}
+        Equation (52) prints σ²_{s,k} without a hat.  ``known`` takes (23) at w^o, which no server
+        has; ``estimated`` takes what the sampled batches say of it.
     """
 
     def __init__(
@@ -67,17 +70,19 @@ class ISFedAvg:
         N: Ints,
         runs: int,
         optimum: Mapping[str, Array],
+        variability: str = "estimated",
     ) -> None:
         self.needs = NEEDS[probabilities]
         self.L, self.E, self.B, self.N = L, E, B, N
         self.probabilities = probabilities
+        best = data_variability(optimum["mean_norm"], E, B)
+        self._known = best if variability == "known" else None
         K = len(N)
         padded = np.arange(N.max()) >= N[:, None]
         self.p_agents: Array = np.full((runs, K), 1 / K)
         self.p_data: Array = np.where(padded, 0.0, 1 / N[:, None])
         if probabilities == "optimal":
-            sigma2 = data_variability(optimum["mean_norm"], E, B)
-            scores = agent_scores(sigma2, optimum["gradient"], E, B)
+            scores = agent_scores(best, optimum["gradient"], E, B)
             self.p_agents[:] = scores / scores.sum()
             self.p_data = data_probabilities(optimum["sample_norms"])
             self._inclusion = inclusion(self.p_data, B)
@@ -164,7 +169,8 @@ class ISFedAvg:
             estimated from the same batches, since w^o and unsampled gradients are unknown.
         """
         E, B = self.E[slots.client], self.B[slots.client]
-        scores = agent_scores(observed["sigma2"], observed["gradient"], E, B)
+        sigma2 = observed["sigma2"] if self._known is None else self._known[slots.client]
+        scores = agent_scores(sigma2, observed["gradient"], E, B)
         by_run = (len(self.p_agents), self.L)
         rows, clients = slots.run.reshape(by_run), slots.client.reshape(by_run)
         self.p_agents[rows, clients] = reassign(

@@ -1,1 +1,1 @@
-"""From checked settings to run tables: one module per kind of experiment."""
+"""Simulations: one module per kind of run, each a pure function of its settings and seeds."""

@@ -99,7 +99,14 @@ def build_sampler(
     given = settings.sampler
     if given.name == "isfedavg":
         return ISFedAvg(
-            given.m, given.probabilities, work.E, work.B, problem.n_samples, runs, optimum
+            given.m,
+            given.probabilities,
+            work.E,
+            work.B,
+            problem.n_samples,
+            runs,
+            optimum,
+            given.variability,
         )
     made: Sampler = sampler_class(given.name)(given.m)
     return made

@@ -1,4 +1,4 @@
-"""Monte-Carlo of the aggregate gradient estimate at a fixed model: is it unbiased, how noisy is it?
+"""Monte-Carlo of the gradient estimate at a fixed model: its bias and its noise.
 
 The estimate is taken from the code that trains: one round of local work with a step so small that
 the incremental error (15) of rizk2022importance vanishes, divided by that step.

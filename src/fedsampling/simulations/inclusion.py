@@ -1,4 +1,4 @@
-"""Monte-Carlo of inclusion probabilities: does a sampling scheme include units as often as asked?
+"""Monte-Carlo of inclusion probabilities: are units included as often as asked for.
 
 Three schemes: ``fixed``, systematic sampling in the given order, as rizk2022importance prints it;
 ``shuffled``, Hartley and Rao's own, which permutes the units before each draw; ``successive``, one

@@ -1,0 +1,1 @@
+"""Theory: closed forms that simulations are held against."""

@@ -65,7 +65,9 @@ def train(
         if t == rounds:
             break
         rng = Draws(seeds_array, t)
-        view = View(data.n_samples, data.p, t, len(seeds_array), observe(sampler, model, data, theta))
+        view = View(
+            data.n_samples, data.p, t, len(seeds_array), observe(sampler, model, data, theta)
+        )
         slots = sampler.select(view, rng)
         local = local_sgd(model, data, work, theta, slots, sampler, rng)
         omega = sampler.weigh(slots, view, rng)
@@ -113,8 +115,8 @@ def charge(
     """
     k = slots.client
     reports = np.bincount(slots.run, minlength=runs).astype(np.float64)
-    bits = 32 * data.x.shape[1] * reports
-    gradients = np.bincount(slots.run, work.E[k] * work.B[k], minlength=runs)
+    bits: Array = 32 * data.x.shape[1] * reports
+    gradients = np.bincount(slots.run, work.E[k] * work.B[k], minlength=runs).astype(np.float64)
     if "batch_gradients" in sampler.needs:
         bits += 32 * reports
         gradients *= 2  # each batch also at the round's first model

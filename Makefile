@@ -1,0 +1,61 @@
+# Two commands: `make reproduce` and `make test`. Each sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+CORES ?= all
+# One thread per process: the workflow runs as many processes as there are cores.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: reproduce test test-long check format schema lock clean
+
+# flock keeps a second call from running beside the first, and is let go by the kernel however the
+# first ends; so a lock that Snakemake left behind under it is stale.
+reproduce: $(READY)
+	@mkdir -p .snakemake
+	@flock --close --nonblock .snakemake/reproduce.lock sh -c ' \
+	    rm -rf .snakemake/locks && snakemake --cores $(CORES) --quiet rules progress' \
+	    || { echo "make reproduce: did not finish; see above, or another one is running here" >&2; exit 1; }
+	@fedsampling verdicts
+
+test: $(READY)
+	pytest
+
+test-long: $(READY)
+	pytest -m 'long or not long'
+
+check: $(READY)
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile workflow
+	fedsampling schema --check
+	snakemake --lint
+
+format: $(READY)
+	ruff check --fix .
+	ruff format .
+	snakefmt Snakefile workflow
+
+schema: $(READY)
+	fedsampling schema
+
+# Pins what a fresh environment resolves to today.
+lock:
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/pip install --quiet setuptools==80.9.0 '.[dev]'
+	{ echo "# Everything that 'make' installs, pinned; made by 'make lock' from pyproject.toml."; \
+	  $(VENV)-lock/bin/pip freeze --all | grep -v -e '^pip==' -e '^fedsampling'; } > envs/requirements.lock
+	rm -rf $(VENV)-lock build
+
+clean:
+	rm -rf results logs benchmarks/runs .snakemake
+
+$(READY): envs/requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@

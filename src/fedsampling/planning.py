@@ -1,0 +1,225 @@
+"""What would run, before anything runs: jobs, device-hours, downloads and disk.
+
+Times come from a measurement on this machine: of each kind of job one short piece is run, twice,
+and the difference between its two lengths is what one step costs; start-up is what remains.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fedsampling.datasets.sources import SOURCES
+from fedsampling.runs import locate, stores
+from fedsampling.settings import Run
+from fedsampling.simulations.registry import SIMULATIONS
+from fedsampling.simulations.simulated import Where
+from fedsampling.specs import Job
+from fedsampling.stages import read_plan
+from fedsampling.workflow import simulation_code
+
+SHORT = 6  # steps of the shorter piece; the longer has three times as many
+START_UP = 1.5  # seconds: interpreter and imports of a job
+BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
+FILE_BYTES = 6000.0  # of a run's file besides its rows: metadata and Parquet's own
+
+
+@dataclass(frozen=True)
+class Line:
+    """The plan of one experiment.
+
+    Parameters
+    ----------
+    experiment : str
+        ``paper/experiment``.
+    jobs, runs : int
+    finished : int
+        Runs that are in the store already, or in a shared one.
+    hours : float
+        Of one processor, for what is not finished; NaN without calibration.
+    disk : float
+        Bytes of the runs that are to be made.
+    """
+
+    experiment: str
+    jobs: int
+    runs: int
+    finished: int
+    hours: float
+    disk: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The whole plan.
+
+    Parameters
+    ----------
+    lines : tuple of Line
+    download : dict
+        Bytes of each official file that is not in the cache.
+    measured : float
+        Seconds that the calibration took.
+    """
+
+    lines: tuple[Line, ...]
+    download: dict[str, int]
+    measured: float
+
+
+def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) -> Estimate:
+    """Estimate what the configuration asks for.
+
+    Parameters
+    ----------
+    config, results, papers : Path
+    calibrate : bool
+        Whether to measure this machine, some seconds.
+    """
+    plan = read_plan(config, papers)
+    own, shared = stores(results, plan.config)
+    clock = time.perf_counter()
+    speeds: dict[tuple[str, str], tuple[float, float]] = {}
+    lines = []
+    for name, _ in plan.experiments.items():
+        paper, _, experiment = name.partition("/")
+        jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
+        hours, disk, finished = 0.0, 0.0, 0
+        for job in jobs:
+            code = simulation_code(job)
+            todo = tuple(run for run in job.runs if not locate(run.hash, own, shared, code))
+            finished += len(job.runs) - len(todo)
+            if not todo:
+                continue
+            disk += len(todo) * _bytes(job)
+            if calibrate:
+                key = (name, job.sampler)
+                if key not in speeds:
+                    speeds[key] = _speed(job, results, plan.config.mirror)
+                fixed, per_step = speeds[key]
+                share = len(todo) / len(job.runs)
+                hours += (START_UP + fixed + share * per_step * _steps(job)) / 3600
+        runs = sum(len(job.runs) for job in jobs)
+        lines.append(
+            Line(name, len(jobs), runs, finished, hours if calibrate else float("nan"), disk)
+        )
+    wanted = {dataset for job in plan.jobs for dataset in plan.datasets(job)}
+    return Estimate(tuple(lines), _download(wanted, results), time.perf_counter() - clock)
+
+
+def show(found: Estimate) -> str:
+    """Write an estimate as a table."""
+    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
+    for line in found.lines:
+        numbers = (line.jobs, line.runs, line.finished)
+        rows.append((line.experiment, *map(str, numbers), _duration(line.hours), _size(line.disk)))
+    total = (sum(line.jobs for line in found.lines), sum(line.runs for line in found.lines))
+    finished = sum(line.finished for line in found.lines)
+    hours = sum(line.hours for line in found.lines)
+    disk = sum(line.disk for line in found.lines)
+    rows.append(("total", *map(str, total), str(finished), _duration(hours), _size(disk)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    text = [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    text.append("")
+    if found.download:
+        text += [f"download  {name}: {_size(size)}" for name, size in found.download.items()]
+    else:
+        text.append("download: nothing")
+    text.append(
+        f"CPU time is of one core of this machine, measured in {found.measured:.0f} s; "
+        "divide by the cores that you give."
+        if found.measured > 0 and hours == hours
+        else "Not calibrated: no times."
+    )
+    return "\n".join(text)
+
+
+def _speed(job: Job, results: Path, mirror: str | None) -> tuple[float, float]:
+    """Measure seconds that a job takes at once, and seconds per step of all its seeds."""
+    seeds = [run.seed for run in job.runs]
+    # The stand-in has fewer samples, so official data are measured as they are where they are here.
+    data = job.runs[0].data
+    if data == "official" and not _available(job, results):
+        data = "embedded"
+    short, long = (_piece(job, n, seeds, data, results, mirror) for n in (SHORT, 3 * SHORT))
+    per_step = max(long - short, 1e-9) / (2 * SHORT * _unit(job))
+    return max(short - per_step * SHORT * _unit(job), 0.0), per_step
+
+
+def _piece(
+    job: Job, steps: int, seeds: list[int], data: str, results: Path, mirror: str | None
+) -> float:
+    settings = dict(job.runs[0].settings)
+    key = "rounds" if "rounds" in settings else "draws"
+    settings[key] = steps * _unit(job)
+    if "every" in settings:
+        settings["every"] = min(settings["every"], steps)
+    checked = Run.model_validate({"run": settings}).run
+    simulate = import_module(SIMULATIONS[checked.kind]).simulate
+    clock = time.perf_counter()
+    simulate(checked, data, seeds, Where(results / "data", mirror), lambda done: None)
+    return time.perf_counter() - clock
+
+
+def _available(job: Job, results: Path) -> bool:
+    name = job.runs[0].settings["dataset"]["name"]
+    return all(
+        (results / "data" / name / source.file).is_file()
+        for source in SOURCES.values()
+        if source.dataset == name
+    )
+
+
+def _unit(job: Job) -> int:
+    """Count the steps that are measured as one: draws go by the thousand."""
+    return 1 if "rounds" in job.runs[0].settings else 1000
+
+
+def _steps(job: Job) -> int:
+    settings = job.runs[0].settings
+    return int(settings.get("rounds") or settings.get("draws") or 1)
+
+
+def _bytes(job: Job) -> float:
+    settings: dict[str, Any] = job.runs[0].settings
+    if "rounds" in settings:
+        rows = 3 * (settings["rounds"] / settings["every"] + 20)
+    else:
+        rows = 6.0 * settings.get("clients", settings.get("units", 10))
+    return FILE_BYTES + BYTES_PER_ROW * float(rows)
+
+
+def _download(datasets: Iterable[str], results: Path) -> dict[str, int]:
+    wanted = set(datasets)
+    return {
+        source.file: source.size or 0
+        for source in SOURCES.values()
+        if source.dataset in wanted
+        and not (results / "data" / source.dataset / source.file).is_file()
+    }
+
+
+def _duration(hours: float) -> str:
+    if hours != hours:
+        return "–"
+    seconds = 3600 * hours
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
