@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fedsampling.datasets import load
@@ -12,7 +13,7 @@ from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.registry import sampler_class
 from fedsampling.samplers.slots import Sampler
 from fedsampling.settings import FederatedSettings
-from fedsampling.simulations.simulated import Simulated, Where
+from fedsampling.simulations.simulated import Simulated, Where, tidy
 from fedsampling.streams import stream
 from fedsampling.training.local import Work, sample_norms
 from fedsampling.training.server import Measure, train
@@ -36,7 +37,7 @@ def simulate(
     -------
     Simulated
         Per round: ``msd`` (regression: ‖w_i − w^o‖², equation 56) or those of
-        :func:`test_measures` (classification); and the distances of the sampler's probabilities
+        :func:`test_measures` (classification, and for the run ``…_at_optimum``); and the distances of the sampler's probabilities
         from the optimal ones, ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` =
         (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖, if the sampler has any.
     """
@@ -51,6 +52,12 @@ def simulate(
         period = max(settings.every, settings.rounds // 20)
         measures.append((period, distances(sampler, work, problem, optimum)))
     tables = train(model, problem, work, sampler, seeds, settings.rounds, measures, progress)
+    if model.name == "logistic":
+        best = {
+            f"{name}_at_optimum": (np.array([-1]), value)
+            for name, value in test_measures(optimum["w"][None], problem).items()
+        }
+        tables = [pd.concat([table, tidy(best)], ignore_index=True) for table in tables]
     return Simulated(tables, problem.inputs, problem.unverified)
 
 
