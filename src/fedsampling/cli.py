@@ -105,7 +105,11 @@ def configure(given: str, out: Path) -> None:
     from fedsampling import config as configuration
     from fedsampling.files import write_json
 
-    resolved = configuration.parse(json.loads(given), "config.yaml")
+    try:
+        plain = json.loads(given)
+    except ValueError as error:
+        raise InputError(f"GIVEN: {error} in {given[:40]!r}; give JSON") from None
+    resolved = configuration.parse(plain, "config.yaml")
     write_json(out, resolved.model_dump(mode="json"))
 
 
@@ -125,9 +129,10 @@ def fetch(dataset: str, config: Path, results: Path, papers: Path) -> None:
 @located
 def run(job: str, config: Path, results: Path, papers: Path) -> None:
     """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0."""
+    from fedsampling.papers import load_paper
     from fedsampling.progress import reporter
     from fedsampling.runs import execute
-    from fedsampling.specs import find_job, load_paper
+    from fedsampling.specs import find_job
     from fedsampling.stages import read_config
 
     checked = read_config(config)

@@ -50,6 +50,8 @@ class Config(Strict):
     @field_validator("papers")
     @classmethod
     def _distinct(cls, papers: list[str]) -> list[str]:
+        if not papers:
+            raise ValueError("no papers; give at least one")
         return distinct(papers)
 
 

@@ -4,7 +4,8 @@ Every station raises :class:`InputError` for what a user can mend; the command l
 its lines as they are and exits with status 2.  Anything else is a bug and keeps its traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -21,6 +22,18 @@ class InputError(Exception):
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
+
+
+@contextmanager
+def gathering(lines: list[str]) -> Iterator[None]:
+    """Add the lines of an InputError within to `lines`, once each, and go on after it.
+
+    The caller raises what it has gathered, so that the user meets all errors at once.
+    """
+    try:
+        yield
+    except InputError as error:
+        lines += [line for line in dict.fromkeys(error.lines) if line not in lines]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ NOT_FOLLOWED = frozenset(
         "artefacts.registry",
         "config",
         "datasets",
+        "papers",
         "samplers.registry",
         "settings",
         "simulations.registry",

@@ -8,8 +8,8 @@ import yaml
 
 from fedsampling.config import Config
 from fedsampling.files import write_text
+from fedsampling.papers import Experiment, Paper
 from fedsampling.settings import Run
-from fedsampling.specs import Experiment, Paper
 from fedsampling.validation import Strict
 
 

@@ -74,8 +74,8 @@ class ISFedAvgSampler(Strict):
     name: Literal["isfedavg"]
     m: Positive = Field(description="L")
     probabilities: Literal["optimal", "approximate", "tracked"]
-    variability: Literal["estimated", "known"] = Field(
-        "estimated", description="σ²_s,k in equation (52): from the batches, or at w^o"
+    variability: Literal["optimum", "estimated"] = Field(
+        "optimum", description="σ²_s,k in equations (50), (52): at w^o, or from what is sampled"
     )
 
 
@@ -100,23 +100,7 @@ class FederatedSettings(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "FederatedSettings":
-        for field in ("epochs", "batch"):
-            _ordered(f"work.{field}", getattr(self.work, field))
-        if isinstance(self.dataset, Regression):
-            _ordered("dataset.eigenvalues", self.dataset.eigenvalues)
-            _ordered("dataset.noise", self.dataset.noise)
-        n, data = self.dataset.agents, self.dataset
-        fewest = data.samples if isinstance(data, Regression) else data.smallest
-        if self.sampler.m > n:
-            raise ValueError(
-                f"sampler.m: {self.sampler.m} exceeds the {n} agents of the dataset; "
-                f"give at most {n}"
-            )
-        if self.work.batch[1] > fewest:
-            raise ValueError(
-                f"work.batch: {self.work.batch[1]} exceeds the {fewest} samples of the smallest "
-                f"agent; give at most {fewest}"
-            )
+        _fitting(self.dataset, self.sampler.m, self.work.epochs, self.work.batch, "work.")
         return self
 
 
@@ -132,6 +116,11 @@ class GradientSettings(Strict):
     point: Literal["start", "optimum"] = Field(description="the model: zero, or w^o")
     draws: Positive
     problem_seed: Annotated[int, Field(ge=0, lt=SEEDS)] = 0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "GradientSettings":
+        _fitting(self.dataset, self.sampler.m, self.epochs, self.batch)
+        return self
 
 
 class SchemeName(Strict):
@@ -182,7 +171,10 @@ class InclusionSettings(Strict):
         if self.size > self.units:
             raise ValueError(f"size: {self.size} exceeds {self.units} units; give at most that")
         if self.probabilities is not None and len(self.probabilities) != self.units:
-            raise ValueError(f"probabilities: {len(self.probabilities)} for {self.units} units")
+            raise ValueError(
+                f"probabilities: {len(self.probabilities)} values for {self.units} units; "
+                "give one for each"
+            )
         return self
 
 
@@ -193,6 +185,37 @@ class Run(Strict):
     """Holder of one run's settings, whatever their kind."""
 
     run: Annotated[AnySettings, Field(discriminator="kind")]
+
+
+def _fitting(
+    data: Regression | Ijcnn1,
+    m: int,
+    epochs: tuple[int, int],
+    batch: tuple[int, int],
+    place: str = "",
+) -> None:
+    """Raise ValueError unless the sampler and the work fit the data; `place` is the work's key."""
+    _ordered(f"{place}epochs", epochs)
+    _ordered(f"{place}batch", batch)
+    if isinstance(data, Regression):
+        _ordered("dataset.eigenvalues", data.eigenvalues)
+        _ordered("dataset.noise", data.noise)
+        fewest = data.samples
+    else:
+        if data.smallest > data.largest:
+            raise ValueError(
+                f"dataset.smallest: {data.smallest} exceeds dataset.largest; "
+                f"give at most {data.largest}"
+            )
+        fewest = data.smallest
+    n = data.agents
+    if m > n:
+        raise ValueError(f"sampler.m: {m} exceeds the {n} agents of the dataset; give at most {n}")
+    if batch[1] > fewest:
+        raise ValueError(
+            f"{place}batch: {batch[1]} exceeds the {fewest} samples of the smallest "
+            f"agent; give at most {fewest}"
+        )
 
 
 def _ordered(key: str, bounds: tuple[float, float]) -> None:

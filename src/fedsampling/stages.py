@@ -13,8 +13,8 @@ from fedsampling.datasets.sources import SOURCES
 from fedsampling.errors import InputError, nearest
 from fedsampling.evidence import summaries, verdicts
 from fedsampling.files import sha256, write_json
+from fedsampling.papers import load_paper
 from fedsampling.runs import stores
-from fedsampling.specs import load_paper
 from fedsampling.workflow import Plan
 from fedsampling.workflow import plan as make_plan
 
@@ -63,9 +63,9 @@ def summarise_experiment(
     manifests = [results / "runs" / f"{name}.json" for name in plan.jobs_of(paper, experiment)]
     missing = [path for path in manifests if not path.is_file()]
     if missing:
+        others = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
         raise InputError(
-            f"{missing[0]}: not made yet, as are {len(missing) - 1} others; "
-            "run 'fedsampling run' or snakemake first"
+            f"{missing[0]}: not made yet{others}; run 'fedsampling run' or snakemake first"
         )
     own, shared = stores(results, plan.config)
     out = results / "summaries" / paper / f"{experiment}.parquet"
@@ -81,7 +81,7 @@ def render_artefact(paper: str, artefact: str, config: Path, results: Path, pape
         raise InputError(f"artefact: '{artefact}' is not known; {nearest(artefact, drawn)}")
     folder = results / "artefacts" / paper / artefact
     found = _summaries(paper, spec.artefacts[artefact].experiments, results)
-    made = drawn[artefact](found)
+    made = drawn[artefact](found, spec)
     kit.save(made, spec, artefact, folder, found, _facts(read_config(config)))
     return folder / "artefact.json"
 
@@ -105,7 +105,7 @@ def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
                 "artefact": claim.artefact,
                 "reported": claim.reported,
                 "ours": finding.ours,
-                "margin": claim.margin,
+                "margin": f"{claim.margin:g} {claim.unit}",
                 "verdict": finding.verdict,
                 "reason": finding.reason,
                 "rule": claim.rule,

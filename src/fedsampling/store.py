@@ -108,12 +108,13 @@ def load(path: Path) -> Result:
     try:
         arrow = pq.read_table(path)
         metadata = json.loads(arrow.schema.metadata[METADATA])
+        table = arrow.to_pandas()
+        intact = digest(table) == metadata["digest"]
     except FileNotFoundError:
         raise InputError(f"{path}: no such run; {mend}") from None
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         raise InputError(f"{path}: truncated or not a result file; {mend}") from None
-    table = arrow.to_pandas()
-    if digest(table) != metadata["digest"]:
+    if not intact:
         raise InputError(f"{path}: its table is not the one that was written; {mend}")
     return Result(table, metadata)
 

@@ -68,13 +68,16 @@ def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDA
     blocks = -(-n // 2)  # one Philox block holds two doubles
     keys = np.broadcast_arrays(seed, *counters)
     shape = keys[0].shape
-    words = [np.repeat(np.ravel(key).astype(np.uint64), blocks) for key in keys]
-    size = int(np.prod(shape)) * blocks
-    counter = [np.tile(np.arange(blocks, dtype=np.uint64), size // blocks if blocks else 0)]
-    counter += words[1:] + [np.zeros(size, np.uint64) for _ in range(4 - len(words))]
-    bits = philox(counter, [words[0], np.full(size, _word(purpose), np.uint64)])
-    high, low = np.stack(bits[0::2], -1), np.stack(bits[1::2], -1)
-    doubles = ((high >> np.uint64(5)) * 67108864.0 + (low >> np.uint64(6))) / 9007199254740992.0
+    words = [np.ravel(key).astype(np.uint64) for key in keys]
+    words += [np.zeros(1, np.uint64) for _ in range(4 - len(words))]
+    # Blocks along the first axis, keys along the second: they meet in the second round.
+    counter = [np.arange(blocks, dtype=np.uint64)[:, None], *words[1:]]
+    bits = philox(counter, [words[0], np.array([_word(purpose)], np.uint64)])
+    doubles = np.empty((words[0].size, blocks, 2))
+    for half in range(2):
+        high, low = bits[2 * half], bits[2 * half + 1]
+        whole = (high >> np.uint64(5)) * 67108864.0 + (low >> np.uint64(6))
+        doubles[:, :, half] = (whole / 9007199254740992.0).T
     return doubles.reshape(*shape, 2 * blocks)[..., :n]
 
 
@@ -97,7 +100,11 @@ class Draws:
 
     def uniform(self, purpose: str) -> NDArray[np.float64]:
         """One number per run, shape (runs,)."""
-        return uniforms(self.seeds, purpose, self.round, n=1)[:, 0]
+        return self.uniforms(purpose, 1)[:, 0]
+
+    def uniforms(self, purpose: str, n: int) -> NDArray[np.float64]:
+        """`n` numbers per run, shape (runs, n)."""
+        return uniforms(self.seeds, purpose, self.round, n=n)
 
     def client_uniforms(
         self, purpose: str, run: NDArray[np.int64], client: NDArray[np.int64], n: int

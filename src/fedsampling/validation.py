@@ -50,12 +50,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the file is missing or no YAML mapping.
+        If the file is missing, cannot be read or is no YAML mapping.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give one that exists") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(f"{path}: cannot be read ({reason}); give a YAML file") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
@@ -162,6 +165,8 @@ def _walk(model: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str]
         node = _resolve(node, schema)
         if "discriminator" in node and part in node["discriminator"]["mapping"]:
             node = _resolve({"$ref": node["discriminator"]["mapping"][part]}, schema)
+            continue
+        if part == "[key]":  # pydantic's word for: the key before it is what is wrong
             continue
         path.append(str(part))
         known = list(node.get("properties", {}))

@@ -16,11 +16,12 @@ from typing import Any
 from fedsampling import config as configuration
 from fedsampling.artefacts.registry import PAPERS
 from fedsampling.config import Config
-from fedsampling.errors import InputError
+from fedsampling.errors import InputError, gathering
 from fedsampling.fingerprints import fingerprint
+from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.simulations.registry import SIMULATIONS
-from fedsampling.specs import Job, Paper, experiments, jobs, load_papers
+from fedsampling.specs import Job, experiments, jobs
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,14 @@ class Plan:
     @cached_property
     def jobs(self) -> dict[str, Job]:
         """Every job by name."""
-        return {job.name: job for paper in self.papers.values() for job in jobs(paper, self.config)}
+        problems: list[str] = []
+        found: dict[str, Job] = {}
+        for paper in self.papers.values():
+            with gathering(problems):
+                found |= {job.name: job for job in jobs(paper, self.config)}
+        if problems:
+            raise InputError(*problems)
+        return found
 
     @cached_property
     def experiments(self) -> dict[str, dict[str, Any]]:
@@ -135,7 +143,9 @@ def plan(given: Mapping[str, Any], papers: Path = Path("papers")) -> Plan:
 def checked_plan(given: Mapping[str, Any]) -> Plan:
     """As :func:`plan`, for the Snakefile: errors are printed as lines, and end the process."""
     try:
-        return plan(given)
+        found = plan(given)
+        _ = found.jobs  # every run is checked now, not when Snakemake asks for the first one
+        return found
     except InputError as error:
         for line in error.lines:
             print(f"fedsampling: {line}", file=sys.stderr)

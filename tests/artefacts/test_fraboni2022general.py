@@ -9,12 +9,13 @@ import yaml
 
 from fedsampling.artefacts import fraboni2022general as paper
 from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import ClaimSpec, load_paper
 from fedsampling.simulations.weights import compare
-from fedsampling.specs import ClaimSpec
 
 ROOT = Path(__file__).parents[2]
 SPEC = yaml.safe_load((ROOT / "papers/fraboni2022general/paper.yaml").read_text(encoding="utf-8"))
 EXPERIMENT = SPEC["experiments"]["weights"]
+PAPER = load_paper("fraboni2022general", ROOT / "papers")
 
 
 def claim(name):
@@ -41,7 +42,7 @@ def test_spec_and_module_name_the_same_artefacts_and_claims():
 
 
 def test_table1_has_every_scheme_on_every_population(summary):
-    table = paper.table1({"weights": summary}).data
+    table = paper.table1({"weights": summary}, PAPER).data
     assert len(table) == 28
     md = table[(table.population == "n=10, m=5, equal") & (table.scheme == "MD")].iloc[0]
     assert md["Σ Var[ω_i]"] == pytest.approx(0.18)
@@ -87,7 +88,7 @@ def test_c7_finds_no_counterexample_and_would_find_one(monkeypatch):
 
 
 def test_corollary1_draws_both_sides():
-    artefact = paper.corollary1({})
+    artefact = paper.corollary1({}, PAPER)
     data = artefact.data
     assert artefact.figure is not None
     assert artefact.alt
@@ -98,7 +99,7 @@ def test_corollary1_draws_both_sides():
 
 
 def test_table2_has_every_symbol_once():
-    symbols = paper.table2({}).data.symbol
+    symbols = paper.table2({}, PAPER).data.symbol
     assert len(symbols) == 23
     assert symbols.is_unique
 

@@ -15,13 +15,12 @@ from fedsampling.artefacts.drawing import BLUE, GREEN, PURPLE, VERMILION, panels
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
+from fedsampling.papers import ClaimSpec, Paper
 from fedsampling.simulations.weights import PER_CLIENT
-from fedsampling.specs import ClaimSpec
 from fedsampling.theory.corollary import gamma_boundary, margins, populations, sigma_boundary
 from fedsampling.theory.weights import statistics, sums
 
 EXACT = 1e-12  # differences below are rounding
-FAMILY_ERROR = 1e-3  # chance that claim c6 fails although every closed form is right
 
 SCHEMES = {
     "full": "Full participation",
@@ -71,7 +70,7 @@ NOTATION = (
 )
 
 
-def table1(summaries: Summaries) -> Artefact:
+def table1(summaries: Summaries, paper: Paper) -> Artefact:
     """Set closed forms and Monte-Carlo estimates of every scheme side by side."""
     summary = summaries["weights"]
     comparisons = _comparisons(summary)
@@ -106,12 +105,12 @@ def table1(summaries: Summaries) -> Artefact:
     )
 
 
-def table2(summaries: Summaries) -> Artefact:
+def table2(summaries: Summaries, paper: Paper) -> Artefact:
     """Give the paper's notation."""
     return Artefact(data=pd.DataFrame(NOTATION, columns=["symbol", "description"]))
 
 
-def corollary1(summaries: Summaries) -> Artefact:
+def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Σ and γ of both schemes on both sides of Corollary 1's boundary."""
     with style():
         figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
@@ -138,7 +137,7 @@ def c6(summaries: Summaries, spec: ClaimSpec) -> Finding:
     """Judge whether every closed form is within Monte-Carlo error of its estimate."""
     comparisons = _comparisons(summaries["weights"])
     varies = comparisons.error > EXACT
-    threshold = float(norm.isf(FAMILY_ERROR / 2 / varies.sum()))
+    threshold = float(norm.isf(spec.margin / 2 / varies.sum()))
     largest = float(comparisons.z.abs().max())
     holds = largest < threshold
     return Finding(
@@ -149,7 +148,7 @@ def c6(summaries: Summaries, spec: ClaimSpec) -> Finding:
         ),
         reason=(
             f"{'Every' if holds else 'Not every'} |z| is below the limit, which one of them passes "
-            f"by chance with probability {FAMILY_ERROR:.1%} at most; what does not vary must equal "
+            f"by chance with probability {spec.margin:.1%} at most; what does not vary must equal "
             "its closed form to 1e-12."
         ),
     )

@@ -15,7 +15,7 @@ from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.files import replacing, write_json, write_text
-from fedsampling.specs import ClaimSpec, Paper
+from fedsampling.papers import ClaimSpec, Paper
 
 Summaries = Mapping[str, Summary]
 
@@ -45,7 +45,7 @@ class Artefact:
     formats: Mapping[str, int] = field(default_factory=dict)
 
 
-Draw = Callable[[Summaries], Artefact]
+Draw = Callable[[Summaries, Paper], Artefact]
 Judge = Callable[[Summaries, ClaimSpec], Finding]
 
 

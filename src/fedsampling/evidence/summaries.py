@@ -102,7 +102,13 @@ def write(
     frames, metadata, problems = [], [], []
     for manifest in manifests:
         case, sampler = manifest.parent.parent.name, manifest.parent.name
-        for entry in json.loads(manifest.read_text(encoding="utf-8"))["runs"]:
+        try:
+            runs = json.loads(manifest.read_text(encoding="utf-8"))["runs"]
+        except (OSError, ValueError, KeyError, TypeError):
+            problems.append(f"{manifest}: missing or damaged; start again and it is made anew")
+            manifest.unlink(missing_ok=True)
+            continue
+        for entry in runs:
             path = store.find(stores, entry["hash"], None)
             result = store.load(path) if path else None
             if result is None or result.metadata["digest"] != entry["digest"]:

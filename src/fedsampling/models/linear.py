@@ -80,20 +80,21 @@ class Linear:
         mean_norm : float array, shape (runs, K)
             (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖.
         """
-        gradient = np.empty((len(w), data.n_clients, w.shape[1]))
-        mean_norm = np.empty((len(w), data.n_clients))
-        squares = np.einsum("nm,nm->n", data.x, data.x)
-        columns = np.ascontiguousarray(data.x.T)
         start, n = data.start[:-1], data.n_samples
+        columns = np.ascontiguousarray(data.x.T)
+        squares = np.einsum("nm,nm->n", data.x, data.x)
+        gradient = np.empty((len(w), data.x.shape[1], data.n_clients))
+        mean_norm = np.empty((len(w), data.n_clients))
+        z, pulls = np.empty(len(squares)), np.empty(columns.shape)
         for run, w_run in enumerate(w):  # one run's arrays stay in the cache
-            z = data.x @ w_run
+            np.einsum("m,mn->n", w_run, columns, out=z)
             slope = self.slope(z, data.y)
             norms = self._norms(slope, z, squares, w_run @ w_run)
-            mean_norm[run] = np.add.reduceat(norms, start) / n
-            for m, column in enumerate(columns):
-                gradient[run, :, m] = np.add.reduceat(slope * column, start) / n
-            gradient[run] += 2 * self.rho * w_run
-        return gradient, mean_norm
+            np.add.reduceat(norms, start, out=mean_norm[run])
+            np.multiply(columns, slope, out=pulls)
+            np.add.reduceat(pulls, start, axis=1, out=gradient[run])
+        gradient = (gradient / n).transpose(0, 2, 1) + 2 * self.rho * w[:, None]
+        return gradient, mean_norm / n
 
     def minimiser(self, data: FederatedDataset) -> Array:
         """Minimise the aggregate risk Σ_k p_k P_k(w), equation (1), by Newton's method.
@@ -119,20 +120,23 @@ class Linear:
         raise ArithmeticError(f"the {self.name} risk was not minimised in 100 Newton steps")
 
     def _norms(self, slope: Array, z: Array, squares: Array, w_square: Array) -> Array:
-        rho = self.rho
-        # ‖s x + 2 rho w‖² written out; rounding may leave a tiny negative number.
-        square = slope * (slope * squares + 4 * rho * z) + 4 * rho * rho * w_square
-        return np.sqrt(np.maximum(square, 0.0))
+        # ‖s x + 2 rho w‖² = s (s ‖x‖² + 4 rho z) + 4 rho² ‖w‖², in place: memory costs most here.
+        square = slope * squares
+        square += np.multiply(z, 4 * self.rho, out=z)
+        square *= slope
+        square += 4 * self.rho**2 * w_square
+        np.abs(square, out=square)  # rounding may leave a tiny negative number
+        return np.sqrt(square, out=square)
 
 
 def linear_regression(rho: float) -> Linear:
     """Squared error |d − uᵀw|² + rho ‖w‖² (rizk2022importance, equation 55)."""
-    return Linear(
-        "linear",
-        slope=lambda z, d: 2 * (z - d),
-        curvature=lambda z, d: np.full_like(z, 2.0),
-        rho=rho,
-    )
+
+    def slope(z: Array, d: Array) -> Array:
+        error = z - d
+        return np.multiply(error, 2, out=error)
+
+    return Linear("linear", slope, curvature=lambda z, d: np.full_like(z, 2.0), rho=rho)
 
 
 def logistic_regression(rho: float) -> Linear:

@@ -19,9 +19,12 @@ from fedsampling.errors import InputError
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+BITS = 40
+UNIT = 1 << BITS  # of the progressive totals
 
-def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
-    """Draw without replacement so that unit k is included with probability ``inclusion[k]``.
+
+def hartley_rao(pi: Array, rng: np.random.Generator) -> Ints:
+    """Draw without replacement so that unit k is included with probability ``pi[k]``.
 
     Systematic sampling along the progressive totals Π_k: with one uniform variate d, choose the
     units with Π_{k-1} ≤ d + l < Π_k for some l = 0, 1, …, L − 1 (end of section IV-C).  The order
@@ -31,7 +34,7 @@ def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
 
     Parameters
     ----------
-    inclusion : float array, shape (n,)
+    pi : float array, shape (n,)
         In [0, 1]; sums to an integer L.
     rng : numpy.random.Generator
         One uniform variate is drawn.
@@ -46,16 +49,19 @@ def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
     InputError
         If a probability lies outside [0, 1] or their sum is no integer.
     """
-    inclusion = np.asarray(inclusion, dtype=np.float64)
-    if not ((inclusion >= 0) & (inclusion <= 1)).all():
+    pi = np.asarray(pi, dtype=np.float64)
+    if not ((pi >= 0) & (pi <= 1)).all():
         raise InputError(
-            f"inclusion: {inclusion.min():.6g} to {inclusion.max():.6g} leaves [0, 1]; "
+            f"pi: {pi.min():.6g} to {pi.max():.6g} leaves [0, 1]; "
             "cap the probabilities with samplers.importance.inclusion"
         )
-    total = inclusion.sum()
-    if abs(total - round(total)) > 1e-6:
-        raise InputError(f"inclusion: sums to {total:.6g}; scale it to an integer number of draws")
-    return np.flatnonzero(chosen(progressive_totals(inclusion), np.float64(rng.random())))
+    L = round(pi.sum())
+    if abs(pi.sum() - L) > 1e-6:
+        raise InputError(f"pi: sums to {pi.sum():.6g}; scale it to an integer number of draws")
+    if L == 0:
+        return np.empty(0, np.int64)
+    totals = progressive_totals(inclusion(pi, L))  # takes what the sum lacks out of the way
+    return np.flatnonzero(chosen(totals, np.float64(rng.random())))
 
 
 def inclusion(p: Array, size: Ints | int) -> Array:
@@ -68,7 +74,7 @@ def inclusion(p: Array, size: Ints | int) -> Array:
     Parameters
     ----------
     p : float array, shape (..., n)
-        Non-negative, sums to one along the last axis; at least `size` entries positive.
+        Non-negative, in any unit; at least `size` entries positive along the last axis.
     size : int or int array, shape (...)
 
     Returns
@@ -76,33 +82,46 @@ def inclusion(p: Array, size: Ints | int) -> Array:
     float array, shape (..., n)
         In [0, 1]; sums to `size` along the last axis.
     """
-    size = np.asarray(size)[..., None]
-    pi: Array = size * p
-    while (pi > 1).any():
-        full = pi >= 1
-        rest = np.where(full, 0.0, p)
-        mass = rest.sum(-1, keepdims=True)
-        share = np.divide(size - full.sum(-1, keepdims=True), mass, out=mass, where=mass > 0)
-        pi = np.where(full, 1.0, rest * share)
+    size = np.broadcast_to(size, p.shape[:-1])[..., None]
+    pi: Array = p * (size / p.sum(-1, keepdims=True))
+    while (over := pi.max(-1) > 1).any():
+        full = pi[over] >= 1
+        rest = np.where(full, 0.0, p[over])
+        share = (size[over] - full.sum(-1, keepdims=True)) / rest.sum(-1, keepdims=True)
+        pi[over] = np.where(full, 1.0, rest * share)
     return pi
 
 
-def progressive_totals(inclusion: Array) -> Array:
-    """Π_k = Σ_{l≤k} inclusion_l along the last axis; the last is the exact integer total."""
-    running = np.cumsum(inclusion, axis=-1)
-    exact = np.rint(running[..., -1:])
-    totals: Array = np.minimum(running, exact)
-    totals[..., -1:] = exact
-    return totals
+def progressive_totals(pi: Array) -> Ints:
+    """Π_k = Σ_{l≤k} π_l along the last axis, in units of 2**-40.
+
+    Sums of integers are exact: the last total is the number of draws, no unit spans more than one
+    and a unit of probability zero spans nothing, so that :func:`chosen` always marks as many
+    different units as there are draws.
+
+    Parameters
+    ----------
+    pi : float array, shape (..., n)
+        In [0, 1]; sums to an integer, up to rounding.
+
+    Returns
+    -------
+    int array, shape (..., n)
+    """
+    # Rounded upwards they sum to the integer at least; what is too much comes off the last ones.
+    share = np.multiply(pi, UNIT)
+    totals = np.ceil(share, out=share).astype(np.int64)
+    np.cumsum(totals, axis=-1, out=totals)
+    return np.minimum(totals, totals[..., -1:] & -UNIT, out=totals)
 
 
-def chosen(totals: Array, d: Array | np.float64) -> NDArray[np.bool_]:
+def chosen(totals: Ints, d: Array | np.float64) -> NDArray[np.bool_]:
     """Mark the units with Π_{k-1} ≤ d + l < Π_k for an integer l ≥ 0.
 
     Parameters
     ----------
-    totals : float array, shape (..., n)
-        Progressive totals of inclusion probabilities.
+    totals : int array, shape (..., n)
+        Progressive totals of inclusion probabilities, in units of 2**-40.
     d : float array, shape (...)
         In [0, 1).
 
@@ -110,11 +129,13 @@ def chosen(totals: Array, d: Array | np.float64) -> NDArray[np.bool_]:
     -------
     bool array, shape (..., n)
     """
+    offset = (np.asarray(d) * UNIT).astype(np.int64)[..., None]
     # d + l < Π_k for exactly ceil(Π_k − d) of the integers l ≥ 0; a unit is hit where this grows.
-    below = np.ceil(totals - np.asarray(d)[..., None])
+    below = totals + (UNIT - 1 - offset)
+    below >>= BITS
     mark = np.empty(below.shape, np.bool_)
-    mark[..., 0] = below[..., 0] > 0
-    np.greater(below[..., 1:], np.maximum(below[..., :-1], 0), out=mark[..., 1:])
+    np.greater(below[..., 0], 0, out=mark[..., 0])
+    np.not_equal(below[..., 1:], below[..., :-1], out=mark[..., 1:])
     return mark
 
 

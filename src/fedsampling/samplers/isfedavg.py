@@ -28,7 +28,7 @@ from fedsampling.samplers.importance import (
     progressive_totals,
     reassign,
 )
-from fedsampling.samplers.slots import Batch, Slots, View
+from fedsampling.samplers.slots import Batch, Setup, Slots, View
 from fedsampling.streams import Draws
 
 Array = NDArray[np.float64]
@@ -55,10 +55,11 @@ class ISFedAvg:
         Stacked runs.
     optimum : mapping
         At w^o: ``gradient`` (K, M), ``mean_norm`` (K,), ``sample_norms`` (K, N_max), the last
-        zero where padded.  Used by ``optimal``, and by ``tracked`` if σ²_{s,k} is known.
-    variability : {"estimated", "known"}
-        Equation (52) prints σ²_{s,k} without a hat.  ``known`` takes (23) at w^o, which no server
-        has; ``estimated`` takes what the sampled batches say of it.
+        zero where padded.
+    variability : {"optimum", "estimated"}
+        σ²_{s,k} in equations (50) and (52), which print it without a hat: ``optimum`` takes (23) at
+        w^o as it is defined, though no server has it; ``estimated`` takes it at the current model,
+        in (52) from the sampled batches.
     """
 
     def __init__(
@@ -70,13 +71,13 @@ class ISFedAvg:
         N: Ints,
         runs: int,
         optimum: Mapping[str, Array],
-        variability: str = "estimated",
+        variability: str = "optimum",
     ) -> None:
         self.needs = NEEDS[probabilities]
         self.L, self.E, self.B, self.N = L, E, B, N
         self.probabilities = probabilities
         best = data_variability(optimum["mean_norm"], E, B)
-        self._known = best if variability == "known" else None
+        self._sigma2 = best if variability == "optimum" else None
         K = len(N)
         padded = np.arange(N.max()) >= N[:, None]
         self.p_agents: Array = np.full((runs, K), 1 / K)
@@ -90,11 +91,20 @@ class ISFedAvg:
         elif probabilities == "tracked":
             self.p_data = np.repeat(self.p_data[None], runs, axis=0)
 
+    @classmethod
+    def make(cls, given: Any, setup: Setup) -> "ISFedAvg":
+        """Build it from an ``ISFedAvgSampler`` record."""
+        who = setup.E, setup.B, setup.n_samples
+        options = given.m, given.probabilities
+        return cls(*options, *who, setup.runs, setup.optimum, given.variability)
+
     def select(self, view: View, rng: Draws) -> Slots:
         """Sample L agents without replacement, with inclusion probabilities L p_k."""
         if self.probabilities == "approximate":  # equation (50)
             gradients = view.observed["client_gradients"]
-            sigma2 = data_variability(gradients["mean_norm"], self.E, self.B)
+            sigma2 = self._sigma2
+            if sigma2 is None:
+                sigma2 = data_variability(gradients["mean_norm"], self.E, self.B)
             scores = agent_scores(sigma2, gradients["gradient"], self.E, self.B)
             self.p_agents = scores / scores.sum(-1, keepdims=True)
         pi = inclusion(self.p_agents, self.L)
@@ -132,13 +142,13 @@ class ISFedAvg:
                 p = self.p_data[slots.run, k]
             pi = inclusion(p, B)
             totals = progressive_totals(pi)
-        slot, n = np.nonzero(chosen(totals, d))
-        first = np.searchsorted(slot, np.arange(len(slots)))
-        index = np.zeros((len(slots), B.max()), np.int64)
-        weight = np.zeros(index.shape)
-        position = np.arange(len(slot)) - first[slot]
-        index[slot, position] = n
-        weight[slot, position] = 1 / (self.N[k][slot] * pi[slot, n])
+        drawn = np.flatnonzero(chosen(totals, d))  # B_k of each slot, slot after slot
+        slot = np.repeat(np.arange(len(slots)), B)
+        member = np.arange(self.B.max()) < B[:, None]
+        index = np.zeros(member.shape, np.int64)
+        weight = np.zeros(member.shape)
+        index[member] = drawn - slot * pi.shape[1]
+        weight[member] = 1 / (self.N[k][slot] * pi.ravel()[drawn])
         return Batch(index, weight)
 
     def saw_batch(self, slots: Slots, batch: Batch, norms: Array) -> None:
@@ -169,7 +179,7 @@ class ISFedAvg:
             estimated from the same batches, since w^o and unsampled gradients are unknown.
         """
         E, B = self.E[slots.client], self.B[slots.client]
-        sigma2 = observed["sigma2"] if self._known is None else self._known[slots.client]
+        sigma2 = observed["sigma2"] if self._sigma2 is None else self._sigma2[slots.client]
         scores = agent_scores(sigma2, observed["gradient"], E, B)
         by_run = (len(self.p_agents), self.L)
         rows, clients = slots.run.reshape(by_run), slots.client.reshape(by_run)

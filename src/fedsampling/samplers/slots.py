@@ -15,6 +15,32 @@ from fedsampling.streams import Draws
 
 
 @dataclass(frozen=True)
+class Setup:
+    """What a sampler may be built from, before the first round.
+
+    Parameters
+    ----------
+    n_samples : int array, shape (n,)
+    p : float array, shape (n,)
+        Importance of each client.
+    E, B : int array, shape (n,)
+        Local epochs and mini-batch size of each client.
+    runs : int
+        Runs stacked in this job.
+    optimum : mapping
+        At the minimiser: ``w`` (M,), ``gradient`` (n, M), ``mean_norm`` (n,) and ``sample_norms``
+        (n, N_max). No practical scheme has it; the optimal probabilities need it.
+    """
+
+    n_samples: NDArray[np.int64]
+    p: NDArray[np.float64]
+    E: NDArray[np.int64]
+    B: NDArray[np.int64]
+    runs: int
+    optimum: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class View:
     """What the server may show to a sampler before a round.
 
@@ -88,6 +114,10 @@ class Sampler(Protocol):
     """
 
     needs: frozenset[str]
+
+    @classmethod
+    def make(cls, given: Any, setup: Setup) -> "Sampler":
+        """Build it from its settings record, such as ``UniformSampler``."""
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Choose the clients of a round, before local work."""

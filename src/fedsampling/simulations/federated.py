@@ -11,7 +11,7 @@ from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.models.linear import MODELS, Linear
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.registry import sampler_class
-from fedsampling.samplers.slots import Sampler
+from fedsampling.samplers.slots import Sampler, Setup
 from fedsampling.settings import FederatedSettings
 from fedsampling.simulations.simulated import Simulated, Where, tidy
 from fedsampling.streams import stream
@@ -37,9 +37,9 @@ def simulate(
     -------
     Simulated
         Per round: ``msd`` (regression: ‖w_i − w^o‖², equation 56) or those of
-        :func:`test_measures` (classification, and for the run ``…_at_optimum``); and the distances of the sampler's probabilities
-        from the optimal ones, ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` =
-        (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖, if the sampler has any.
+        :func:`test_measures` (classification, and for the run ``…_at_optimum``); and the distances
+        of the sampler's probabilities from the optimal ones, if it has any: ``agent_distance`` =
+        ‖p^o − p̂‖ and ``data_distance`` = (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖.
     """
     problem = load_problem(settings, data, where)
     model = MODELS[settings.model.name](settings.model.rho)
@@ -103,19 +103,8 @@ def build_sampler(
     optimum: Mapping[str, Array],
 ) -> Sampler:
     """Make the sampler that the settings name."""
-    given = settings.sampler
-    if given.name == "isfedavg":
-        return ISFedAvg(
-            given.m,
-            given.probabilities,
-            work.E,
-            work.B,
-            problem.n_samples,
-            runs,
-            optimum,
-            given.variability,
-        )
-    made: Sampler = sampler_class(given.name)(given.m)
+    setup = Setup(problem.n_samples, problem.p, work.E, work.B, runs, optimum)
+    made: Sampler = sampler_class(settings.sampler.name).make(settings.sampler, setup)
     return made
 
 

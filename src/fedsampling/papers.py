@@ -1,0 +1,161 @@
+"""The papers' files as checked records: what each paper asks for, before a scale is chosen.
+
+``papers/<key>/paper.yaml`` becomes a :class:`Paper`; :mod:`fedsampling.specs` makes runs of it.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from fedsampling.config import Config
+from fedsampling.errors import InputError, gathering, nearest
+from fedsampling.settings import SEEDS, Positive
+from fedsampling.validation import Strict, check, distinct, read_yaml
+
+
+class Experiment(Strict):
+    """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
+
+    kind: Literal["federated", "gradient", "inclusion", "weights"]
+    title: str
+    cases: dict[str, dict[str, Any]] = Field(
+        {"base": {}}, description="named changes to the settings"
+    )
+    samplers: dict[str, dict[str, Any]]
+    seeds: list[Annotated[int, Field(ge=0, lt=SEEDS)]] = Field(
+        description="a list, or a number n for 0, …, n − 1"
+    )
+    seed_block: Positive = Field(1, description="seeds that one job runs together")
+    settings: dict[str, Any] = Field(description="what all runs share")
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _count(cls, seeds: Any) -> Any:
+        if isinstance(seeds, int) and not isinstance(seeds, bool):
+            if seeds < 1:
+                raise ValueError(f"{seeds} is out of range; give at least 1, or a list of seeds")
+            return list(range(seeds))
+        if not isinstance(seeds, list):
+            raise ValueError(f"{seeds!r} is not right; give a number of seeds, or a list of them")
+        return seeds
+
+    @field_validator("seeds")
+    @classmethod
+    def _distinct(cls, seeds: list[int]) -> list[int]:
+        if not seeds:
+            raise ValueError("no seeds; give at least one")
+        return distinct(seeds)
+
+    @field_validator("cases", "samplers")
+    @classmethod
+    def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
+        if not named:
+            raise ValueError("none is left; give at least one")
+        for name in named:
+            if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+                raise ValueError(f"{name!r} becomes a folder; use letters, digits, - _ . alone")
+        return named
+
+
+class Choice(Strict):
+    """Something the paper leaves open, and what was chosen."""
+
+    name: str
+    value: str
+    why: str
+
+
+class ArtefactSpec(Strict):
+    """A table or figure that must exist."""
+
+    kind: Literal["figure", "table", "text"]
+    title: str
+    caption: str
+    experiments: list[str] = Field(default_factory=list)
+
+
+class ClaimSpec(Strict):
+    """A sentence of the paper that can hold or fail, and the rule that decides."""
+
+    statement: str
+    artefact: str
+    reported: str = Field(description="as the claims table shows it")
+    reference: dict[str, float] = Field(
+        default_factory=dict, description="the paper's numbers that the rule compares with"
+    )
+    margin: float = Field(description="the number in the rule, declared before running")
+    unit: str = Field(description="of the margin")
+    rule: str
+
+
+class Paper(Strict):
+    """A paper: its experiments, artefacts and claims."""
+
+    key: str
+    title: str
+    authors: str
+    year: int
+    venue: str
+    url: str
+    summary: str
+    choices: list[Choice] = Field(default_factory=list)
+    experiments: dict[str, dict[str, Any]]
+    artefacts: dict[str, ArtefactSpec]
+    claims: dict[str, ClaimSpec]
+
+
+def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
+    """Read the papers that a configuration asks for.
+
+    Raises
+    ------
+    InputError
+        With one line for each that is not known, wrong, or overridden without being asked for.
+    """
+    problems = [
+        f"overrides.{key}: not among the papers asked for; {nearest(key, config.papers)}"
+        for key in config.overrides
+        if key not in config.papers
+    ]
+    found = {}
+    for key in config.papers:
+        with gathering(problems):
+            found[key] = load_paper(key, papers)
+    if problems:
+        raise InputError(*problems)
+    return found
+
+
+def load_paper(key: str, papers: Path) -> Paper:
+    """Read and check ``papers/<key>/paper.yaml``.
+
+    Raises
+    ------
+    InputError
+        If there is no such paper, or with one line for every error in its file.
+    """
+    path = papers / key / "paper.yaml"
+    if not path.is_file():
+        known = [found.parent.name for found in papers.glob("*/paper.yaml")]
+        raise InputError(f"papers: '{key}' is not known; {nearest(key, known)}")
+    origin = f"papers/{key}/paper.yaml: "
+    paper = check(Paper, read_yaml(path), origin)
+    problems = [
+        f"artefacts.{artefact}.experiments: '{name}' is not known; "
+        f"{nearest(name, paper.experiments)}"
+        for artefact, spec in paper.artefacts.items()
+        for name in spec.experiments
+        if name not in paper.experiments
+    ]
+    problems += [
+        f"claims.{claim}.artefact: '{spec.artefact}' is not known; "
+        f"{nearest(spec.artefact, paper.artefacts)}"
+        for claim, spec in paper.claims.items()
+        if spec.artefact not in paper.artefacts
+    ]
+    if paper.key != key:
+        problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
+    if problems:
+        raise InputError(*(origin + line for line in problems))
+    return paper

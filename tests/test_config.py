@@ -1,0 +1,59 @@
+"""The configuration: defaults, errors, and where the mirror comes from."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedsampling import config
+from fedsampling.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(config.MIRROR_VARIABLE, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"scal": "quick"}, "scal: unknown key; did you mean 'scale'?"),
+        ({"scale": "papr"}, "scale: 'papr' is not known; did you mean 'paper'?"),
+        ({"scale": "huge"}, "scale: 'huge' is not known; known: paper, quick"),
+        ({"data": "offical"}, "data: 'offical' is not known; did you mean 'official'?"),
+        ({"papers": "rizk"}, "papers: 'rizk' is not right; give a list"),
+        ({"papers": ["a", "a"]}, "papers: 'a' stands twice; remove one"),
+        ({"papers": []}, "papers: no papers; give at least one"),
+        ({"mirror": 3}, "mirror: 3 is not right; give text"),
+        ({"reuse": "shared"}, "reuse: 'shared' is not right; give a list"),
+        (
+            {"overrides": {"a": {"b": 3}}},
+            "overrides.a.b: 3 is not right; give 'key: value' lines",
+        ),
+    ],
+)
+def test_an_error_is_one_line_that_begins_with_the_file(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        config.parse(given, "config.yaml")
+    assert caught.value.lines == (f"config.yaml: {line}",)
+
+
+def test_all_errors_of_a_file_come_at_once(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text("scale: fast\ndata: none\npapers: 3\nseeds: 1\n")
+    with pytest.raises(InputError) as caught:
+        config.load(tmp_path / "mine.yaml")
+    keys = [line.split(": ")[:2] for line in caught.value.lines]
+    assert keys == [["mine.yaml", key] for key in ("scale", "data", "papers", "seeds")]
+
+
+def test_an_empty_file_gives_the_defaults(tmp_path: Path):
+    (tmp_path / "empty.yaml").touch()
+    assert config.load(tmp_path / "empty.yaml") == config.Config()
+
+
+def test_the_variable_stands_in_for_the_mirror_and_the_file_wins(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(config.MIRROR_VARIABLE, "/from/variable")
+    assert config.parse({}, "").mirror == "/from/variable"
+    assert config.parse({"mirror": "/from/file"}, "").mirror == "/from/file"
+    monkeypatch.setenv(config.MIRROR_VARIABLE, "")
+    assert config.parse({}, "").mirror is None

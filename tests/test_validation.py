@@ -1,0 +1,196 @@
+"""Each kind of error in what people write: one line with dotted key, value and mend."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field, field_validator
+
+from fedsampling.errors import InputError, gathering, nearest
+from fedsampling.validation import Strict, check, distinct, merge, read_yaml
+
+
+class Circle(Strict):
+    name: Literal["circle"]
+    radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
+
+
+class Square(Strict):
+    name: Literal["square"]
+    side: int = 1
+
+
+class Drawing(Strict):
+    colour: Literal["red", "green"] = "red"
+    lines: Annotated[int, Field(ge=1, lt=10)] = 1
+    visible: bool = True
+    title: str = ""
+    tags: list[str] = Field(default_factory=list)
+    spread: tuple[int, int] = (0, 1)
+    shape: Annotated[Circle | Square, Field(discriminator="name")] = Circle(name="circle")
+    named: dict[str, Circle] = Field(default_factory=dict)
+
+    @field_validator("tags")
+    @classmethod
+    def _distinct(cls, tags: list[str]) -> list[str]:
+        return distinct(tags)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"colur": "red"}, "colur: unknown key; did you mean 'colour'?"),
+        (
+            {"zzz": 1},
+            "zzz: unknown key; "
+            "known: colour, lines, named, shape, spread, tags, title, visible",
+        ),
+        ({"colour": "gren"}, "colour: 'gren' is not known; did you mean 'green'?"),
+        ({"colour": "blue"}, "colour: 'blue' is not known; known: green, red"),
+        ({"colour": 3}, "colour: 3 is not known; known: green, red"),
+        ({"lines": "many"}, "lines: 'many' is not right; give a whole number"),
+        ({"lines": 2.5}, "lines: 2.5 is not right; give a whole number"),
+        ({"lines": None}, "lines: None is not right; give a whole number"),
+        ({"lines": -3}, "lines: -3 is out of range; give at least 1"),
+        ({"lines": 10}, "lines: 10 is out of range; give less than 10"),
+        ({"visible": "maybe"}, "visible: 'maybe' is not right; give true or false"),
+        ({"title": 3}, "title: 3 is not right; give text"),
+        ({"tags": "a"}, "tags: 'a' is not right; give a list"),
+        ({"tags": ["a", "b", "a"]}, "tags: 'a' stands twice; remove one"),
+        ({"tags": ["a", 3]}, "tags.1: 3 is not right; give text"),
+        ({"spread": 1}, "spread: 1 is not right; give a pair [low, high]"),
+        ({"spread": [1]}, "spread.1: missing; add it"),
+        ({"shape": "circle"}, "shape: 'circle' is not right; give 'key: value' lines"),
+        ({"shape": {"radius": 1}}, "shape.name: missing; add it"),
+        (
+            {"shape": {"name": "sqare"}},
+            "shape.name: 'sqare' is not known; did you mean 'square'?",
+        ),
+        (
+            {"shape": {"name": "circle", "raduis": 1}},
+            "shape.raduis: unknown key; did you mean 'radius'?",
+        ),
+        (
+            {"shape": {"name": "circle", "radius": 0}},
+            "shape.radius: 0 is out of range; give more than 0.0",
+        ),
+        (
+            {"shape": {"name": "circle", "radius": float("nan")}},
+            "shape.radius: nan is not right; give a finite number",
+        ),
+        ({"named": {"a": {}}}, "named.a.name: missing; add it"),
+        (
+            {"named": {"a": {"name": "circle", "rad": 1}}},
+            "named.a.rad: unknown key; did you mean 'radius'?",
+        ),
+        ({"named": {1: {"name": "circle"}}}, "named.1: 1 is not right; give text"),
+        (
+            {"title": ["x" * 99]},
+            f"title: {('[' + repr('x' * 99))[:57]}… is not right; give text",
+        ),
+    ],
+)
+def test_an_error_is_one_line_with_key_value_and_mend(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check(Drawing, given, "file: ")
+    assert caught.value.lines == (f"file: {line}",)
+
+
+def test_all_errors_come_at_once():
+    with pytest.raises(InputError) as caught:
+        check(Drawing, {"colour": "blue", "lines": 0, "shape": {"name": "x"}, "q": 1}, "")
+    keys = [line.partition(":")[0] for line in caught.value.lines]
+    assert keys == ["colour", "lines", "shape.name", "q"]
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=80),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+        max_leaves=6,
+    ),
+    st.sampled_from([*Drawing.model_fields, "other"]),
+)
+def test_whatever_is_given_ends_in_a_record_or_in_single_lines(value: Any, key: str) -> None:
+    try:
+        check(Drawing, {key: value}, "file: ")
+    except InputError as error:
+        assert error.lines
+        for line in error.lines:
+            assert line.startswith(f"file: {key}")
+            assert ": " in line
+            assert len(line.splitlines()) <= 1 + str(value).count("\n")
+
+
+class TestReadYaml:
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("a: [1, 2\n", " line 2: is not YAML (expected ',' or ']', but got"),
+            ("a: b: c\n", " line 1: is not YAML (mapping values are not allowed here); "),
+            ("a: !!python/object:os.system x\n", " line 1: is not YAML (could not determine"),
+            ("- a\n- b\n", " holds a list; write 'key: value' lines"),
+            ("word\n", " holds a str; write 'key: value' lines"),
+        ],
+    )
+    def test_other_than_a_mapping_is_one_line(self, tmp_path: Path, text: str, complaint: str):
+        path = tmp_path / "file.yaml"
+        path.write_text(text)
+        with pytest.raises(InputError) as caught:
+            read_yaml(path)
+        assert str(caught.value).startswith(f"{path}:{complaint}")
+        assert "\n" not in str(caught.value)
+
+    def test_an_empty_file_is_an_empty_mapping(self, tmp_path: Path):
+        (tmp_path / "file.yaml").write_text("# nothing\n")
+        assert read_yaml(tmp_path / "file.yaml") == {}
+
+    def test_what_cannot_be_read_is_one_line(self, tmp_path: Path):
+        (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
+        for name, complaint in {
+            "none.yaml": "no such file; give one that exists",
+            ".": "cannot be read (Is a directory); give a YAML file",
+            "latin.yaml": "cannot be read (not UTF-8 text); give a YAML file",
+            "latin.yaml/below.yaml": "cannot be read (Not a directory); give a YAML file",
+        }.items():
+            with pytest.raises(InputError) as caught:
+                read_yaml(tmp_path / name)
+            assert str(caught.value) == f"{tmp_path / name}: {complaint}"
+
+
+class TestMerge:
+    def test_mappings_merge_key_by_key_and_lists_are_replaced(self):
+        base = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
+        assert merge(base, {"a": {"c": [3]}}) == {"a": {"b": 1, "c": [3]}, "d": 1}
+
+    def test_another_name_replaces_the_mapping_whole(self):
+        base = {"model": {"name": "linear", "rho": 1}}
+        assert merge(base, {"model": {"name": "tree"}}) == {"model": {"name": "tree"}}
+        assert merge(base, {"model": {"name": "linear", "k": 2}})["model"]["rho"] == 1
+
+    def test_null_removes_a_mapping_and_sets_a_value(self):
+        base = {"cases": {"one": {}, "two": {}}, "alpha": 0.5}
+        merged = merge(base, {"cases": {"one": None}, "alpha": None})
+        assert merged == {"cases": {"two": {}}, "alpha": None}
+
+    def test_neither_argument_is_changed(self):
+        base, changes = {"a": {"b": 1}}, {"a": {"c": 2}}
+        merge(base, changes)["a"]["b"] = 9
+        assert (base, changes) == ({"a": {"b": 1}}, {"a": {"c": 2}})
+
+
+def test_nearest_names_the_close_one_or_all():
+    assert nearest("roudns", ["rounds", "seeds"]) == "did you mean 'rounds'?"
+    assert nearest("xyz", ["b", "a"]) == "known: a, b"
+
+
+def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():
+    lines = ["first"]
+    with gathering(lines):
+        raise InputError("second", "first", "second")
+    assert lines == ["first", "second"]
+    with pytest.raises(ValueError, match="bug"), gathering(lines):
+        raise ValueError("bug")
