@@ -1,5 +1,6 @@
 import bz2
 import functools
+import gzip
 import hashlib
 import lzma
 import threading
@@ -11,14 +12,20 @@ from pathlib import Path
 import pytest
 import requests
 
-from fedsampling.datasets import fetch as module
+from fedsampling.datasets.contents import is_verified
+from fedsampling.datasets.download import Patience
 from fedsampling.datasets.fetch import fetch
 from fedsampling.datasets.sources import SOURCES, Source
 from fedsampling.errors import InputError
 
 TEXT = b"-1 1:0.5 3:1\n+1 2:-0.25\n" * 200
 OTHER = TEXT.replace(b"0.5", b"0.6")
-PACKED = {"": TEXT, ".xz": lzma.compress(TEXT), ".bz2": bz2.compress(TEXT)}
+PACKED = {
+    "": TEXT,
+    ".xz": lzma.compress(TEXT),
+    ".bz2": bz2.compress(TEXT),
+    ".gz": gzip.compress(TEXT),
+}
 URL = "https://publisher.example/things/small.txt.bz2"
 SMALL = Source(
     file="small.txt",
@@ -30,6 +37,7 @@ SMALL = Source(
     citation="none",
     becomes="a test",
 )
+HASTE = Patience(pause=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +50,6 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         raise requests.ConnectionError("name\nresolution failed")
 
     monkeypatch.setattr(requests, "get", unreachable)
-    monkeypatch.setattr(module, "PAUSES", (0.0, 0.0))
     return urls
 
 
@@ -54,7 +61,7 @@ def put(path: Path, content: bytes) -> Path:
 
 def complaint(cache: Path, mirror: str | None) -> str:
     with pytest.raises(InputError) as caught:
-        fetch(SMALL, cache, mirror)
+        fetch(SMALL, cache, mirror, patience=HASTE)
     assert len(caught.value.lines) == 1
     assert "\n" not in caught.value.lines[0]
     return caught.value.lines[0]
@@ -106,9 +113,12 @@ def test_damaged_copy_in_the_cache_is_replaced(tmp_path: Path, damaged: bytes):
         ("small.txt.xz", lzma.compress(OTHER), f"expected {SMALL.checksum[4:]}"),
         ("small.txt.xz", PACKED[".xz"][:-20], "cannot be decompressed"),
         ("small.txt.bz2", PACKED[".bz2"][:-20], "cannot be decompressed"),
+        ("small.txt.gz", PACKED[".gz"][:-20], "cannot be decompressed"),
+        ("small.txt.gz", PACKED[".gz"][:20] + b"damage", "cannot be decompressed"),
+        ("small.txt.gz", TEXT, "cannot be decompressed"),
         ("small.txt.xz", TEXT, "cannot be decompressed"),
         ("small.txt.bz2", TEXT, "cannot be decompressed"),
-        ("small.txt", TEXT * 100, "longer than the 4,800 bytes"),
+        ("small.txt", TEXT * 100, "more than the 4,800 bytes"),
         ("small.txt.xz", lzma.compress(TEXT + b"x"), "more than the 4,800 bytes"),
     ],
 )
@@ -126,7 +136,10 @@ def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
     assert requested == []
 
 
-@pytest.mark.parametrize(("suffix", "compress"), [(".xz", lzma.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [(".xz", lzma.compress), (".bz2", bz2.compress), (".gz", gzip.compress)],
+)
 def test_decompression_bomb_is_never_unpacked(tmp_path: Path, suffix: str, compress):
     put(tmp_path / f"small.txt{suffix}", compress(bytes(64 << 20)))
     tracemalloc.start()
@@ -156,13 +169,16 @@ def test_offline_error_names_file_url_and_where_to_put_it(tmp_path: Path, reques
         f"small.txt: {URL} cannot be reached (no connection); download {URL} by hand as "
         "small/small.txt.bz2 into a folder of yours and set mirror to that folder"
     )
-    assert requested == [URL] * 3
-    assert not (tmp_path / "cache").exists()
+    assert requested == [URL] * HASTE.attempts
+    assert files_below(tmp_path / "cache") == []
 
 
 def test_publisher_is_asked_for_what_the_mirror_does_not_hold(tmp_path: Path, requested: list[str]):
     line = complaint(tmp_path / "cache", str(tmp_path))
-    assert line.startswith(f"small.txt: not in the mirror {tmp_path} (neither small/small.txt nor")
+    looked = (
+        "small/small.txt, small/small.txt.xz, small/small.txt.bz2, small/small.txt.gz, small.txt"
+    )
+    assert line.startswith(f"small.txt: not in the mirror {tmp_path} (looked for {looked}, ")
     assert f"{URL} cannot be reached" in line
     assert set(requested) == {URL}
 
@@ -210,19 +226,35 @@ class TestOverHttp:
         assert fetch(source, tmp_path / "cache", None).read_bytes() == TEXT
 
 
-def test_every_source_has_what_fetching_and_citing_need():
-    for file, source in SOURCES.items():
-        algorithm, digest = source.checksum.split(":")
-        assert file == source.file
-        assert len(digest) == 2 * hashlib.new(algorithm).digest_size
-        assert source.urls
-        assert all(url.startswith("https://") for url in source.urls)
-        assert source.licence
-        assert source.citation
-        assert source.becomes
+class TestWithoutChecksum:
+    ARCHIVE = Source(**{**vars(SMALL), "file": "small.zip", "size": None, "checksum": None})
+
+    def test_login_page_is_not_taken_for_the_file(self, tmp_path: Path):
+        put(tmp_path / "mirror/small/small.zip", b"<html>please log in</html>")
+        with pytest.raises(InputError, match=r"does not begin as small\.zip must"):
+            fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
+
+    def test_what_begins_rightly_is_left_to_its_reader(self, tmp_path: Path):
+        put(tmp_path / "mirror/small/small.zip", b"PK\x03\x04 and so on")
+        path = fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
+        assert is_verified(self.ARCHIVE, path)
+
+    def test_empty_file_is_refused(self, tmp_path: Path):
+        put(tmp_path / "mirror/small/small.zip", b"")
+        with pytest.raises(InputError, match="has 0 bytes"):
+            fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
 
 
-@pytest.mark.parametrize("file", SOURCES)
-def test_real_files_have_the_published_content(tmp_path: Path, mirror: str, file: str):
-    path = fetch(SOURCES[file], tmp_path, mirror)
-    assert path.stat().st_size == SOURCES[file].size
+def test_publishers_own_checksum_is_compared_too(tmp_path: Path):
+    put(tmp_path / "mirror/small/small.txt", TEXT)
+    source = Source(**{**vars(SMALL), "published": f"sha256:{'0' * 64}"})
+    with pytest.raises(InputError, match=r"has sha256 .*, expected 0000"):
+        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"))
+
+
+def test_name_of_several_datasets_counts_only_in_their_folders(tmp_path: Path, mirror: str):
+    source = SOURCES["mnist/t10k-labels-idx1-ubyte.gz"]
+    fashion = Path(mirror, "fashion_mnist", source.file).read_bytes()
+    put(tmp_path / "mirror" / source.file, fashion)
+    with pytest.raises(InputError, match="not in the mirror"):
+        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"), patience=HASTE)

@@ -6,6 +6,7 @@ result is one :class:`FederatedDataset`; nothing after it knows where the sample
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +20,29 @@ class FederatedDataset:
     ----------
     name : str
         For provenance, such as ``"ijcnn1"``.
-    x : float64 array, shape (total, M)
-        Features of the training samples, client after client.
-    y : float64 array, shape (total,)
-        Targets, or labels -1 and +1.
+    x : array of numbers, shape (total, ...)
+        Training samples, client after client, of any type and at least one axis each: feature
+        vectors, images (uint8 as stored), token ids.
+    y : float64 array, shape (total,), or int64 array, shape (total, ...)
+        Targets or labels -1 and +1 as float64; class labels (for a sequence, one per step) as
+        int64 in [0, classes).
     start : int64 array, shape (n + 1,)
         Begins with 0, ends with total, rises strictly: no client is empty.
     p : float64 array, shape (n,)
         Importance of each client in the objective; sums to 1.
-    x_test : float64 array, shape (tests, M)
-        May have no rows.
-    y_test : float64 array, shape (tests,)
+    x_test : array, shape (tests, ...)
+        Of the type and sample shape of `x`; may have no rows.
+    y_test : array, shape (tests, ...)
+        Of the type and sample shape of `y`.
     unverified : bool
         Whether some file could not be compared with its publisher's checksum.
     inputs : mapping of str to str
         The files read, by name, with the SHA-256 of their content; empty for generated data.
+    start_test : int64 array, shape (n + 1,), optional
+        Client k's own test rows are ``start_test[k]:start_test[k + 1]``, perhaps none; without
+        it, the test set is everybody's.
+    classes : int, optional
+        Number of labels; given exactly where `y` is int64.
 
     Raises
     ------
@@ -42,23 +51,28 @@ class FederatedDataset:
     """
 
     name: str
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: NDArray[Any]
+    y: NDArray[Any]
     start: NDArray[np.int64]
     p: NDArray[np.float64]
-    x_test: NDArray[np.float64]
-    y_test: NDArray[np.float64]
+    x_test: NDArray[Any]
+    y_test: NDArray[Any]
     unverified: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
+    start_test: NDArray[np.int64] | None = None
+    classes: int | None = None
 
     def __post_init__(self) -> None:
         faults = [
-            *_sample_faults("x", self.x, "y", self.y),
-            *_sample_faults("x_test", self.x_test, "y_test", self.y_test),
+            *_sample_faults("x", self.x, "y", self.y, self.classes),
+            *_sample_faults("x_test", self.x_test, "y_test", self.y_test, self.classes),
             *_client_faults(self.start, self.p, len(self.x)),
         ]
-        if not faults and self.x.shape[1] != self.x_test.shape[1]:
-            faults.append("x and x_test differ in their number of features")
+        if not faults:
+            faults += _kind_faults(self.x, self.x_test, "x and x_test", "number of features")
+            faults += _kind_faults(self.y, self.y_test, "y and y_test", "shape of a target")
+            if self.start_test is not None:
+                faults += _test_faults(self.start_test, self.n_clients, len(self.x_test))
         if faults:
             raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
 
@@ -72,16 +86,114 @@ class FederatedDataset:
         """Number of training samples of each client, shape (n,)."""
         return np.diff(self.start)
 
+    def label_counts(self) -> NDArray[np.int64]:
+        """Count each client's training labels, shape (n, classes); needs `classes`."""
+        if self.classes is None:
+            raise ValueError(f"dataset {self.name}: its targets are not class labels")
+        per_sample = self.y[0].size
+        client = np.repeat(np.arange(self.n_clients), self.n_samples * per_sample)
+        cell = client * self.classes + self.y.ravel()
+        counts = np.bincount(cell, minlength=self.n_clients * self.classes)
+        return counts.reshape(self.n_clients, self.classes).astype(np.int64)
+
+    def describe(self) -> Mapping[str, int | float | str]:
+        """Compute the statistics that a dataset's card shows.
+
+        Returns
+        -------
+        mapping
+            Of the clients: their number, samples per client, the share of all samples that the
+            largest tenth of them holds, extremes of p.  Of the samples: shape and type.  Of
+            class labels: number, entropy in bits of all labels and of one client's (mean over
+            clients), median number of labels that a client has.  Of the tests: their number
+            and, where each client has its own, the number per client.
+        """
+        return {
+            "clients": self.n_clients,
+            "samples": len(self.x),
+            **_spread("samples per client", self.n_samples),
+            "share of the largest tenth": share_of_largest(self.n_samples, 0.1),
+            "smallest p": float(self.p.min()),
+            "largest p": float(self.p.max()),
+            "sample shape": " x ".join(map(str, self.x.shape[1:])),
+            "sample type": str(self.x.dtype),
+            **self._label_statistics(),
+            "test samples": len(self.x_test),
+            **self._test_statistics(),
+        }
+
+    def _label_statistics(self) -> Mapping[str, int | float]:
+        if self.classes is None:
+            return {}
+        counts = self.label_counts()
+        return {
+            "classes": self.classes,
+            "entropy of labels": float(_entropy(counts.sum(0))),
+            "mean entropy of a client's labels": float(_entropy(counts).mean()),
+            "median labels of a client": float(np.median((counts > 0).sum(1))),
+        }
+
+    def _test_statistics(self) -> Mapping[str, int | float]:
+        if self.start_test is None:
+            return {}
+        return _spread("test samples per client", np.diff(self.start_test))
+
+
+def share_of_largest(sizes: NDArray[np.int64], fraction: float) -> float:
+    """Return the share of all samples that the largest `fraction` of the clients hold.
+
+    Parameters
+    ----------
+    sizes : int array, shape (n,)
+    fraction : float
+        The number of clients is rounded, to no less than one.
+    """
+    count = max(1, round(fraction * len(sizes)))
+    return float(np.sort(sizes)[-count:].sum() / sizes.sum())
+
+
+def _spread(what: str, sizes: NDArray[np.int64]) -> Mapping[str, int | float]:
+    return {
+        f"fewest {what}": int(sizes.min()),
+        f"median {what}": float(np.median(sizes)),
+        f"most {what}": int(sizes.max()),
+    }
+
+
+def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the entropy in bits of the distributions along the last axis."""
+    share = counts / counts.sum(-1, keepdims=True)
+    terms = share * np.log2(share, out=np.zeros_like(share), where=share > 0)
+    entropy: NDArray[np.float64] = 0.0 - terms.sum(-1)  # 0 - x: a single label has +0, not -0
+    return entropy
+
 
 def _sample_faults(
-    x_name: str, x: NDArray[np.float64], y_name: str, y: NDArray[np.float64]
+    x_name: str, x: NDArray[Any], y_name: str, y: NDArray[Any], classes: int | None
 ) -> list[str]:
-    if x.dtype != np.float64 or y.dtype != np.float64:
-        return [f"{x_name} and {y_name} must be float64, not {x.dtype} and {y.dtype}"]
-    if x.ndim != 2 or y.shape != x.shape[:1]:
+    if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
+        return [f"{x_name} must hold numbers, not {x.dtype}"]
+    if y.dtype != (np.float64 if classes is None else np.int64):
+        wanted = "float64 where classes is None" if classes is None else "int64 class labels"
+        return [f"{y_name} must be {wanted}, not {y.dtype}"]
+    if x.ndim < 2 or y.shape[:1] != x.shape[:1] or (classes is None and y.ndim != 1):
         return [f"{x_name} {x.shape} and {y_name} {y.shape} must be (samples, M) and (samples,)"]
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+    if not (_finite(x) and _finite(y)):
         return [f"{x_name} and {y_name} must be finite"]
+    if classes is not None and y.size and not 0 <= y.min() <= y.max() < classes:
+        return [f"{y_name} must lie in [0, {classes})"]
+    return []
+
+
+def _finite(values: NDArray[Any]) -> bool:
+    return not np.issubdtype(values.dtype, np.inexact) or bool(np.isfinite(values).all())
+
+
+def _kind_faults(one: NDArray[Any], other: NDArray[Any], names: str, what: str) -> list[str]:
+    if one.dtype != other.dtype:
+        return [f"{names} differ in their type"]
+    if one.shape[1:] != other.shape[1:]:
+        return [f"{names} differ in their {what}"]
     return []
 
 
@@ -96,3 +208,11 @@ def _client_faults(start: NDArray[np.int64], p: NDArray[np.float64], total: int)
     elif not (p >= 0).all() or abs(p.sum() - 1) > 1e-9:
         faults.append("p must be non-negative and sum to 1")
     return faults
+
+
+def _test_faults(start: NDArray[np.int64], n: int, tests: int) -> list[str]:
+    if start.dtype != np.int64 or start.shape != (n + 1,):
+        return [f"start_test must be int64 of shape ({n + 1},), not {start.dtype} {start.shape}"]
+    if start[0] != 0 or start[-1] != tests or (np.diff(start) < 0).any():
+        return [f"start_test must rise from 0 to {tests}"]
+    return []

@@ -1,38 +1,56 @@
-"""From a :class:`~fedsampling.datasets.sources.Source` to its verified text in the cache.
+"""From a :class:`~fedsampling.datasets.sources.Source` to its verified file in the cache.
 
-The cache, then the mirror, then the publisher.  Whatever arrives is unpacked within a size bound
-and compared with the checksum in memory; only then does it take its place, by one rename.  So the
-cache holds right files or none, and what stood there stays until something right replaces it.
+The cache, then the mirror, then the publisher's URLs in order (:mod:`download`).  What arrives
+grows beside its place (:mod:`partial`), locked, so that of two processes one fetches and the other
+waits; once whole it is unpacked and verified (:mod:`contents`), and only then takes its place, by
+one rename.  So the cache holds right files or none, and what stood there stays until
+something right replaces it.
+
+This is written with requests alone.  Pooch, which was considered, brings a registry, hashes and a
+progress bar, but neither ranges, patience with servers, locks between processes, a second URL nor
+bounds on unpacking; what it would spare is less than the code to fit it in.
 """
 
-import bz2
-import hashlib
-import io
-import lzma
-import time
+import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from threading import Event, Lock
 from typing import IO
+from urllib.parse import urlsplit
 
-import requests
+from fedsampling.datasets.contents import (
+    OPENERS,
+    PIECE,
+    UNKNOWN_BOUND,
+    CorruptError,
+    UnreadableError,
+    is_packed,
+    is_verified,
+    place,
+    verify,
+)
+from fedsampling.datasets.download import Patience, UnreachableError, download
+from fedsampling.datasets.partial import growing, note_of, part_of
+from fedsampling.datasets.sources import SOURCES, Source, editions
+from fedsampling.errors import InputError, gathering, nearest
+from fedsampling.files import replacing
 
-from fedsampling.datasets.sources import Source
-from fedsampling.errors import InputError
-from fedsampling.files import write_bytes
+Tell = Callable[[str, int, int], None]  # name, bytes here, bytes in all
 
-TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces of an answer
-PAUSES = (1.0, 2.0)  # seconds before each further attempt
-
-_ABSENT = (403, 404, 410)  # object stores answer 403 for what they do not hold
-_PIECE = 1 << 16
-_OPENERS: dict[str, Callable[[io.BytesIO], IO[bytes]]] = {
-    ".xz": lzma.LZMAFile,
-    ".bz2": bz2.BZ2File,
-}
+_PATIENCE = Patience()
+_NEVER_PACKED = (*OPENERS, ".zip", ".webp")  # nobody packs these again
 
 
-def fetch(source: Source, cache: Path, mirror: str | None) -> Path:
-    """Return the path of a source's decompressed, verified file, bringing it if need be.
+def fetch(
+    source: Source,
+    cache: Path,
+    mirror: str | None,
+    tell: Tell | None = None,
+    patience: Patience = _PATIENCE,
+) -> Path:
+    """Return the path of a source's verified file, bringing it if need be.
 
     Parameters
     ----------
@@ -41,7 +59,11 @@ def fetch(source: Source, cache: Path, mirror: str | None) -> Path:
         The file is kept as ``<cache>/<dataset>/<file>`` and verified again whenever it is used.
     mirror : str or None
         A folder or an http(s) URL, looked at before the publisher for
-        ``<mirror>/<dataset>/<file>`` and ``<mirror>/<file>``, plain or with .xz or .bz2.
+        ``<mirror>/<dataset>/<file>`` and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz.
+    tell : callable, optional
+        Told the source's name, the bytes here and the bytes in all (or the most there may be).
+    patience : Patience
+        When to give up on a server.
 
     Raises
     ------
@@ -50,148 +72,228 @@ def fetch(source: Source, cache: Path, mirror: str | None) -> Path:
         can be had anywhere, or if the cache cannot be written.
     """
     target = cache / source.dataset / source.file
-    if not _is_verified(source, target):
-        content = _from_mirror(source, mirror) if mirror else None
-        if content is None:
-            content = _from_publisher(source, mirror)
-        write_bytes(target, content)
+    if is_verified(source, target):
+        return target
+    if mirror and not _is_url(mirror) and not _folder(mirror).is_dir():
+        raise InputError(
+            f"mirror: '{mirror}' is not a folder, so {source.file} was not looked for; "
+            f"give the folder or URL that holds {source.name}"
+        )
+    with growing(target) as stream:
+        if is_verified(source, target):  # another process brought it meanwhile
+            return target
+        job = _Job(source, target, stream, tell or (lambda *_: None), patience)
+        if not (mirror and _from_mirror(job, mirror)):
+            _from_publisher(job, mirror)
     return target
 
 
-class _CorruptError(Exception):
-    """What arrived is not the published content; the text completes "it ..."."""
+def fetch_all(
+    sources: Iterable[Source],
+    cache: Path,
+    mirror: str | None,
+    tell: Tell | None = None,
+    patience: Patience = _PATIENCE,
+    threads: int = 4,
+) -> dict[str, Path]:
+    """Fetch several files, some at a time; those that can be had are, even if others fail.
 
+    Returns
+    -------
+    dict of str to Path
+        By the sources' names, in their order.
 
-def _is_verified(source: Source, target: Path) -> bool:
-    try:
-        _unpack(source, source.file, _read(source, target))
-    except (OSError, _CorruptError):  # absent, unreadable or damaged: bring it again
-        return False
-    return True
+    Raises
+    ------
+    InputError
+        With a line for every file that cannot be had.
+    """
+    turn, stopped = Lock(), Event()
 
+    def tell_in_turn(name: str, here: int, total: int) -> None:
+        if stopped.is_set():
+            raise InterruptedError
+        with turn:
+            if tell:
+                tell(name, here, total)
 
-def _from_mirror(source: Source, mirror: str) -> bytes | None:
-    """Return the content, or None if the mirror does not hold the file."""
-    remote = mirror.startswith(("http://", "https://"))
-    if not remote and not Path(mirror).expanduser().is_dir():
-        raise InputError(
-            f"mirror: '{mirror}' is not a folder, so {source.file} was not looked for; "
-            f"give the folder or URL that holds {source.dataset}/{source.file}"
-        )
-    for name in _names(source):
-        place = f"{mirror.rstrip('/')}/{name}" if remote else str(Path(mirror).expanduser() / name)
+    chosen = list(sources)
+    paths: dict[str, Path] = {}
+    lines: list[str] = []
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        jobs = [pool.submit(fetch, each, cache, mirror, tell_in_turn, patience) for each in chosen]
         try:
-            raw = _download(source, place) if remote else _read_if_there(source, Path(place))
-            if raw is not None:
-                return _unpack(source, name, raw)
-        except _CorruptError as error:
-            raise InputError(
-                f"mirror: {place} is not the published {source.file}: it {error}; "
-                f"copy it again from {source.urls[0]}"
-            ) from error
-        except OSError as error:  # requests' exceptions are among these
-            raise InputError(
-                f"mirror: {place} cannot be read ({_reason(error)}); mend it or unset mirror"
-            ) from error
-    return None
+            for source, job in zip(chosen, jobs, strict=True):
+                with gathering(lines):
+                    paths[source.name] = job.result()
+        except BaseException:  # Ctrl-C above all: what has arrived stays, to be continued
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    if lines:
+        raise InputError(*lines)
+    return paths
 
 
-def _from_publisher(source: Source, mirror: str | None) -> bytes:
+def fetch_dataset(
+    dataset: str,
+    cache: Path,
+    mirror: str | None,
+    tell: Tell | None = None,
+    patience: Patience = _PATIENCE,
+) -> dict[str, Path]:
+    """Fetch one edition of a dataset: the first in the cache, else in the mirror, else anywhere.
+
+    Returns
+    -------
+    dict of str to Path
+        The files of that edition by the sources' names, which say which edition it is.
+
+    Raises
+    ------
+    InputError
+        If the dataset has no files to fetch, or no edition of it can be had: then with the lines
+        of the first that was tried.
+    """
+    known = list(editions(dataset).values())
+    if not known:
+        datasets = {source.dataset for source in SOURCES.values()}
+        raise InputError(
+            f"dataset: '{dataset}' has no official files; {nearest(dataset, datasets)}"
+        )
+    for files in known:
+        paths = {each.name: cache / each.dataset / each.file for each in files}
+        if all(is_verified(each, paths[each.name]) for each in files):
+            return paths
+    if mirror and not _is_url(mirror):
+        known.sort(key=lambda files: not all(_held(each, mirror) for each in files))
+    elif not mirror:
+        known.sort(key=lambda files: not all(each.urls for each in files))
+    lines: list[str] = []
+    for files in known:
+        with gathering([] if lines else lines):
+            return fetch_all(files, cache, mirror, tell, patience)
+    raise InputError(*lines)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One file on its way: what it is, where it belongs and where it grows meanwhile."""
+
+    source: Source
+    target: Path
+    stream: IO[bytes]
+    tell: Tell
+    patience: Patience
+
+
+def _from_mirror(job: _Job, mirror: str) -> bool:
+    """Bring the file to its place, or say that the mirror does not hold it."""
+    source = job.source
+    for name in _names(source):
+        held = f"{mirror.rstrip('/')}/{name}" if _is_url(mirror) else str(_folder(mirror) / name)
+        try:
+            if _is_url(mirror):
+                if _download(job, held):
+                    return True
+            elif Path(held).exists():
+                place(source, name, Path(held), job.target)
+                job.stream.truncate(0)  # an attempt at the publisher may have left a beginning
+                return True
+        except CorruptError as error:
+            raise InputError(
+                f"mirror: {held} is not the published {source.file}: it {error}; "
+                f"copy it again from {_origin(source)}"
+            ) from error
+        except (UnreadableError, UnreachableError) as error:
+            raise InputError(
+                f"mirror: {held} cannot be read ({error}); mend it or unset mirror"
+            ) from error
+    return False
+
+
+def _from_publisher(job: _Job, mirror: str | None) -> None:
+    source = job.source
     looked = []
     if mirror:
-        looked.append(
-            f"not in the mirror {mirror} (neither {source.dataset}/{source.file} nor "
-            f"{source.file}, be it plain, {' or '.join(_OPENERS)})"
-        )
+        looked.append(f"not in the mirror {mirror} (looked for {', '.join(_names(source))})")
     for url in source.urls:
         try:
-            raw = _download(source, url)
-            if raw is not None:
-                return _unpack(source, PurePosixPath(url).name, raw)
+            if _download(job, url):
+                return
             looked.append(f"not at {url}")
-        except _CorruptError as error:
+        except CorruptError as error:
             looked.append(f"{url}: it {error}")
-        except requests.RequestException as error:
-            looked.append(f"{url} cannot be reached ({_reason(error)})")
-    packed = PurePosixPath(source.urls[0]).name
+        except UnreachableError as error:
+            looked.append(f"{url} cannot be reached ({error})")
+    if not source.urls:
+        looked.append("no URL gives it")
+    name = PurePosixPath(urlsplit(source.urls[0]).path).name if source.urls else source.file
+    hint = name if is_packed(source, name) else source.file
     raise InputError(
-        f"{source.file}: {', '.join(looked)}; download {source.urls[0]} by hand as "
-        f"{source.dataset}/{packed} into a folder of yours and set mirror to that folder"
+        f"{source.file}: {', '.join(looked)}; download {_origin(source)} by hand as "
+        f"{source.dataset}/{hint} into a folder of yours and set mirror to that folder"
     )
 
 
-def _names(source: Source) -> list[str]:
-    return [
-        folder + source.file + suffix
-        for folder in (f"{source.dataset}/", "")
-        for suffix in ("", *_OPENERS)
-    ]
+def _download(job: _Job, url: str) -> bool:
+    """Bring a URL's file to its place; False if it is not there."""
+    bound = (job.source.size or UNKNOWN_BOUND) + PIECE  # even if packing gains nothing
 
+    def tell(here: int, total: int) -> None:
+        job.tell(job.source.name, here, total)
 
-def _read_if_there(source: Source, path: Path) -> bytes | None:
-    try:
-        return _read(source, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _read(source: Source, path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return _bounded(source, iter(lambda: stream.read(_PIECE), b""))
-
-
-def _download(source: Source, url: str) -> bytes | None:
-    """Return a URL's bytes, or None if there is nothing; tries again where that can help."""
-    for pause in (*PAUSES, None):
+    continued = job.stream.seek(0, os.SEEK_END) > 0
+    while True:
         try:
-            with requests.get(url, stream=True, timeout=TIMEOUT) as response:
-                if response.status_code in _ABSENT:
-                    return None
-                response.raise_for_status()
-                return _bounded(source, response.iter_content(_PIECE))
-        except requests.RequestException:
-            if pause is None:
+            if not download(url, job.stream, note_of(job.target), bound, job.patience, tell):
+                return False
+            _settle(job, urlsplit(url).path)
+            return True
+        except CorruptError:
+            job.stream.truncate(0)
+            # A beginning from an earlier run may be to blame: once more, from zero.
+            if not continued:
                 raise
-            time.sleep(pause)
-    raise AssertionError("the last attempt returns or raises")
+            continued = False
 
 
-def _bounded(source: Source, pieces: Iterable[bytes]) -> bytes:
-    """Join the pieces, refusing more than the content could take even if packing gains nothing."""
-    raw = bytearray()
-    for piece in pieces:
-        raw += piece
-        if len(raw) > source.size + _PIECE:
-            raise _CorruptError(f"is longer than the {source.size:,} bytes published")
-    return bytes(raw)
-
-
-def _unpack(source: Source, name: str, raw: bytes) -> bytes:
-    """Decompress by the name's suffix, never beyond the known size, and verify."""
-    opener = _OPENERS.get(PurePosixPath(name).suffix)
-    if opener is None:
-        content = raw
+def _settle(job: _Job, name: str) -> None:
+    """Verify what has arrived and move it to its place."""
+    part = part_of(job.target)
+    if is_packed(job.source, name):
+        place(job.source, name, part, job.target)
     else:
-        try:
-            with opener(io.BytesIO(raw)) as stream:
-                content = stream.read(source.size + 1)
-        except (EOFError, OSError, lzma.LZMAError) as error:
-            raise _CorruptError(f"cannot be decompressed ({error})") from error
-    if len(content) > source.size:
-        raise _CorruptError(f"holds more than the {source.size:,} bytes published")
-    algorithm, expected = source.checksum.split(":")
-    found = hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
-    if found != expected:
-        raise _CorruptError(f"has {algorithm} {found}, expected {expected}")
-    return content
+        verify(job.source, part)
+        with replacing(job.target) as temporary:
+            os.replace(part, temporary)
+    note_of(job.target).unlink(missing_ok=True)
+    part.unlink(missing_ok=True)
 
 
-def _reason(error: OSError) -> str:
-    """Say in a few words what the libraries below say in many."""
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return f"HTTP status {error.response.status_code}"
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
-    return error.strerror or type(error).__name__
+def _is_url(mirror: str) -> bool:
+    return mirror.startswith(("http://", "https://"))
+
+
+def _folder(mirror: str) -> Path:
+    return Path(mirror).expanduser()
+
+
+def _held(source: Source, mirror: str) -> bool:
+    return any((_folder(mirror) / name).is_file() for name in _names(source))
+
+
+def _names(source: Source) -> list[str]:
+    """Return where in a mirror the file may be."""
+    suffixes = [""]
+    if PurePosixPath(source.file).suffix not in _NEVER_PACKED:
+        suffixes += OPENERS
+    folders = [f"{source.dataset}/"]
+    # A name that several datasets use (MNIST's) means nothing outside a dataset's folder.
+    if len({each.dataset for each in SOURCES.values() if each.file == source.file}) < 2:
+        folders.append("")
+    return [folder + source.file + suffix for folder in folders for suffix in suffixes]
+
+
+def _origin(source: Source) -> str:
+    return source.urls[0] if source.urls else source.page

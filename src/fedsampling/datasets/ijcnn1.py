@@ -128,7 +128,7 @@ def parse_libsvm(text: bytes, features: int) -> Samples:
 
 def _official(cache: Path, mirror: str | None) -> tuple[Samples, Samples, dict[str, str]]:
     rows = {"ijcnn1.tr": TRAIN_ROWS, "ijcnn1.t": TEST_ROWS}
-    paths = {file: fetch(SOURCES[file], cache, mirror) for file in rows}
+    paths = {file: fetch(SOURCES[f"ijcnn1/{file}"], cache, mirror) for file in rows}
     train, test = (_read(path, rows[file]) for file, path in paths.items())
     return train, test, {file: sha256(path) for file, path in paths.items()}
 

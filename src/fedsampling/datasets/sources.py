@@ -1,85 +1,110 @@
 """Every file that comes from outside: where it is, how to know it, and whose it is.
 
-:func:`fedsampling.datasets.fetch.fetch` obeys this table; a new dataset adds its files here.
+The first station: :mod:`fetch` obeys this table, the readers ask for its entries by
+``"<dataset>/<file>"``.  A dataset may exist in several editions (an archive, or the same samples
+as single files); :func:`editions` lists them in order of preference.  A new dataset adds its
+files to :mod:`source_files` and where they come from to :mod:`source_publishers`.
 """
 
 from dataclasses import dataclass
 
-_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+from fedsampling.datasets.source_files import FILES, Row
+from fedsampling.datasets.source_publishers import PUBLISHERS, Publisher
 
-_IJCNN1_LICENCE = "none stated by the publisher; competition data, so not shipped with this package"
-
-_IJCNN1_CITATION = (
-    "D. Prokhorov. IJCNN 2001 neural network competition. Slide presentation, IJCNN 2001. "
-    "Features as transformed in C.-C. Chang and C.-J. Lin. IJCNN 2001 challenge: generalization "
-    "ability and text decoding. IJCNN 2001."
-)
+# What stands behind a checksum, the strongest first; the readers check contents in every case.
+VERIFIED = {
+    "publisher": "compared with the checksum that the publisher gives",
+    "others": "compared with the checksum that others give; the publisher gives none",
+    "copy": "compared with the copy known to this project; the publisher gives no checksum",
+    "content": "no checksum is known; counts and shapes are checked when it is read",
+}
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file as its publisher made it, known by its content and not by its packing.
+    """One file as it is kept, known by its content and not by where it lay.
 
     Parameters
     ----------
-    file : str
-        Name of the decompressed file.
     dataset : str
         Its folder in the cache and in a mirror.
+    file : str
+        Its name there.  Where a URL or mirror adds a suffix such as .xz, it is decompressed.
     urls : tuple of str
-        In order of preference; the suffix tells the compression (.xz, .bz2 or none).
-    size : int
-        Bytes of the decompressed content; nothing larger is ever unpacked.
-    checksum : str
-        Of the decompressed content, as ``"md5:<hexadecimal digits>"`` or ``"sha256:..."``.
-    licence : str
-    citation : str
+        In order of preference; empty where a file can only be put into a mirror by hand.
+    size : int or None
+        Bytes of the file as kept; None where unknown.  Nothing larger is accepted.
+    checksum : str or None
+        Of the file as kept, as ``"sha256:<hexadecimal digits>"`` or ``"md5:..."``.
+    licence, citation : str
     becomes : str
         What the pipeline makes of it.
+    published : str or None
+        The publisher's own checksum where it is another (MD5); both are compared.
+    verified : str
+        A key of ``VERIFIED``: what stands behind the checksum.
+    page : str
+        Where a person finds the file.
+    edition : str
+        Which of several forms of the same data; the files of one edition belong together.
     """
 
-    file: str
     dataset: str
+    file: str
     urls: tuple[str, ...]
-    size: int
-    checksum: str
+    size: int | None
+    checksum: str | None
     licence: str
     citation: str
     becomes: str
+    published: str | None = None
+    verified: str = "publisher"
+    page: str = ""
+    edition: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its key in ``SOURCES``."""
+        return f"{self.dataset}/{self.file}"
+
+    @property
+    def unverified(self) -> bool:
+        """Whether nobody but this project vouches for the file."""
+        return self.verified in ("copy", "content")
+
+
+def editions(dataset: str) -> dict[str, tuple[Source, ...]]:
+    """Return the editions of a dataset, each with all its files, the preferred one first."""
+    found: dict[str, list[Source]] = {}
+    for source in SOURCES.values():
+        if source.dataset == dataset:
+            found.setdefault(source.edition, []).append(source)
+    return {edition: tuple(sources) for edition, sources in found.items()}
+
+
+def _source(dataset: str, edition: str, publisher: Publisher, row: Row) -> Source:
+    file, size, checksum, published, becomes = row
+    return Source(
+        dataset=dataset,
+        file=file,
+        urls=tuple(
+            f"{base}{file}{publisher.suffix}" if base.endswith("/") else base
+            for base in publisher.bases
+        ),
+        size=size,
+        checksum=checksum,
+        licence=publisher.licence,
+        citation=publisher.citation,
+        becomes=becomes,
+        published=published,
+        verified=publisher.verified,
+        page=publisher.page,
+        edition=edition,
+    )
 
 
 SOURCES: dict[str, Source] = {
-    source.file: source
-    for source in (
-        Source(
-            file="ijcnn1.tr",
-            dataset="ijcnn1",
-            urls=(f"{_LIBSVM}/ijcnn1.tr.bz2",),
-            size=5_489_789,
-            checksum="md5:81bd4e0d591056d8099160fa06c079a0",
-            licence=_IJCNN1_LICENCE,
-            citation=_IJCNN1_CITATION,
-            becomes="35,000 training samples of 22 attributes, shared out to the clients",
-        ),
-        Source(
-            file="ijcnn1.val",
-            dataset="ijcnn1",
-            urls=(f"{_LIBSVM}/ijcnn1.val.bz2",),
-            size=2_355_088,
-            checksum="md5:f5814859e3da7920b36f709a7234d5c2",
-            licence=_IJCNN1_LICENCE,
-            citation=_IJCNN1_CITATION,
-            becomes="14,990 validation samples; rizk2022importance does not use them",
-        ),
-        Source(
-            file="ijcnn1.t",
-            dataset="ijcnn1",
-            urls=(f"{_LIBSVM}/ijcnn1.t.bz2",),
-            size=14_213_968,
-            checksum="md5:8abe953368ee19cc41e5bb63b5f7abfc",
-            licence=_IJCNN1_LICENCE,
-            citation=_IJCNN1_CITATION,
-            becomes="91,701 test samples",
-        ),
-    )
+    f"{dataset}/{row[0]}": _source(dataset, edition, publisher, row)
+    for (dataset, edition), publisher in PUBLISHERS.items()
+    for row in FILES[dataset, edition]
 }

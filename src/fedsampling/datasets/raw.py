@@ -1,0 +1,140 @@
+"""What every reader of raw files returns: samples as published, not yet shared out.
+
+The flow: verified files -> a reader (:mod:`mnist`, :mod:`cifar10`, ...) -> :class:`Raw` ->
+:mod:`fedsampling.partitions` (who owns which row) -> :class:`federated.FederatedDataset`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Samples in the order of their files.
+
+    Parameters
+    ----------
+    name : str
+        For provenance, such as ``"mnist"``.
+    x : array, shape (N, ...)
+        Training samples, as stored: bytes stay uint8, so that scaling is the loader's choice.
+    y : int64 array, shape (N,)
+        Labels in [0, classes).
+    x_test : array, shape (T, ...)
+        Of the type and sample shape of `x`; may have no rows.
+    y_test : int64 array, shape (T,)
+    classes : int
+        Number of labels.
+    writer : int64 array, shape (N,), optional
+        Who made each training sample (writer, role, client of the publisher).
+    writer_test : int64 array, shape (T,), optional
+        Same numbering as `writer`.
+    unverified : bool
+        Whether some file could not be compared with its publisher's checksum.
+    inputs : mapping of str to str
+        The files read, by name, with the SHA-256 of their content; empty for generated data.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together: a reader's mistake, not a user's.
+    """
+
+    name: str
+    x: NDArray[Any]
+    y: NDArray[np.int64]
+    x_test: NDArray[Any]
+    y_test: NDArray[np.int64]
+    classes: int
+    writer: NDArray[np.int64] | None = None
+    writer_test: NDArray[np.int64] | None = None
+    unverified: bool = False
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        faults = [
+            *_faults("", self.x, self.y, self.writer, self.classes),
+            *_faults("_test", self.x_test, self.y_test, self.writer_test, self.classes),
+        ]
+        if self.x.dtype != self.x_test.dtype or self.x.shape[1:] != self.x_test.shape[1:]:
+            faults.append("x and x_test differ in their type or sample shape")
+        if faults:
+            raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
+
+
+def check_counts(
+    raw: Raw, sample: tuple[int, ...], train: Sequence[int], test: Sequence[int]
+) -> tuple[str, ...]:
+    """Compare sample shape and samples per class with the published ones.
+
+    Parameters
+    ----------
+    raw : Raw
+    sample : tuple of int
+        Shape of one sample.
+    train, test : sequence of int, length classes
+        Published number of samples of each class.
+
+    Returns
+    -------
+    tuple of str
+        One phrase for each thing that was found as published.
+
+    Raises
+    ------
+    InputError
+        With one line for each thing that differs.
+    """
+    found = {
+        f"samples of shape {sample}": raw.x.shape[1:] == sample,
+        f"{sum(train):,} training samples": len(raw.y) == sum(train),
+        f"{sum(test):,} test samples": len(raw.y_test) == sum(test),
+        "training samples per class": _per_class(raw.y, raw.classes) == list(train),
+        "test samples per class": _per_class(raw.y_test, raw.classes) == list(test),
+    }
+    return confirmed(raw.name, found)
+
+
+def confirmed(name: str, found: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the phrases of `found` if all hold.
+
+    Raises
+    ------
+    InputError
+        With one line for each that does not.
+    """
+    lines = [
+        f"{name}: the files do not have {phrase} as published; delete them and fetch them again"
+        for phrase, holds in found.items()
+        if not holds
+    ]
+    if lines:
+        raise InputError(*lines)
+    return tuple(found)
+
+
+def _per_class(y: NDArray[np.int64], classes: int) -> list[int]:
+    return list(np.bincount(y, minlength=classes).tolist())
+
+
+def _faults(
+    part: str,
+    x: NDArray[Any],
+    y: NDArray[np.int64],
+    writer: NDArray[np.int64] | None,
+    classes: int,
+) -> list[str]:
+    faults = []
+    if y.dtype != np.int64 or y.shape != x.shape[:1]:
+        faults.append(f"y{part} must be int64 of shape ({len(x)},), not {y.dtype} {y.shape}")
+    elif len(y) and not 0 <= y.min() <= y.max() < classes:
+        faults.append(f"y{part} must lie in [0, {classes})")
+    if writer is not None and (writer.dtype != np.int64 or writer.shape != y.shape):
+        faults.append(f"writer{part} must be int64 with one entry per sample")
+    return faults

@@ -1,0 +1,205 @@
+"""Label shares from a Dirichlet law: with given client sizes, or with all data used.
+
+``label_skew`` draws around the labels' shares in the data and hands every sample out once; these
+are the two partitions that the papers describe, symmetric Dirichlet laws Dir(alpha 1).
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedsampling.errors import InputError
+from fedsampling.partitions.shares import Shares, starts
+
+# (number of clients, training samples of each) of fraboni2021clustered; tests are a fifth.
+UNBALANCED = ((10, 100), (30, 250), (30, 500), (20, 750), (10, 1000))
+
+
+def grouped_sizes(groups: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+    """Spell out (number of clients, samples of each) as one size per client, shape (n,)."""
+    numbers, sizes = np.array(groups, np.int64).T
+    return np.repeat(sizes, numbers)
+
+
+def dirichlet(
+    labels: ArrayLike,
+    labels_test: ArrayLike,
+    sizes: ArrayLike,
+    sizes_test: ArrayLike,
+    alpha: float,
+    variant: Literal["text", "code"],
+    rng: np.random.Generator,
+) -> tuple[Shares, Shares]:
+    """Share samples out to clients of given sizes, training and tests by the same label shares.
+
+    Client k's label shares are q_k ~ Dir(alpha 1), drawn once.  Variants:
+
+    ``"text"``
+        Numbers of samples by largest remainders.  No image is used twice while its label lasts.
+        Small alphas ask for more of a label than there is (in the paper's Figure 5 too, labels
+        have very unequal totals); then all its images are used equally often, give or take one,
+        and twice by the same client only if that one alone asks for more than there are.
+    ``"code"``
+        As the authors' public code: ⌊q_kc n_k⌋ samples of every label but the last, which gets
+        the remainder (at alpha = 10, 11 % of all samples instead of 10 %); images drawn
+        uniformly with replacement.
+
+    Parameters
+    ----------
+    labels : int array, shape (N,)
+        Training labels; labels are 0 to C - 1.
+    labels_test : int array, shape (T,)
+    sizes, sizes_test : int array, shape (n,)
+        n_k, and the clients' numbers of test samples.
+    alpha : float
+        Above 0 and finite: to 0 one label per client, to infinity equal shares.
+    variant : {"text", "code"}
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    train, test : Shares
+        Each client's rows label after label.
+
+    Raises
+    ------
+    InputError
+        If alpha is out of range or some label has no sample.
+
+    References
+    ----------
+    Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6 and appendix D.
+    """
+    y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
+    N, N_test = np.asarray(sizes, np.int64), np.asarray(sizes_test, np.int64)
+    classes = _classes(y)
+    if _classes(y_test) != classes:
+        raise InputError("labels: training and test samples have different labels; mend the files")
+    q = label_shares(len(N), classes, alpha, rng)
+    count, draw = (rounded, _draw_each_once) if variant == "text" else (_cut, _draw_any)
+    return draw(y, count(q, N), rng), draw(y_test, count(q, N_test), rng)
+
+
+def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Generator) -> Shares:
+    """Share all samples out to n clients whose label shares follow Dir(alpha 1).
+
+    With shares q_k ~ Dir(alpha 1), every label's samples are dealt in proportion to the clients'
+    q_kc, by largest remainders.  So each sample is used once and sizes follow from the draws,
+    unconstrained: about N / n, with the spread that using every sample forces.  Label shares are
+    the drawn ones up to a factor per label, N_c / Σ_k q_kc, common to all clients.
+
+    Where clients are to have the same size, ``label_skew(labels, sizes, C * alpha, rng)`` is the
+    nearest partition for C equally frequent labels.
+
+    Parameters
+    ----------
+    labels : int array, shape (N,)
+        Labels are 0 to C - 1.
+    n : int
+        Number of clients.
+    alpha : float
+        Above 0 and finite.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Shares
+        Each client's rows label after label.
+
+    Raises
+    ------
+    InputError
+        If alpha is out of range, some label has no sample, or some client gets none.
+
+    References
+    ----------
+    Harshvardhan et al.: Client selection in federated learning with data heterogeneity and
+    network latencies. arXiv 2504.01921, section 6 (alpha = 2; which sizes, it leaves open).
+    """
+    y = np.asarray(labels, np.int64)
+    q = label_shares(n, _classes(y), alpha, rng)
+    # A label that no client's share reaches (alpha near 0) goes to all alike.
+    weight = np.where(q.sum(0) > 0, q, 1.0)
+    counts = rounded((weight / weight.sum(0)).T, np.bincount(y)).T
+    if (counts.sum(1) == 0).any():
+        raise InputError(
+            f"alpha: with {alpha} some of {n} clients get no sample; "
+            "give a larger alpha or fewer clients"
+        )
+    return _draw_each_once(y, counts, rng)
+
+
+def label_shares(
+    n: int, classes: int, alpha: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw q_k ~ Dir(alpha 1) for n clients, shape (n, classes)."""
+    if not 0 < alpha < np.inf:
+        raise InputError(f"alpha: {alpha} is not a concentration; give a number above 0")
+    return rng.dirichlet(np.full(classes, float(alpha)), n)
+
+
+def rounded(shares: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round shares of totals to whole numbers that sum to the totals, by largest remainders.
+
+    Parameters
+    ----------
+    shares : float array, shape (n, C)
+        Each row sums to 1.
+    totals : int array, shape (n,)
+
+    Returns
+    -------
+    int64 array, shape (n, C)
+    """
+    exact = shares * totals[:, None]
+    whole = np.floor(exact).astype(np.int64)
+    missing = totals - whole.sum(1)
+    order = np.argsort(whole - exact, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1, kind="stable")
+    whole += rank < missing[:, None]
+    return whole
+
+
+def _cut(shares: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round down, the last label taking the remainder."""
+    whole = (shares * totals[:, None]).astype(np.int64)
+    whole[:, -1] = totals - whole[:, :-1].sum(1)
+    return whole
+
+
+def _draw_each_once(
+    labels: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
+) -> Shares:
+    """Hand out rows client after client, each label's in a random order that starts over."""
+    stock = np.bincount(labels, minlength=counts.shape[1])
+    rows = rng.permutation(len(labels))
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    before = np.cumsum(counts, axis=0) - counts  # handed out to earlier clients
+    label = _labels_wanted(counts)
+    rank = np.arange(len(label)) - np.repeat(starts(counts.ravel())[:-1], counts.ravel())
+    place = (np.repeat(before.ravel(), counts.ravel()) + rank) % stock[label]
+    return rows[starts(stock)[label] + place], starts(counts.sum(1))
+
+
+def _draw_any(
+    labels: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
+) -> Shares:
+    """Draw every row anew from all rows of its label."""
+    stock = np.bincount(labels, minlength=counts.shape[1])
+    rows = np.argsort(labels, kind="stable")
+    label = _labels_wanted(counts)
+    return rows[starts(stock)[label] + rng.integers(stock[label])], starts(counts.sum(1))
+
+
+def _labels_wanted(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    n, classes = counts.shape
+    return np.repeat(np.tile(np.arange(classes), n), counts.ravel())
+
+
+def _classes(labels: NDArray[np.int64]) -> int:
+    stock = np.bincount(labels)
+    if not stock.all():
+        missing = np.flatnonzero(stock == 0).tolist()
+        raise InputError(f"labels: no sample has label {missing}; number the labels from 0 up")
+    return len(stock)

@@ -1,0 +1,43 @@
+"""What a partition is: which rows belong to which client.
+
+Every partition of this package returns :data:`Shares`, row numbers client after client with the
+places where a client begins; loaders gather the rows once, at the end.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# (index, start): client k owns rows index[start[k]:start[k + 1]]; int64, shapes (total,), (n + 1,).
+Shares = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def starts(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Return where each of n clients begins, and the total: int64, shape (n + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))])
+
+
+def clients(shares: Shares) -> NDArray[np.int64]:
+    """Return the client of each entry of the index, shape (total,)."""
+    start = shares[1]
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def ranks(shares: Shares) -> NDArray[np.int64]:
+    """Return each entry's position within its client, shape (total,)."""
+    index, start = shares
+    return np.arange(len(index)) - np.repeat(start[:-1], np.diff(start))
+
+
+def select(shares: Shares, kept: NDArray[np.bool_]) -> Shares:
+    """Keep the entries marked, shape (total,), and only the clients that still have some."""
+    index, start = shares
+    sizes = np.bincount(clients(shares)[kept], minlength=len(start) - 1)
+    return index[kept], starts(sizes[sizes > 0])
+
+
+def take(shares: Shares, order: NDArray[np.int64]) -> Shares:
+    """Return the clients named, in that order."""
+    index, start = shares
+    sizes = np.diff(start)[order]
+    begin = starts(sizes)
+    return index[np.repeat(start[order] - begin[:-1], sizes) + np.arange(begin[-1])], begin

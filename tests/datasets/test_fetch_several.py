@@ -1,0 +1,131 @@
+import hashlib
+import threading
+from pathlib import Path
+
+import pytest
+import requests
+
+from fedsampling.datasets.download import Patience
+from fedsampling.datasets.fetch import fetch, fetch_all, fetch_dataset
+from fedsampling.datasets.sources import SOURCES, Source, editions
+from fedsampling.errors import InputError
+
+TEXT = b"-1 1:0.5 3:1\n"
+HASTE = Patience(pause=0.0)
+URL = "https://publisher.example/things/small.txt"
+
+
+@pytest.fixture(autouse=True)
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """No network: whatever is asked for is noted and cannot be reached."""
+    urls: list[str] = []
+
+    def unreachable(url: str, **_: object) -> requests.Response:
+        urls.append(url)
+        raise requests.ConnectionError
+
+    monkeypatch.setattr(requests, "get", unreachable)
+    return urls
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def small(dataset: str, file: str, edition: str = "", urls: tuple[str, ...] = (URL,)) -> Source:
+    return Source(
+        dataset=dataset,
+        file=file,
+        urls=urls,
+        size=len(TEXT),
+        checksum=f"md5:{hashlib.md5(TEXT).hexdigest()}",
+        licence="none",
+        citation="none",
+        becomes="a test",
+        edition=edition,
+    )
+
+
+class TestSeveral:
+    def test_all_arrive_and_all_that_lack_are_named(self, tmp_path: Path):
+        sources = [small("some", f"{i}.txt", urls=()) for i in range(4)]
+        for i in (0, 2):
+            put(tmp_path / f"mirror/some/{i}.txt", TEXT)
+        with pytest.raises(InputError) as caught:
+            fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
+        assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
+        assert {path.name for path in (tmp_path / "cache/some").iterdir()} == {"0.txt", "2.txt"}
+        assert list(fetch_all(sources[::2], tmp_path / "cache", None)) == [
+            "some/0.txt",
+            "some/2.txt",
+        ]
+
+    def test_they_are_fetched_at_the_same_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        together = threading.Barrier(3, timeout=10)
+
+        def meet(*_: object, **__: object) -> requests.Response:
+            together.wait()  # raises where the others do not come
+            raise requests.TooManyRedirects
+
+        monkeypatch.setattr(requests, "get", meet)
+        with pytest.raises(InputError) as caught:
+            fetch_all([small("some", f"{i}.txt") for i in range(3)], tmp_path, None)
+        assert all("redirects without end" in line for line in caught.value.lines)
+
+    @pytest.fixture
+    def two_editions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for source in (
+            small("two", "archive.txt", "archive"),
+            small("two", "one.txt", "files", ()),
+            small("two", "other.txt", "files", ()),
+        ):
+            monkeypatch.setitem(SOURCES, source.name, source)
+
+    @pytest.mark.usefixtures("two_editions")
+    def test_edition_of_the_mirror_is_taken(self, tmp_path: Path, requested: list[str]):
+        for name in ("one", "other"):
+            put(tmp_path / f"mirror/two/{name}.txt", TEXT)
+        for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
+            paths = fetch_dataset("two", tmp_path / "cache", mirror)
+            assert list(paths) == ["two/one.txt", "two/other.txt"]
+        assert requested == []
+
+    @pytest.mark.usefixtures("two_editions")
+    def test_preferred_edition_is_named_where_there_is_none(self, tmp_path: Path):
+        put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
+        for mirror in (str(tmp_path / "mirror"), None):
+            with pytest.raises(InputError) as caught:
+                fetch_dataset("two", tmp_path / "cache", mirror, patience=HASTE)
+            assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
+
+    def test_unknown_dataset_is_refused_with_the_nearest_known(self, tmp_path: Path):
+        with pytest.raises(InputError, match=r"'mnit' has no .*; did you mean 'mnist'\?"):
+            fetch_dataset("mnit", tmp_path, None)
+
+
+ELSEWHERE = ("tff_emnist", "tff_shakespeare", "tff_cifar100", "cookup", "nist_sd19")
+NOT_THIS = ("zip", "geojson", "binary", "python")  # editions
+IN_MIRROR = [
+    name
+    for name, source in SOURCES.items()
+    if source.dataset not in ELSEWHERE and source.edition not in NOT_THIS
+]
+
+
+@pytest.mark.parametrize("name", IN_MIRROR)
+def test_real_files_have_the_published_content(tmp_path: Path, mirror: str, name: str):
+    path = fetch(SOURCES[name], tmp_path, mirror)
+    assert path.stat().st_size == SOURCES[name].size
+
+
+@pytest.mark.parametrize("dataset", dict.fromkeys(SOURCES[name].dataset for name in IN_MIRROR))
+def test_real_datasets_need_no_network(
+    tmp_path: Path, mirror: str, dataset: str, requested: list[str]
+):
+    paths = fetch_dataset(dataset, tmp_path, mirror)
+    assert list(paths) in [[each.name for each in files] for files in editions(dataset).values()]
+    assert requested == []

@@ -1,0 +1,62 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedsampling.datasets.raw import Raw, check_counts, confirmed
+from fedsampling.errors import InputError
+
+
+@pytest.fixture
+def raw() -> Raw:
+    return Raw(
+        name="toy",
+        x=np.zeros((3, 2, 2), np.uint8),
+        y=np.array([0, 1, 1]),
+        x_test=np.zeros((1, 2, 2), np.uint8),
+        y_test=np.array([0]),
+        classes=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"y": np.array([0, 1])}, "y must be int64 of shape (3,)"),
+        ({"y": np.array([0.0, 1.0, 1.0])}, "y must be int64"),
+        ({"y": np.array([0, 1, 2])}, "y must lie in [0, 2)"),
+        ({"y_test": np.array([-1])}, "y_test must lie in [0, 2)"),
+        ({"writer": np.array([7])}, "writer must be int64 with one entry per sample"),
+        ({"x_test": np.zeros((1, 4), np.uint8)}, "differ in their type or sample shape"),
+        ({"x_test": np.zeros((1, 2, 2))}, "differ in their type or sample shape"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(raw: Raw, change: dict, fault: str):
+    with pytest.raises(ValueError, match="dataset toy") as caught:
+        replace(raw, **change)
+    assert fault in str(caught.value)
+
+
+def test_counts_as_published_are_named(raw: Raw):
+    assert check_counts(raw, (2, 2), [1, 2], [1, 0]) == (
+        "samples of shape (2, 2)",
+        "3 training samples",
+        "1 test samples",
+        "training samples per class",
+        "test samples per class",
+    )
+
+
+def test_counts_that_differ_only_between_classes_are_found(raw: Raw):
+    with pytest.raises(InputError) as caught:
+        check_counts(raw, (2, 2), [2, 1], [0, 1])
+    assert [line.split(" as published")[0] for line in caught.value.lines] == [
+        "toy: the files do not have training samples per class",
+        "toy: the files do not have test samples per class",
+    ]
+
+
+def test_each_thing_that_does_not_hold_gets_its_line():
+    with pytest.raises(InputError) as caught:
+        confirmed("toy", {"three legs": False, "a tail": True, "two wings": False})
+    assert len(caught.value.lines) == 2
