@@ -17,6 +17,7 @@ from fedsampling import config as configuration
 from fedsampling.artefacts.registry import PAPERS
 from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering
+from fedsampling.files import write_json
 from fedsampling.fingerprints import fingerprint
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
@@ -93,10 +94,9 @@ class Plan:
         """Fingerprint of the source files that a job's results depend on."""
         return simulation_code(self.jobs[job])
 
-    @property
-    def given(self) -> str:
-        """The configuration as one line of JSON."""
-        return json.dumps(self.config.model_dump(mode="json"), sort_keys=True)
+    def write(self, path: str) -> None:
+        """Write the configuration as resolved, for the steps to read."""
+        write_json(Path(path), self.config.model_dump(mode="json"))
 
     def pattern(self, *kinds: str) -> str:
         """Regular expression for the artefacts of some kinds; matches nothing if there is none."""
@@ -109,7 +109,7 @@ class Plan:
     def choices(self) -> str:
         """Digest of what the report takes from the papers' files and the configuration."""
         papers = {key: paper.model_dump(mode="json") for key, paper in self.papers.items()}
-        return digest([papers, self.given])
+        return digest([papers, self.config.model_dump(mode="json", exclude={"mirror", "reuse"})])
 
     def settings(self, paper: str, experiment: str) -> str:
         """Digest of an experiment as resolved, with the scale and data that its summary notes."""
