@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 reproduce: $(READY)
 	@mkdir -p .snakemake
 	@flock --close --nonblock .snakemake/reproduce.lock sh -c ' \
-	    rm -rf .snakemake/locks && snakemake --cores $(CORES) --quiet rules progress' \
+	    rm -rf .snakemake/locks && snakemake --cores $(CORES) --quiet host reason' \
 	    || { echo "make reproduce: did not finish; see above, or another one is running here" >&2; exit 1; }
 	@fedsampling verdicts
 
@@ -46,7 +46,7 @@ schema: $(READY)
 # Pins what a fresh environment resolves to today.
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/pip install --quiet setuptools==80.9.0 '.[dev]'
+	$(VENV)-lock/bin/pip install -qq setuptools==80.9.0 '.[dev]'
 	{ echo "# Everything that 'make' installs, pinned; made by 'make lock' from pyproject.toml."; \
 	  $(VENV)-lock/bin/pip freeze --all | grep -v -e '^pip==' -e '^fedsampling'; } > envs/requirements.lock
 	rm -rf $(VENV)-lock build
@@ -56,6 +56,6 @@ clean:
 
 $(READY): envs/requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/pip install -qq --disable-pip-version-check --requirement envs/requirements.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@

@@ -33,7 +33,13 @@ wildcard_constraints:
 
 localrules:
     all,
-    configure,
+
+
+# Every step reads the configuration as resolved here. It is no rule's input: what a step takes from
+# it is among its parameters, and a rule before all others would keep Snakemake from seeing in the
+# same call which of these have changed.
+onstart:
+    plan.write("results/config.json")
 
 
 rule all:

@@ -204,7 +204,7 @@ class TestLoading:
 
     def test_what_a_paper_names_must_exist(self, tmp_path: Path):
         drawn = {"kind": "figure", "title": "", "caption": "", "experiments": ["E"]}
-        claim = dict.fromkeys(("statement", "reported", "margin", "rule"), "")
+        claim = dict.fromkeys(("statement", "reported", "unit", "rule"), "") | {"margin": 1}
         self.write(
             tmp_path,
             artefacts={"figure1": drawn},
@@ -258,7 +258,9 @@ class TestPrecedence:
 
     def test_null_removes_a_case_and_a_sampler(self):
         removed = {"cases": {"few": None}}
-        found = jobs(paper(e=WEIGHTS, t=TRAINING), config(e=removed, t={"samplers": {"plain": None}}))
+        found = jobs(
+            paper(e=WEIGHTS, t=TRAINING), config(e=removed, t={"samplers": {"plain": None}})
+        )
         assert {(job.case, job.sampler) for job in found} == {("many", "md"), ("base", "weighted")}
 
     def test_blocks_share_out_the_seeds_in_order(self):
@@ -273,6 +275,11 @@ class TestPrecedence:
 KNOWN = {
     "federated": (TRAINING, "generated", "f1b2e05f2d1cbf93855f"),
     "classification": (CLASSIFICATION, "official", "651c6dd73450b4dc4679"),
+    "isfedavg": (
+        TRAINING | {"samplers": {"is": {"name": "isfedavg", "m": 3, "probabilities": "tracked"}}},
+        "generated",
+        "3469d4ccf1d409478e4a",
+    ),
     "weights": (WEIGHTS, "generated", "9dc32267c24c5d47f5d6"),
 }
 

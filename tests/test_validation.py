@@ -44,8 +44,7 @@ class Drawing(Strict):
         ({"colur": "red"}, "colur: unknown key; did you mean 'colour'?"),
         (
             {"zzz": 1},
-            "zzz: unknown key; "
-            "known: colour, lines, named, shape, spread, tags, title, visible",
+            "zzz: unknown key; known: colour, lines, named, shape, spread, tags, title, visible",
         ),
         ({"colour": "gren"}, "colour: 'gren' is not known; did you mean 'green'?"),
         ({"colour": "blue"}, "colour: 'blue' is not known; known: green, red"),
@@ -115,14 +114,11 @@ def test_all_errors_come_at_once():
     st.sampled_from([*Drawing.model_fields, "other"]),
 )
 def test_whatever_is_given_ends_in_a_record_or_in_single_lines(value: Any, key: str) -> None:
-    try:
+    lines: list[str] = []
+    with gathering(lines):
         check(Drawing, {key: value}, "file: ")
-    except InputError as error:
-        assert error.lines
-        for line in error.lines:
-            assert line.startswith(f"file: {key}")
-            assert ": " in line
-            assert len(line.splitlines()) <= 1 + str(value).count("\n")
+    for line in lines:
+        assert line.startswith(f"file: {key}")
 
 
 class TestReadYaml:

@@ -5,7 +5,6 @@ Every verb reads ``config.yaml`` (or ``--config FILE``) and works below ``result
 inside the verbs: ``--help`` and the workflow's own calls must start quickly.
 """
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -95,22 +94,6 @@ def plan(config: Path, results: Path, papers: Path, no_calibration: bool) -> Non
     from fedsampling.planning import estimate, show
 
     click.echo(show(estimate(config, results, papers, calibrate=not no_calibration)))
-
-
-@main.command()
-@click.argument("given")
-@click.argument("out", type=click.Path(path_type=Path))
-def configure(given: str, out: Path) -> None:
-    """Write the resolved configuration GIVEN (JSON) to OUT: what all other steps read."""
-    from fedsampling import config as configuration
-    from fedsampling.files import write_json
-
-    try:
-        plain = json.loads(given)
-    except ValueError as error:
-        raise InputError(f"GIVEN: {error} in {given[:40]!r}; give JSON") from None
-    resolved = configuration.parse(plain, "config.yaml")
-    write_json(out, resolved.model_dump(mode="json"))
 
 
 @main.command()

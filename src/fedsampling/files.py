@@ -63,6 +63,23 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
+def check_writable(folder: Path) -> None:
+    """Find out whether files can be made below `folder`, before the work whose results they hold.
+
+    Raises
+    ------
+    InputError
+        If `folder`, or the nearest folder above it that exists, cannot be written.
+    """
+    whole = folder.absolute()
+    there = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        reason = "not writable" if there.is_dir() else f"{there} is not a folder"
+        raise InputError(
+            f"{folder}: cannot be written ({reason}); give a folder that you may write to"
+        )
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content as 64 hexadecimal digits."""
     with path.open("rb") as stream:

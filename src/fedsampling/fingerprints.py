@@ -30,6 +30,7 @@ NOT_FOLLOWED = frozenset(
 )
 
 
+@cache
 def fingerprint(*modules: str) -> str:
     """Hash the source of `modules` and of all that they import from this package.
 

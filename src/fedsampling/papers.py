@@ -138,6 +138,8 @@ def load_paper(key: str, papers: Path) -> Paper:
     path = papers / key / "paper.yaml"
     if not path.is_file():
         known = [found.parent.name for found in papers.glob("*/paper.yaml")]
+        if not known:
+            raise InputError(f"{papers}: holds no papers; give their folder with --papers")
         raise InputError(f"papers: '{key}' is not known; {nearest(key, known)}")
     origin = f"papers/{key}/paper.yaml: "
     paper = check(Paper, read_yaml(path), origin)

@@ -18,7 +18,7 @@ from typing import Any
 
 from fedsampling import store
 from fedsampling.config import Config
-from fedsampling.files import write_json
+from fedsampling.files import check_writable, write_json
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
@@ -50,6 +50,7 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
     Path
         Of the manifest.
     """
+    check_writable(results)
     own, shared = stores(results, config)
     code = simulation_code(job)
     found = {run.hash: locate(run.hash, own, shared, code) for run in job.runs}

@@ -123,6 +123,7 @@ def build_report(config: Path, results: Path, papers: Path) -> Path:
     checked = read_config(config)
     context: dict[str, Any] = {
         "project": papers.resolve().parent,
+        "papers": checked.papers,
         # Folders of this machine are nobody else's business.
         "config": checked.model_dump(mode="json", exclude={"mirror", "reuse"}),
         "commands": {

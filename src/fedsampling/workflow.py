@@ -17,11 +17,14 @@ from fedsampling import config as configuration
 from fedsampling.artefacts.registry import PAPERS
 from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering
+from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.specs import Job, experiments, jobs
+
+RESULTS = Path("results")
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,9 @@ class Plan:
         """Fingerprint of the source files that a job's results depend on."""
         return simulation_code(self.jobs[job])
 
-    @property
-    def given(self) -> str:
-        """The configuration as one line of JSON."""
-        return json.dumps(self.config.model_dump(mode="json"), sort_keys=True)
+    def write(self, path: str) -> None:
+        """Write the configuration as resolved, for the steps to read."""
+        write_json(Path(path), self.config.model_dump(mode="json"))
 
     def pattern(self, *kinds: str) -> str:
         """Regular expression for the artefacts of some kinds; matches nothing if there is none."""
@@ -107,24 +109,49 @@ class Plan:
         return stage_code(stage, paper)
 
     def choices(self) -> str:
-        """Digest of what the report takes from the papers' files and the configuration."""
+        """Digest of what the report is made from: papers' files, configuration, and results."""
         papers = {key: paper.model_dump(mode="json") for key, paper in self.papers.items()}
-        return digest([papers, self.given])
+        config = self.config.model_dump(mode="json", exclude={"mirror", "reuse"})
+        stages = [[stage_code(stage, key) for stage in ("render", "judge")] for key in self.papers]
+        return digest([papers, config, stages, self._summaries])
 
     def settings(self, paper: str, experiment: str) -> str:
-        """Digest of an experiment as resolved, with the scale and data that its summary notes."""
-        noted = [self.config.scale, self.config.data]
-        return digest([self.experiments[f"{paper}/{experiment}"], noted])
+        """Digest of what an experiment's summary is made from."""
+        return self._summaries[f"{paper}/{experiment}"]
 
     def text(self, paper: str, artefact: str) -> str:
-        """Digest of what is written about an artefact in its paper's file."""
-        spec = self.papers[paper].artefacts[artefact].model_dump(mode="json")
-        return digest([spec, self.config.scale, self.config.data])
+        """Digest of what an artefact is made from: its summaries, and its paper's file."""
+        spec = self.papers[paper].artefacts[artefact]
+        summaries = [self._summaries[f"{paper}/{name}"] for name in spec.experiments]
+        reported = {key: claim.reference for key, claim in self.papers[paper].claims.items()}
+        return digest([spec.model_dump(mode="json"), reported, summaries, self._noted])
 
     def claims(self, paper: str) -> str:
-        """Digest of a paper's claims as they are written."""
+        """Digest of what a paper's verdicts are made from: its summaries, and its claims."""
         claims = {key: c.model_dump(mode="json") for key, c in self.papers[paper].claims.items()}
-        return digest([claims, self.config.scale, self.config.data])
+        summaries = [self._summaries[f"{paper}/{name}"] for name in self.papers[paper].experiments]
+        return digest([claims, summaries, self._noted])
+
+    @cached_property
+    def _summaries(self) -> dict[str, str]:
+        """Digest of all that is behind a summary, by ``paper/experiment``.
+
+        Digests cover everything upstream: a stage that is interrupted leaves no output, and behind
+        a result that seems up to date Snakemake does not look for missing files.
+        """
+        runs: dict[str, list[str]] = {}
+        for name, job in self.jobs.items():
+            made = runs.setdefault(f"{job.paper}/{job.experiment}", [])
+            made += [self.spec(name), self.code(name)]
+        code = stage_code("summarise")
+        return {
+            key: digest([experiment, runs[key], code, self._noted])
+            for key, experiment in self.experiments.items()
+        }
+
+    @property
+    def _noted(self) -> list[str]:
+        return [self.config.scale, self.config.data]
 
 
 def plan(given: Mapping[str, Any], papers: Path = Path("papers")) -> Plan:
@@ -145,6 +172,7 @@ def checked_plan(given: Mapping[str, Any]) -> Plan:
     try:
         found = plan(given)
         _ = found.jobs  # every run is checked now, not when Snakemake asks for the first one
+        check_writable(RESULTS)
         return found
     except InputError as error:
         for line in error.lines:

@@ -10,7 +10,6 @@ rule render_figure:
             paper=w.paper,
             experiment=plan.experiments_of(w.paper, w.artefact),
         ),
-        config=ancient("<results>/config.json"),
     output:
         report(
             f"{ARTEFACT}/{{artefact}}.svg",
@@ -32,7 +31,7 @@ rule render_figure:
     message:
         "Drawing {wildcards.paper} {wildcards.artefact}"
     shell:
-        "fedsampling render {wildcards.paper} {wildcards.artefact} --config {input.config} > {log} 2>&1"
+        "fedsampling render {wildcards.paper} {wildcards.artefact} --config results/config.json > {log} 2>&1"
 
 
 use rule render_figure as render_table with:
@@ -56,7 +55,6 @@ rule judge:
             paper=w.paper,
             experiment=plan.papers[w.paper].experiments,
         ),
-        config=ancient("<results>/config.json"),
     output:
         "<results>/claims/{paper}.json",
     log:
@@ -69,4 +67,4 @@ rule judge:
     message:
         "Judging the claims of {wildcards.paper}"
     shell:
-        "fedsampling judge {wildcards.paper} --config {input.config} > {log} 2>&1"
+        "fedsampling judge {wildcards.paper} --config results/config.json > {log} 2>&1"

@@ -5,7 +5,6 @@ JOB = "{paper}/{experiment}/{case}/{sampler}/block-{block}"
 
 rule simulate:
     input:
-        config=ancient("<results>/config.json"),
         data=lambda w: collect(
             "<results>/data/{dataset}.json", dataset=plan.datasets(JOB.format(**w))
         ),
@@ -27,4 +26,4 @@ rule simulate:
     message:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:
-        "fedsampling run {params.job} --config {input.config} > {log} 2>&1"
+        "fedsampling run {params.job} --config results/config.json > {log} 2>&1"

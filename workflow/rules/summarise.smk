@@ -4,7 +4,6 @@
 rule summarise:
     input:
         runs=lambda w: collect("<results>/runs/{job}.json", job=plan.jobs_of(w.paper, w.experiment)),
-        config=ancient("<results>/config.json"),
     output:
         "<results>/summaries/{paper}/{experiment}.parquet",
     log:
@@ -17,4 +16,4 @@ rule summarise:
     message:
         "Summarising {wildcards.paper} {wildcards.experiment}"
     shell:
-        "fedsampling summarise {wildcards.paper} {wildcards.experiment} --config {input.config} > {log} 2>&1"
+        "fedsampling summarise {wildcards.paper} {wildcards.experiment} --config results/config.json > {log} 2>&1"

@@ -22,14 +22,12 @@ def show(value: float, digits: int = 3, last: float | None = None) -> str:
         if last is not None:
             return f">{last:g}"
         return "∞" if value > 0 else "−∞"
-    rounded = float(f"{value:.{digits - 1}e}")
-    if rounded == 0:
+    if value == 0:
         return "0"
-    exponent = int(np.floor(np.log10(abs(rounded))))
+    text = f"{value:.{digits - 1}e}"
+    exponent = int(text.partition("e")[2])
     if -4 <= exponent < 6:
-        text = f"{rounded:.{max(digits - 1 - exponent, 0)}f}"
-    else:
-        text = f"{rounded:.{digits - 1}e}"
+        text = f"{float(text):.{max(digits - 1 - exponent, 0)}f}"
     return text.replace("-", "−")
 
 

@@ -69,8 +69,9 @@ def compare(
     """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     value = float(contrast(first.mean(), second.mean()))
-    if len(first) < 3 or np.ptp(first - second) == 0:
-        same = value if np.ptp(first - second) == 0 and len(first) > 1 else np.nan
+    spread = np.ptp(first - second)  # NaN where a run diverged
+    if len(first) < 3 or spread == 0 or not np.isfinite(spread):
+        same = value if spread == 0 and len(first) > 1 else np.nan
         return Estimate(value, same, same, len(first))
     found = stats.bootstrap(
         (first, second),

@@ -143,10 +143,10 @@ def load(path: Path) -> Summary:
     try:
         table = pq.read_table(path)
         noted = json.loads(table.schema.metadata[store.METADATA])
+        rows = table.to_pandas().astype({"case": str, "sampler": str, "metric": str})
+        return Summary(rows, noted["settings"], noted["provenance"])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         raise InputError(f"{path}: missing or damaged; remove it and start again") from None
-    rows = table.to_pandas().astype({"case": str, "sampler": str, "metric": str})
-    return Summary(rows, noted["settings"], noted["provenance"])
 
 
 def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Nothing here knows how a number was computed.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -128,7 +128,9 @@ class Paper:
     claims: tuple[Claim, ...]
 
 
-def load(artefacts: Path, claims: Path, papers: Path) -> tuple[Paper, ...]:
+def load(
+    artefacts: Path, claims: Path, papers: Path, keys: Collection[str] | None = None
+) -> tuple[Paper, ...]:
     """Read every paper that has an artefact, in alphabetical order of keys.
 
     Artefacts that no paper.yaml declares (any more) are left out.
@@ -142,6 +144,8 @@ def load(artefacts: Path, claims: Path, papers: Path) -> tuple[Paper, ...]:
     papers : Path
         Holds ``<key>/paper.yaml``, ``paper.bib`` and, where the paper prints numbers,
         ``reported.csv``.
+    keys : collection of str, optional
+        The papers asked for; all if None.
 
     Raises
     ------
@@ -151,7 +155,8 @@ def load(artefacts: Path, claims: Path, papers: Path) -> tuple[Paper, ...]:
     found = tuple(
         paper
         for path in sorted(papers.glob("*/paper.yaml"))
-        if (paper := _paper(path, artefacts, claims)).exhibits
+        if (keys is None or path.parent.name in keys)
+        and (paper := _paper(path, artefacts, claims)).exhibits
     )
     if not found:
         raise InputError(f"{artefacts}: holds no artefact of a paper in {papers}; render one first")

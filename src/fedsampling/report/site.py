@@ -41,7 +41,8 @@ def build(
     context : mapping
         ``project`` (Path): the repository, from which CITATION.cff and the workflow are copied;
         ``config`` (mapping): the settings of the runs, as plain data;
-        ``commands`` (mapping of str to str): how to reproduce, each command by what it does.
+        ``commands`` (mapping of str to str): how to reproduce, each command by what it does;
+        ``papers`` (collection of str, optional): keys of those to show; all if absent.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def build(
         than a report, or it cannot be written.
     """
     project = Path(context["project"])
-    shown = content.load(artefacts, claims, papers)
+    shown = content.load(artefacts, claims, papers, context.get("papers"))
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, context["config"])

@@ -112,7 +112,8 @@ def progressive_totals(pi: Array) -> Ints:
     share = np.multiply(pi, UNIT)
     totals = np.ceil(share, out=share).astype(np.int64)
     np.cumsum(totals, axis=-1, out=totals)
-    return np.minimum(totals, totals[..., -1:] & -UNIT, out=totals)
+    np.minimum(totals, totals[..., -1:] & -UNIT, out=totals)
+    return totals
 
 
 def chosen(totals: Ints, d: Array | np.float64) -> NDArray[np.bool_]:
@@ -153,7 +154,9 @@ def data_probabilities(norms: Array) -> Array:
         Sums to one along the last axis.
     """
     total = norms.sum(-1, keepdims=True)
-    return np.divide(norms, total, out=np.full_like(norms, 1 / norms.shape[-1]), where=total > 0)
+    p: Array = np.full_like(norms, 1 / norms.shape[-1])
+    np.divide(norms, total, out=p, where=total > 0)
+    return p
 
 
 def data_variability(mean_norm: Array, E: Ints, B: Ints) -> Array:

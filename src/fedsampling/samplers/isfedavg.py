@@ -35,9 +35,12 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NEEDS = {
-    "optimal": frozenset({"optimum"}),
-    "approximate": frozenset({"client_gradients", "sample_norms"}),
-    "tracked": frozenset({"batch_gradients"}),
+    ("optimal", "optimum"): frozenset({"optimum"}),
+    ("optimal", "estimated"): frozenset({"optimum"}),
+    ("approximate", "optimum"): frozenset({"optimum", "client_gradients", "sample_norms"}),
+    ("approximate", "estimated"): frozenset({"client_gradients", "mean_norms", "sample_norms"}),
+    ("tracked", "optimum"): frozenset({"optimum", "batch_gradients"}),
+    ("tracked", "estimated"): frozenset({"batch_gradients"}),
 }
 
 
@@ -73,7 +76,7 @@ class ISFedAvg:
         optimum: Mapping[str, Array],
         variability: str = "optimum",
     ) -> None:
-        self.needs = NEEDS[probabilities]
+        self.needs = NEEDS[probabilities, variability]
         self.L, self.E, self.B, self.N = L, E, B, N
         self.probabilities = probabilities
         best = data_variability(optimum["mean_norm"], E, B)
@@ -82,12 +85,14 @@ class ISFedAvg:
         padded = np.arange(N.max()) >= N[:, None]
         self.p_agents: Array = np.full((runs, K), 1 / K)
         self.p_data: Array = np.where(padded, 0.0, 1 / N[:, None])
+        # Where `_pi` and `_totals` have a client's data: its own row, or that of its slot.
+        self._row = np.tile(np.arange(K), (runs, 1))
         if probabilities == "optimal":
             scores = agent_scores(best, optimum["gradient"], E, B)
             self.p_agents[:] = scores / scores.sum()
             self.p_data = data_probabilities(optimum["sample_norms"])
-            self._inclusion = inclusion(self.p_data, B)
-            self._totals = progressive_totals(self._inclusion)
+            self._pi = inclusion(self.p_data, B)
+            self._totals = progressive_totals(self._pi)
         elif probabilities == "tracked":
             self.p_data = np.repeat(self.p_data[None], runs, axis=0)
 
@@ -101,11 +106,10 @@ class ISFedAvg:
     def select(self, view: View, rng: Draws) -> Slots:
         """Sample L agents without replacement, with inclusion probabilities L p_k."""
         if self.probabilities == "approximate":  # equation (50)
-            gradients = view.observed["client_gradients"]
             sigma2 = self._sigma2
             if sigma2 is None:
-                sigma2 = data_variability(gradients["mean_norm"], self.E, self.B)
-            scores = agent_scores(sigma2, gradients["gradient"], self.E, self.B)
+                sigma2 = data_variability(view.observed["mean_norms"], self.E, self.B)
+            scores = agent_scores(sigma2, view.observed["client_gradients"], self.E, self.B)
             self.p_agents = scores / scores.sum(-1, keepdims=True)
         pi = inclusion(self.p_agents, self.L)
         run, client = np.nonzero(chosen(progressive_totals(pi), rng.uniform("agents")))
@@ -116,14 +120,25 @@ class ISFedAvg:
         """1/L each: equation (9); 1/(K p_k) is already in the local step."""
         return np.full(len(slots), 1 / self.L)
 
-    def batch(self, slots: Slots, sample_norms: Array | None, d: Array) -> Batch:
+    def saw_samples(self, slots: Slots, norms: Array) -> None:
+        """Take the data probabilities (49) of this round.
+
+        Parameters
+        ----------
+        slots : Slots
+        norms : float array, shape (slots, N_max)
+            ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of each slot's client.
+        """
+        self._pi = inclusion(data_probabilities(norms), self.B[slots.client])
+        self._totals = progressive_totals(self._pi)
+        self._row[slots.run, slots.client] = np.arange(len(slots))
+
+    def batch(self, slots: Slots, d: Array) -> Batch:
         """Sample B_k of a client's N_k points without replacement, inclusion B_k p_n.
 
         Parameters
         ----------
         slots : Slots
-        sample_norms : float array, shape (slots, N_max), or None
-            Gradient norms of the clients' samples at w_{i−1}, for ``approximate``.
         d : float array, shape (slots,)
             The uniform variates.
 
@@ -133,22 +148,20 @@ class ISFedAvg:
             Weights 1/(B_k N_k p_n), equation (7).
         """
         k, B = slots.client, self.B[slots.client]
-        if self.probabilities == "optimal":
-            pi, totals = self._inclusion[k], self._totals[k]
-        else:
-            if sample_norms is not None:
-                p = data_probabilities(sample_norms)  # equation (49)
-            else:
-                p = self.p_data[slots.run, k]
-            pi = inclusion(p, B)
+        if self.probabilities == "tracked":
+            row, pi = np.arange(len(slots)), inclusion(self.p_data[slots.run, k], B)
             totals = progressive_totals(pi)
+        else:
+            row, pi = self._row[slots.run, k], self._pi
+            totals = self._totals.take(row, axis=0)
         drawn = np.flatnonzero(chosen(totals, d))  # B_k of each slot, slot after slot
         slot = np.repeat(np.arange(len(slots)), B)
+        n = drawn - slot * pi.shape[1]
         member = np.arange(self.B.max()) < B[:, None]
         index = np.zeros(member.shape, np.int64)
         weight = np.zeros(member.shape)
-        index[member] = drawn - slot * pi.shape[1]
-        weight[member] = 1 / (self.N[k][slot] * pi.ravel()[drawn])
+        index[member] = n
+        weight[member] = 1 / (self.N[k][slot] * pi[row[slot], n])
         return Batch(index, weight)
 
     def saw_batch(self, slots: Slots, batch: Batch, norms: Array) -> None:
@@ -162,11 +175,11 @@ class ISFedAvg:
             ‖∇Q_k(w_{i−1}; x_b)‖ of the batch.
         """
         member = batch.weight > 0
-        run, client = slots.run[:, None], slots.client[:, None]
-        new = reassign(self.p_data[run, client, batch.index], norms, member)
-        slot, position = np.nonzero(member)
-        where = slots.run[slot], slots.client[slot], batch.index[slot, position]
-        self.p_data[where] = new[slot, position]
+        _, K, N = self.p_data.shape
+        where = ((slots.run * K + slots.client) * N)[:, None] + batch.index
+        p = self.p_data.reshape(-1)  # a view
+        new = reassign(p.take(where), norms, member)
+        p[where[member]] = new[member]
 
     def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
         """Track the agents' probabilities, equation (52).

@@ -130,9 +130,10 @@ class Sampler(Protocol):
 class DataSampler(Sampler, Protocol):
     """A scheme that samples the clients' data as well, and may learn from what it drew."""
 
-    def batch(
-        self, slots: Slots, sample_norms: NDArray[np.float64] | None, d: NDArray[np.float64]
-    ) -> Batch:
+    def saw_samples(self, slots: Slots, norms: NDArray[np.float64]) -> None:
+        """Learn the gradient norms of all of a slot's samples at the round's first model."""
+
+    def batch(self, slots: Slots, d: NDArray[np.float64]) -> Batch:
         """Choose each slot's mini-batch, one uniform variate `d` per slot."""
 
     def saw_batch(self, slots: Slots, batch: Batch, norms: NDArray[np.float64]) -> None:

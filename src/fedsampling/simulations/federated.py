@@ -84,13 +84,12 @@ def draw_work(settings: FederatedSettings, problem: FederatedDataset) -> Work:
 def at_optimum(model: Linear, problem: FederatedDataset) -> Mapping[str, Array]:
     """Return the minimiser w^o and what the optimal probabilities need there."""
     w = model.minimiser(problem)
-    gradient, mean_norm = model.client_gradients(w[None], problem)
     clients = np.arange(problem.n_clients)
     norms = sample_norms(model, problem, np.repeat(w[None], len(clients), axis=0), clients)
     return {
         "w": w,
-        "gradient": gradient[0],
-        "mean_norm": mean_norm[0],
+        "gradient": model.client_gradients(w[None], problem)[0],
+        "mean_norm": model.mean_norms(w[None], problem)[0],
         "sample_norms": norms,
     }
 
@@ -129,13 +128,14 @@ def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array
         either label); ``balanced_error``: the same share averaged over the two classes, so that a
         constant answer has 1/2; ``loss``: mean logistic loss, without the ridge.
     """
-    margins = (problem.x_test @ theta.T) * problem.y_test[:, None]
+    # Run by run: one product for all would round otherwise for another number of runs.
+    margins = np.stack([problem.x_test @ w for w in theta]) * problem.y_test
     wrong = margins <= 0
     positive = problem.y_test > 0
     return {
-        "error": wrong.mean(0),
-        "balanced_error": (wrong[positive].mean(0) + wrong[~positive].mean(0)) / 2,
-        "loss": np.logaddexp(0, -margins).mean(0),
+        "error": wrong.mean(1),
+        "balanced_error": (wrong[:, positive].mean(1) + wrong[:, ~positive].mean(1)) / 2,
+        "loss": np.logaddexp(0, -margins).mean(1),
     }
 
 

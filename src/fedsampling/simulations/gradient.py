@@ -53,8 +53,7 @@ def simulate(
     optimum = at_optimum(model, problem)
     w = optimum["w"] if settings.point == "optimum" else np.zeros_like(optimum["w"])
     theta = np.repeat(w[None], STACK, axis=0)
-    gradient, _ = model.client_gradients(w[None], problem)
-    exact = problem.p @ gradient[0]
+    exact = problem.p @ model.client_gradients(w[None], problem)[0]
 
     def one(seed: int) -> pd.DataFrame:
         sampler = build_sampler(training, work, problem, STACK, optimum)

@@ -69,26 +69,27 @@ def local_sgd(
     u = u.reshape(len(slots), -1, numbers)
     step = work.step * slots.scale / (E if work.correct else 1)
     start = theta[slots.run]
-    norms = None
-    if "sample_norms" in sampler.needs:
-        norms = sample_norms(model, data, start, slots.client)
+    if importance and "sample_norms" in importance.needs:
+        importance.saw_samples(slots, sample_norms(model, data, start, slots.client))
     gradient, squares = np.zeros_like(start), np.zeros(len(slots))
     w = start.copy()
     for e in range(int(E.max())):
         live = np.flatnonzero(e < E)
         part = Slots(slots.run[live], slots.client[live], slots.scale[live])
         if importance:
-            batch = importance.batch(part, None if norms is None else norms[live], u[live, e, 0])
+            batch = importance.batch(part, u[live, e, 0])
         else:
             batch = with_replacement(data.n_samples[part.client], B[live], u[live, e])
         rows = data.start[part.client][:, None] + batch.index
-        x, y = data.x[rows], data.y[rows]
+        x, y = data.x.take(rows, axis=0), data.y.take(rows)
+        pull = model.gradient(w[live], x, y, batch.weight)
         if importance and "batch_gradients" in importance.needs:
+            first = pull if e == 0 else model.gradient(start[live], x, y, batch.weight)
             seen = model.norms(start[live], x, y)
-            gradient[live] += model.gradient(start[live], x, y, batch.weight)
+            gradient[live] += first
             squares[live] += ((seen * batch.weight) ** 2).sum(-1)
             importance.saw_batch(part, batch, seen)
-        w[live] -= step[live, None] * model.gradient(w[live], x, y, batch.weight)
+        w[live] -= step[live, None] * pull
     if importance and "batch_gradients" in importance.needs:
         # (23) with (1/N²) Σ_n ‖∇Q_n‖²/p_n estimated by its sampled terms: B_k Σ_b (weight ‖∇Q_b‖)².
         observed = {"gradient": gradient / E[:, None], "sigma2": 6 / E**2 * squares}
@@ -115,4 +116,5 @@ def sample_norms(model: Linear, data: FederatedDataset, w: Array, client: Ints) 
     position = np.arange(data.n_samples.max())
     present = position < data.n_samples[client][:, None]
     rows = data.start[client][:, None] + np.where(present, position, 0)
-    return np.where(present, model.norms(w, data.x[rows], data.y[rows]), 0.0)
+    norms = model.norms(w, data.x.take(rows, axis=0), data.y.take(rows))
+    return np.where(present, norms, 0.0)

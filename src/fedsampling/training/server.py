@@ -95,16 +95,14 @@ def observe(
     sampler: Sampler, model: Linear, data: FederatedDataset, theta: Array
 ) -> Mapping[str, Any]:
     """Compute what the sampler needs to see before it selects, and nothing else."""
-    if "client_gradients" in sampler.needs:
-        gradient, mean_norm = model.client_gradients(theta, data)
-        return {"client_gradients": {"gradient": gradient, "mean_norm": mean_norm}}
-    return {}
+    views = {"client_gradients": model.client_gradients, "mean_norms": model.mean_norms}
+    return {name: compute(theta, data) for name, compute in views.items() if name in sampler.needs}
 
 
 def charge(
     sampler: Sampler, data: FederatedDataset, work: Work, slots: Slots, runs: int
 ) -> tuple[Array, Array]:
-    """What one round costs each run: bits sent by clients, and gradients that they compute.
+    """Count what a round costs each run: bits sent by clients, and gradients they compute.
 
     Returns
     -------
@@ -119,7 +117,8 @@ def charge(
     gradients = np.bincount(slots.run, work.E[k] * work.B[k], minlength=runs).astype(np.float64)
     if "batch_gradients" in sampler.needs:
         bits += 32 * reports
-        gradients *= 2  # each batch also at the round's first model
+        # Each batch also at the round's first model, where the first epoch has been already.
+        gradients += np.bincount(slots.run, (work.E[k] - 1) * work.B[k], minlength=runs)
     if "client_gradients" in sampler.needs:  # every client reports one score, from all its data
         bits += 32 * data.n_clients
         gradients += data.n_samples.sum()

@@ -1,0 +1,160 @@
+"""Time the stacked training against plain loops on the regression problem of rizk2022importance.
+
+``python benchmarks/regression.py``: K = 300, N_k = 100, L = 6, 100 repetitions, one thread, both on
+the same random numbers in the same process.  Prints a table, checks that both give the same
+iterates, and writes nothing.  What it found is in `benchmarks/README.md`.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import rizk_loop
+
+from fedsampling.models.linear import MODELS
+from fedsampling.settings import FederatedSettings
+from fedsampling.simulations.federated import at_optimum, build_sampler, draw_work, load_problem
+from fedsampling.simulations.simulated import Where
+from fedsampling.streams import uniforms
+from fedsampling.training.server import train
+
+REPETITIONS = 100
+ROUNDS_LOOP, ROUNDS_STACK = 2, 200
+TIMES = 5
+L = 6
+SAMPLERS = {
+    "FedAvg": {"name": "uniform", "m": L},
+    "optimal": {"name": "isfedavg", "m": L, "probabilities": "optimal"},
+    "approximate": {"name": "isfedavg", "m": L, "probabilities": "approximate"},
+    "tracked": {"name": "isfedavg", "m": L, "probabilities": "tracked"},
+}
+# Numbers that a round of all repetitions reads, changes and writes, in millions: what would remain
+# if calls, gathers and page faults cost nothing.  600 agents are active, for 3 epochs on average,
+# so that 1,800 mini-batches are drawn, from 100 samples each.
+MILLIONS = {
+    "FedAvg": 15_000 * 100 / 1e6,  # 25 Philox blocks for each active agent, 10 rounds of 10 steps
+    "optimal": 1_800 * 100 * 4 / 1e6,  # gather, shift and compare the progressive totals
+    "approximate": (30_000 * 12 + 600 * 100 * 20 + 1_800 * 100 * 4) / 1e6,  # moments, norms, Π_k
+    "tracked": 1_800 * 100 * 12 / 1e6,  # inclusion probabilities and totals for each batch
+}
+
+
+def main() -> None:
+    totals = np.zeros(3)
+    print(f"{'ms per round':12} {'loops':>9} {'stacked':>9} {'ratio':>7} {'limit':>7}  difference")
+    for label, sampler in SAMPLERS.items():
+        settings = FederatedSettings.model_validate(
+            {
+                "kind": "federated",
+                "dataset": {
+                    "name": "regression",
+                    "agents": 300,
+                    "samples": 100,
+                    "dimension": 2,
+                    "eigenvalues": [1, 2],
+                    "noise": [0.01, 1],
+                },
+                "model": {"name": "linear", "rho": 0.001},
+                "work": {"step": 0.01, "epochs": [1, 5], "batch": [1, 10]},
+                "sampler": sampler,
+                "rounds": ROUNDS_STACK,
+                "every": ROUNDS_STACK,
+            }
+        )
+        loop, w_loop = time_loop(settings)
+        stack, w_stack = time_stack(settings)
+        difference = np.abs(w_loop - w_stack).max()
+        assert difference < 1e-9, f"{label}: the iterates differ by {difference}"
+        limit = MILLIONS[label] * pass_over_a_million()
+        totals += loop, stack, limit
+        print_row(label, loop, stack, limit, f"{difference:.0e}")
+    print_row("together", *totals, "")
+
+
+def print_row(label: str, loop: float, stack: float, limit: float, note: str) -> None:
+    print(f"{label:12} {loop:9.1f} {stack:9.2f} {loop / stack:7.1f} {limit:7.2f}  {note}")
+
+
+def pass_over_a_million() -> float:
+    """Milliseconds for a million multiplications out of the second-level cache."""
+    a, b, c = np.ones((3, 15_000))
+    times = []
+    for _ in range(1000):
+        begin = perf_counter()
+        np.multiply(a, b, out=c)
+        times.append(perf_counter() - begin)
+    return median(times) * 1e3 / 0.015
+
+
+def time_loop(settings: FederatedSettings) -> tuple[float, np.ndarray]:
+    """Milliseconds per round of all repetitions, and the iterates (rounds + 1, repetitions, M)."""
+    problem, model, work, optimum = parts(settings)
+    cuts = problem.start[1:-1]
+    agents = list(zip(np.split(problem.x, cuts), np.split(problem.y, cuts), strict=True))
+    # Drawn before the clock starts: the loops get their random numbers for nothing.
+    numbers = [draw(settings, problem.n_clients, work, seed) for seed in range(REPETITIONS)]
+    common = rizk_loop.GRADIENTS[model.name], model.rho, agents, work.E, work.B, work.step
+    best = rizk_loop.probabilities_at(optimum["w"], *common[:-1])
+    times = []
+    for _ in range(TIMES):
+        begin = perf_counter()
+        if settings.sampler.name == "uniform":
+            w = [rizk_loop.fedavg(*common, given, ROUNDS_LOOP) for given in numbers]
+        else:
+            rule = settings.sampler.probabilities
+            w = [
+                rizk_loop.isfedavg(*common, L, rule, best, given, ROUNDS_LOOP) for given in numbers
+            ]
+        times.append((perf_counter() - begin) / ROUNDS_LOOP * 1e3)
+    return median(times), np.swapaxes(w, 0, 1)
+
+
+def time_stack(settings: FederatedSettings) -> tuple[float, np.ndarray]:
+    """Milliseconds per round of the package's training, and its first iterates."""
+    problem, model, work, optimum = parts(settings)
+    w = []
+
+    def keep(theta, _):
+        w.append(theta)
+        return {}
+
+    times = []
+    for rounds in [ROUNDS_LOOP, *[ROUNDS_STACK] * TIMES]:
+        sampler = build_sampler(settings, work, problem, REPETITIONS, optimum)
+        begin = perf_counter()
+        measures = [(1, keep)] if rounds == ROUNDS_LOOP else []
+        train(model, problem, work, sampler, range(REPETITIONS), rounds, measures)
+        times.append((perf_counter() - begin) / rounds * 1e3)
+    return median(times[1:]), np.stack(w)
+
+
+def parts(settings):
+    """Data, model, local work and what is known at the minimiser."""
+    problem = load_problem(settings, "generated", Where(Path(), None))
+    model = MODELS[settings.model.name](settings.model.rho)
+    return problem, model, draw_work(settings, problem), at_optimum(model, problem)
+
+
+def draw(settings, K, work, seed):
+    """Look up the package's own random numbers as ``numbers(iteration, agent or None)``."""
+    E, B = work.E.max(), work.B.max()
+    fedavg = settings.sampler.name == "uniform"
+    rows = (E, B) if fedavg else (E,)
+    rounds = np.arange(ROUNDS_LOOP)
+    if fedavg:
+        servers = uniforms(seed, "clients", rounds, n=L)
+    else:
+        servers = uniforms(seed, "agents", rounds, n=1)[:, 0]
+    local = uniforms(seed, "batches", rounds[:, None], np.arange(K), n=int(np.prod(rows)))
+    local = local.reshape(ROUNDS_LOOP, K, *rows)
+    return lambda i, k: servers[i] if k is None else local[i, k]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""From an artefact to its files, its badges and its provenance."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling.artefacts import kit
+from fedsampling.artefacts.drawing import panels, style
+from fedsampling.artefacts.kit import Artefact
+from fedsampling.artefacts.registry import functions
+from fedsampling.errors import InputError
+from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import Paper
+
+QUICK = {"scale": "quick", "data": "embedded"}
+PAPER_SCALE = {"scale": "paper", "data": "official"}
+DATA = pd.DataFrame({"name": ["a<b>&", None], "value": [-1234.5, np.nan], "count": [1, 2]})
+
+
+def paper() -> Paper:
+    texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
+    drawn = {"title": "T", "caption": "C"}
+    artefacts = {"figure1": {"kind": "figure", **drawn}, "table1": {"kind": "table", **drawn}}
+    return Paper(key="p", year=2022, experiments={}, artefacts=artefacts, claims={}, **texts)
+
+
+def summary(*data: str, unverified: bool = False, **changes: Any) -> Summary:
+    noted = {
+        "run_data": list(data or ["generated"]),
+        "unverified": unverified,
+        "runs": 4,
+        "seeds": 2,
+        "hashes": ["h1", "h2"],
+        "code": ["c1"],
+        "package": "0.1",
+        "commit": None,
+        "python": "3.11",
+        "versions": {"numpy": "2"},
+        "device": "cpu",
+        "seconds": 1.25,
+        "peak_mb": 100.0,
+        "started": "2026-01-01T00:00:00Z",
+        "finished": "2026-01-01T00:01:00Z",
+        "inputs": {"file": "sha"},
+    }
+    return Summary(pd.DataFrame(), {}, noted | changes)
+
+
+def figure() -> Artefact:
+    with style():
+        drawn, (axes,) = panels(1, 1)
+        axes.plot([1, 2], [3, 4], label="$x_i$")
+        axes.fill_between([1, 2], [2, 3], [4, 5], alpha=0.2)
+        axes.legend()
+    return Artefact(DATA, drawn, alt="A line.", notes=("It rises.",))
+
+
+def save(made: Artefact, name: str, folder: Path, **summaries: Summary) -> dict[str, Any]:
+    kit.save(made, paper(), name, folder, summaries, QUICK)
+    return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("name", "made", "kinds"),
+        [
+            ("figure1", figure, {"csv", "svg", "png", "pdf"}),
+            ("table1", lambda: Artefact(DATA), {"csv", "html", "tex"}),
+        ],
+    )
+    def test_files_are_those_that_the_description_names(self, tmp_path, name, made, kinds):
+        described = save(made(), name, tmp_path, e=summary())
+        assert described["files"] == {kind: f"{name}.{kind}" for kind in kinds}
+        found = {path.name for path in tmp_path.iterdir()}
+        assert found == {*described["files"].values(), "artefact.json"}
+        starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<table"}
+        for kind in starts.keys() & kinds:
+            assert (tmp_path / f"{name}.{kind}").read_bytes().startswith(starts[kind])
+
+    def test_the_description_says_what_it_is_and_how_to_make_it_again(self, tmp_path):
+        described = save(figure(), "figure1", tmp_path, e=summary())
+        assert described["command"] == "fedsampling render p figure1"
+        assert (described["kind"], described["title"], described["caption"]) == ("figure", "T", "C")
+        assert (described["alt"], described["notes"]) == ("A line.", ["It rises."])
+        assert described["badges"] == ["quick scale"]
+
+    def test_the_same_artefact_is_the_same_bytes(self, tmp_path):
+        for folder in ("one", "two"):
+            save(figure(), "figure1", tmp_path / folder, e=summary())
+            save(Artefact(DATA), "table1", tmp_path / folder / "t", e=summary())
+        one, two = (
+            {path.relative_to(tmp_path / f): path.read_bytes() for path in files if path.is_file()}
+            for f, files in ((f, (tmp_path / f).rglob("*")) for f in ("one", "two"))
+        )
+        assert one.keys() == two.keys()
+        assert [name for name in one if one[name] != two[name]] == []
+
+    def test_data_come_back_from_the_csv(self, tmp_path):
+        save(Artefact(DATA), "table1", tmp_path)
+        pd.testing.assert_frame_equal(
+            pd.read_csv(tmp_path / "table1.csv"), DATA, check_dtype=False, check_exact=True
+        )
+
+    def test_tables_escape_and_show_numbers_as_text(self, tmp_path):
+        save(Artefact(DATA, formats={"value": 3}), "table1", tmp_path)
+        html = (tmp_path / "table1.html").read_text(encoding="utf-8")
+        assert "<td>a&lt;b&gt;&amp;</td>" in html
+        assert "<td>−1230</td>" in html
+        assert "<td>–</td>" in html
+        assert "NaN" not in html
+        assert r"a<b>\&" in (tmp_path / "table1.tex").read_text(encoding="utf-8")
+
+    def test_a_folder_that_cannot_be_written_is_one_line(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError, match=r"table1\.csv: cannot be written"):
+            save(Artefact(DATA), "table1", tmp_path / "file" / "below")
+
+
+class TestBadges:
+    @pytest.mark.parametrize(
+        ("summaries", "facts", "badges"),
+        [
+            ([summary("official")], PAPER_SCALE, []),
+            ([summary("generated")], PAPER_SCALE, []),
+            ([summary("official")], QUICK, ["quick scale"]),
+            ([summary("generated")], QUICK, ["quick scale"]),
+            ([summary("embedded")], QUICK, ["quick scale", "embedded data"]),
+            ([summary("embedded")], PAPER_SCALE, ["embedded data"]),
+            ([summary("official"), summary("embedded")], PAPER_SCALE, ["embedded data"]),
+            ([summary("official", unverified=True)], PAPER_SCALE, ["unverified copy"]),
+            ([], QUICK, []),
+        ],
+    )
+    def test_badges_say_why_it_is_no_evidence(self, summaries, facts, badges):
+        assert kit.badges({str(i): each for i, each in enumerate(summaries)}, facts) == badges
+
+
+class TestProvenance:
+    def test_summaries_are_joined(self):
+        other = summary("embedded", hashes=["h3"], code=["c2"], seeds=7, started="2025", inputs={})
+        found = kit.provenance({"a": summary(), "b": other}, QUICK)
+        assert (found["runs"], found["seeds"], found["seconds"]) == (8, 7, 2.5)
+        assert (found["code"], found["data"]) == (["c1", "c2"], "embedded, generated")
+        assert (found["started"], found["finished"]) == ("2025", "2026-01-01T00:01:00Z")
+        assert found["inputs"] == {"file": "sha"}
+
+    def test_the_digest_is_that_of_the_runs_in_any_order(self):
+        def digest(*hashes: str) -> str:
+            return kit.provenance({"a": summary(hashes=list(hashes))}, QUICK)["spec_digest"]
+
+        assert digest("h1", "h2") == digest("h2", "h1") != digest("h1", "h3")
+
+    def test_nothing_ran_behind_a_text(self):
+        assert kit.provenance({}, QUICK)["runs"] == 0
+
+
+def test_an_unknown_paper_names_the_nearest():
+    with pytest.raises(InputError, match=r"papers: 'rizk2022' has no artefacts; did you mean 'ri"):
+        functions("rizk2022", "artefacts")

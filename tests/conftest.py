@@ -1,0 +1,68 @@
+"""What several test files share: one paper's pipeline at a size that takes seconds."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fedsampling.config import Config
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import load as load_summary
+from fedsampling.papers import Paper, load_paper
+
+PAPER = "rizk2022importance"
+SMALL = {"agents": 20, "samples": 12}
+OVERRIDES = {
+    "regression": {"dataset": SMALL, "rounds": 40, "seeds": 4, "seed_block": 4},
+    "sensitivity": {"dataset": SMALL, "rounds": 20, "seeds": 3, "seed_block": 3},
+    "uncorrected": {"dataset": SMALL, "rounds": 20, "seeds": 3, "seed_block": 3},
+    "classification": {"rounds": 20, "seeds": 3, "seed_block": 3},
+    "gradient": {"dataset": SMALL, "draws": 200},
+    "inclusion": {"draws": 2000},
+}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Where a finished pipeline's inputs and results are.
+
+    Parameters
+    ----------
+    config, results, papers : Path
+    """
+
+    config: Path
+    results: Path
+    papers: Path
+
+    @property
+    def paper(self) -> Paper:
+        return load_paper(PAPER, self.papers)
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        folder = self.results / "summaries" / PAPER
+        return {name: load_summary(folder / f"{name}.parquet") for name in OVERRIDES}
+
+
+@pytest.fixture(scope="session")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    """Run every job and stage of one paper, in this process and tiny; read it, do not change it."""
+    from fedsampling import stages
+    from fedsampling.runs import execute
+
+    root = tmp_path_factory.mktemp("pipeline")
+    made = Pipeline(root / "config.json", root / "results", Path(__file__).parents[1] / "papers")
+    given = Config(papers=[PAPER], overrides={PAPER: OVERRIDES})
+    made.config.write_text(json.dumps(given.model_dump(mode="json")))
+    where = (made.config, made.results, made.papers)
+    for job in stages.read_plan(made.config, made.papers).jobs.values():
+        execute(job, given, made.results, lambda *_: None)
+    for experiment in OVERRIDES:
+        stages.summarise_experiment(PAPER, experiment, *where)
+    for artefact in made.paper.artefacts:
+        stages.render_artefact(PAPER, artefact, *where)
+    stages.judge_claims(PAPER, *where)
+    stages.build_report(*where)
+    return made

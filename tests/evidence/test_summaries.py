@@ -1,0 +1,189 @@
+"""Summaries: curves over seeds, and runs that are missing, damaged or swapped."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling import store
+from fedsampling.errors import InputError
+from fedsampling.evidence import summaries
+from fedsampling.evidence.statistics import mean
+from fedsampling.evidence.summaries import Summary
+
+SEEDS = (0, 1, 5)
+
+
+def run_table(seed: int) -> pd.DataFrame:
+    at = np.arange(0, 40, 10)
+    return pd.DataFrame({"at": at, "metric": "msd", "value": 1.0 / (1 + at) + seed})
+
+
+class Runs:
+    """A store with one job's runs, and the manifest that names them."""
+
+    def __init__(self, root: Path) -> None:
+        self.store, self.out = root / "store", root / "summary.parquet"
+        self.manifest = root / "runs" / "base" / "md" / "block-0.json"
+        self.paths = {seed: store.save(self.store, run_table(seed), noted(seed)) for seed in SEEDS}
+        self.digests = {seed: store.digest(run_table(seed)) for seed in SEEDS}
+        self.name_them()
+
+    def name_them(self) -> None:
+        runs = [
+            {"hash": path.stem, "seed": seed, "digest": self.digests[seed]}
+            for seed, path in self.paths.items()
+        ]
+        self.manifest.parent.mkdir(parents=True, exist_ok=True)
+        self.manifest.write_text(json.dumps({"job": "p/e/base/md/block-0", "runs": runs}))
+
+    def summarise(self) -> Summary:
+        facts = {"scale": "quick", "data": "embedded"}
+        settings = {"settings": {"rounds": 30}}
+        summaries.write([self.manifest], [self.store], settings, facts, self.out)
+        return summaries.load(self.out)
+
+
+def noted(seed: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "hash": f"{seed:020x}",
+        "spec": {"seed": seed, "data": "generated", "settings": {}},
+        "code": "c1",
+        "inputs": {"file": "sha"},
+        "unverified": False,
+        "package": "0.1",
+        "commit": None,
+        "python": "3.11",
+        "versions": {"numpy": "2"},
+        "device": "cpu",
+        "seconds": 1.5,
+        "peak_mb": 100.0 + seed,
+        "started": f"2026-01-0{seed + 1}T00:00:00Z",
+        "finished": f"2026-01-0{seed + 1}T01:00:00Z",
+    } | changes
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path)
+
+
+class TestCurves:
+    def test_curve_is_the_mean_over_seeds_with_its_interval(self, runs: Runs):
+        curve = runs.summarise().curves.set_index("at")
+        for at in (0, 10, 20, 30):
+            known = mean([1.0 / (1 + at) + seed for seed in SEEDS])
+            found = curve.loc[at, ["mean", "low", "high", "n"]].to_numpy(float)
+            assert found == pytest.approx([known.value, known.low, known.high, 3])
+
+    def test_one_seed_has_no_interval(self, runs: Runs):
+        rows = runs.summarise().rows
+        curve = Summary(rows[rows["seed"] == 0], {}, {}).curves
+        assert curve["low"].isna().all()
+        assert curve["mean"].notna().all()
+
+    @pytest.mark.filterwarnings("ignore:invalid value encountered in subtract")
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_a_diverged_run_is_not_dropped(self, runs: Runs, value: float):
+        rows = runs.summarise().rows
+        rows.loc[(rows["seed"] == 1) & (rows["at"] >= 20), "value"] = value
+        summary = Summary(rows, {}, {})
+        curve = summary.curves.set_index("at")
+        assert np.isfinite(curve.loc[[0, 10], "mean"]).all()
+        assert not np.isfinite(curve.loc[[20, 30], "mean"]).any()
+        assert (curve["n"] == 3).all()
+        later = summary.per_seed("md", "msd", since=10)
+        assert list(np.isfinite(later)) == [True, False, True]
+
+    def test_per_seed_averages_from_a_round_on(self, runs: Runs):
+        found = runs.summarise().per_seed("md", "msd", since=20)
+        assert list(found.index) == list(SEEDS)
+        assert found.to_numpy() == pytest.approx([(1 / 21 + 1 / 31) / 2 + seed for seed in SEEDS])
+
+    def test_what_was_not_measured_is_an_error(self, runs: Runs):
+        with pytest.raises(KeyError, match="no loss of md in case base"):
+            runs.summarise().per_seed("md", "loss")
+
+
+class TestProvenance:
+    def test_runs_are_counted_joined_and_summed(self, runs: Runs):
+        found = runs.summarise().provenance
+        assert {key: found[key] for key in ("runs", "seeds", "seconds", "peak_mb", "commit")} == {
+            "runs": 3,
+            "seeds": 3,
+            "seconds": 4.5,
+            "peak_mb": 105.0,
+            "commit": None,
+        }
+        assert (found["started"], found["finished"]) == (
+            "2026-01-01T00:00:00Z",
+            "2026-01-06T01:00:00Z",
+        )
+        assert (found["scale"], found["data"], found["run_data"]) == (
+            "quick",
+            "embedded",
+            ["generated"],
+        )
+
+    def test_every_value_that_occurred_is_kept(self, runs: Runs):
+        changes = {"code": "c2", "device": "gpu", "unverified": True}
+        store.save(runs.store, run_table(1), noted(1, **changes))
+        found = runs.summarise().provenance
+        assert found["code"] == ["c1", "c2"]
+        assert found["device"] == "cpu; gpu"
+        assert found["unverified"] is True
+
+
+class TestDamage:
+    def failing(self, runs: Runs) -> tuple[str, ...]:
+        with pytest.raises(InputError) as caught:
+            runs.summarise()
+        assert not runs.out.exists()
+        assert not runs.manifest.exists()  # so that the job is run again
+        return caught.value.lines
+
+    @pytest.mark.parametrize("damage", ["missing", "truncated"])
+    def test_a_missing_or_damaged_run_is_one_line(self, runs: Runs, damage: str):
+        path = runs.paths[1]
+        if damage == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:-20])
+        assert self.failing(runs) == (
+            f"block-0 of base/md: run {1:020x} (seed 1) is missing or damaged; "
+            "start again and it is computed anew",
+        )
+
+    def test_each_run_has_its_line(self, runs: Runs):
+        runs.paths[0].unlink()
+        runs.paths[5].write_bytes(b"")
+        assert [line.split("(")[1][:6] for line in self.failing(runs)] == ["seed 0", "seed 5"]
+
+    def test_a_swapped_run_is_noticed(self, runs: Runs):
+        store.save(runs.store, run_table(5), noted(1))
+        assert self.failing(runs) == (
+            f"block-0 of base/md: run {1:020x} (seed 1) is not the one that was made; "
+            "start again and it is computed anew",
+        )
+
+    @pytest.mark.parametrize("content", [b"", b'{"job": "p', b"[]", b"{}", b"\xff"])
+    def test_a_damaged_manifest_is_one_line(self, runs: Runs, content: bytes):
+        runs.manifest.write_bytes(content)
+        assert self.failing(runs) == (
+            f"{runs.manifest}: missing or damaged; start again and it is made anew",
+        )
+
+    @pytest.mark.parametrize("content", [None, b"", b"PAR1"])
+    def test_a_damaged_summary_is_one_line(self, runs: Runs, content: bytes | None):
+        if content is not None:
+            runs.out.write_bytes(content)
+        with pytest.raises(InputError) as caught:
+            summaries.load(runs.out)
+        assert caught.value.lines == (f"{runs.out}: missing or damaged; remove it and start again",)
+
+    def test_a_run_is_no_summary(self, runs: Runs):
+        with pytest.raises(InputError, match="missing or damaged"):
+            summaries.load(runs.paths[0])

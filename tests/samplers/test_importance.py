@@ -1,0 +1,269 @@
+"""Hartley and Rao's scheme and ISFedAvg's probabilities, against exact, independent answers."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.importance import (
+    agent_scores,
+    chosen,
+    data_probabilities,
+    data_variability,
+    hartley_rao,
+    inclusion,
+    progressive_totals,
+    reassign,
+)
+from fedsampling.simulations.inclusion import successive_inclusion
+
+UNIT = 2**-40  # of the progressive totals
+ABOVE_ONE = np.nextafter(1, 0)
+
+
+class Fixed:
+    """Stands for a generator whose next uniform variate is known."""
+
+    def __init__(self, d):
+        self.d = d
+
+    def random(self):
+        return self.d
+
+
+def pieces(totals):
+    """Cut [0, 1) where the set of chosen units may change: (left end, length) of each piece."""
+    ends = np.unique(np.append(totals % 2**40, [0, 2**40]))
+    return ends[:-1] * UNIT, np.diff(ends) * UNIT
+
+
+def exact_inclusion(pi):
+    """Integrate the chosen set over d, which is constant on each piece."""
+    totals = progressive_totals(pi)
+    left, length = pieces(totals)
+    marks = chosen(np.broadcast_to(totals, (len(left), len(pi))), left)
+    assert (marks.sum(-1) == round(pi.sum())).all()
+    return length @ marks
+
+
+score = st.one_of(st.just(0.0), st.floats(1e-9, 1e-3), st.floats(0.1, 10), st.just(1e4))
+
+
+@st.composite
+def problems(draw):
+    """Scores and a number of draws that they allow: with zeros, tiny ones and giants."""
+    scores = np.array(draw(st.lists(score, min_size=1, max_size=30)))
+    positive = int((scores > 0).sum())
+    if not positive:
+        scores[0] = positive = 1
+    return scores, draw(st.integers(1, positive))
+
+
+class TestHartleyRao:
+    @given(problems())
+    @example((np.ones(10), 10))
+    @example((np.array([0.1] * 10), 1))
+    @example((np.array([0.3, 1, 1, 0.7]), 3))
+    @example((np.array([0.0, 1, 0, 1, 0]), 1))
+    @settings(derandomize=True, deadline=None)
+    def test_includes_every_unit_as_often_as_asked(self, problem):
+        pi = inclusion(*problem)
+        # Exact up to the grid of 2**-40 for each of at most 30 units.
+        np.testing.assert_allclose(exact_inclusion(pi), pi, atol=31 * UNIT)
+
+    @given(problems(), st.floats(0, ABOVE_ONE))
+    @settings(derandomize=True, deadline=None)
+    def test_draws_as_many_units_as_asked_and_none_of_probability_zero(self, problem, d):
+        scores, size = problem
+        units = hartley_rao(inclusion(scores, size), Fixed(d))
+        assert len(units) == size
+        assert (np.diff(units) > 0).all()
+        assert (scores[units] > 0).all()
+
+    @pytest.mark.parametrize("d", [0.0, 0.3, 0.5, ABOVE_ONE])
+    @pytest.mark.parametrize(
+        "pi",
+        [
+            [0.1] * 10,  # sums to 1 − 1.1e-16
+            [0.1] * 30,
+            [0.3, 1, 1, 1, 0.7],  # 0.3 + 1 is rounded
+            [1 / 3] * 300,
+            [1e-13, 1 - 1e-13, 1],
+            [1, 1, 1],
+            [0.5, 0.5, 0, 0],
+            [0.5 + 4e-7, 0.5, 0, 0],
+        ],
+    )
+    def test_rounding_neither_loses_nor_adds_a_draw(self, pi, d):
+        units = hartley_rao(np.array(pi), Fixed(d))
+        assert len(units) == round(sum(pi))
+        assert (np.array(pi)[units] > 0).all()
+
+    def test_no_draws_are_no_units(self):
+        assert hartley_rao(np.zeros(3), Fixed(0.2)).size == 0
+
+    def test_is_the_rule_of_the_paper(self):
+        """Π_{k−1} ≤ d + l < Π_k, evaluated literally."""
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            n, L = 12, int(rng.integers(1, 9))
+            pi = inclusion(rng.exponential(size=n), L)
+            d = rng.random()
+            total = np.concatenate([[0], np.cumsum(pi)])
+            expected = [
+                k for k in range(n) if any(total[k] <= d + j < total[k + 1] for j in range(L))
+            ]
+            assert list(hartley_rao(pi, Fixed(d))) == expected
+
+    def test_frequencies_of_a_generator_agree(self):
+        pi, draws = np.array([0.9, 0.05, 0.55, 0.5]), 20_000
+        rng = np.random.default_rng(1)
+        count = np.bincount(
+            np.concatenate([hartley_rao(pi, rng) for _ in range(draws)]), minlength=4
+        )
+        # Five standard errors: a false alarm in four comparisons has probability 2.3e-6.
+        assert (np.abs(count / draws - pi) < 5 * np.sqrt(pi * (1 - pi) / draws)).all()
+
+    @pytest.mark.parametrize("pi", [[1.2, 0.8], [-0.1, 0.6, 0.5], [np.nan, 1.0]])
+    def test_refuses_what_is_no_probability(self, pi):
+        with pytest.raises(InputError, match=r"leaves \[0, 1\]"):
+            hartley_rao(np.array(pi), Fixed(0.5))
+
+    def test_refuses_a_sum_that_is_no_integer(self):
+        with pytest.raises(InputError, match="integer number of draws"):
+            hartley_rao(np.array([0.5, 0.7]), Fixed(0.5))
+
+    def test_batches_choose_what_each_row_chooses_alone(self):
+        rng = np.random.default_rng(2)
+        pi = inclusion(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
+        d = rng.random((7, 3))
+        together = chosen(progressive_totals(pi), d)
+        for row in np.ndindex(7, 3):
+            alone = hartley_rao(pi[row], Fixed(d[row]))
+            np.testing.assert_array_equal(np.flatnonzero(together[row]), alone)
+
+
+class TestInclusion:
+    @given(problems())
+    @settings(derandomize=True, deadline=None)
+    def test_caps_at_one_and_shares_the_rest_in_proportion(self, problem):
+        scores, size = problem
+        pi = inclusion(scores, size)
+        assert pi.sum() == pytest.approx(size)
+        assert (pi <= 1).all()
+        free = (pi < 1) & (scores > 0)
+        ratio = pi[free] / scores[free]
+        assert ratio == pytest.approx(ratio[:1].repeat(free.sum()))
+        if free.any():  # whoever is capped would have had more in proportion
+            assert (scores[pi == 1] * ratio[0] >= 1 - 1e-9).all()
+
+    def test_is_the_plain_multiple_where_nothing_exceeds_one(self):
+        p = np.array([0.1, 0.2, 0.3, 0.4])
+        np.testing.assert_allclose(inclusion(p, 2), 2 * p, rtol=1e-15)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_minimises_the_variance_bound_under_the_constraint(self, seed):
+        """Lemma 6's objective Σ ‖g_n‖²/π_n with Σ π_n = B and the omitted π_n ≤ 1."""
+        rng = np.random.default_rng(seed)
+        g, B = rng.lognormal(sigma=1.5, size=6), int(rng.integers(2, 5))
+        found = minimize(
+            lambda pi: (g**2 / pi).sum(),
+            np.full(6, B / 6),
+            jac=lambda pi: -((g / pi) ** 2),
+            method="SLSQP",
+            bounds=[(1e-6, 1)] * 6,
+            constraints={"type": "eq", "fun": lambda pi: pi.sum() - B},
+            options={"ftol": 1e-13, "maxiter": 1000},
+        )
+        assert inclusion(g / g.sum(), B) == pytest.approx(found.x, abs=1e-4)
+
+    def test_a_row_does_not_depend_on_the_other_rows(self):
+        rng = np.random.default_rng(3)
+        p = rng.lognormal(sigma=2, size=(50, 9))  # some rows are capped, some twice
+        size = rng.integers(1, 6, 50)
+        together = inclusion(p, size)
+        assert (together == 1).any()
+        assert (together < 1).all(-1).any()
+        for row in range(50):
+            np.testing.assert_array_equal(together[row], inclusion(p[row], int(size[row])))
+
+
+class TestProbabilities:
+    """Against the paper's formulas, summed term by term."""
+
+    rng = np.random.default_rng(4)
+    K, N, M = 4, 5, 3
+    E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
+    gradients = rng.normal(size=(K, N, M))  # ∇Q_k(w; x_{k,n})
+
+    def test_data_probabilities_are_equation_44(self):
+        norms = np.linalg.norm(self.gradients, axis=-1)
+        found = data_probabilities(norms)
+        for k, n in itertools.product(range(self.K), range(self.N)):
+            others = sum(np.sqrt(sum(v**2 for v in self.gradients[k, m])) for m in range(self.N))
+            expected = np.sqrt(sum(v**2 for v in self.gradients[k, n])) / others
+            assert found[k, n] == pytest.approx(expected)
+
+    def test_data_probabilities_of_vanishing_gradients_are_equal(self):
+        np.testing.assert_array_equal(data_probabilities(np.zeros((2, 4))), np.full((2, 4), 0.25))
+
+    def test_variability_is_equation_23_at_the_probabilities_of_44(self):
+        norms = np.linalg.norm(self.gradients, axis=-1)
+        p = data_probabilities(norms)
+        found = data_variability(norms.mean(-1), self.E, self.B)
+        for k in range(self.K):
+            total = sum(norms[k, n] ** 2 / p[k, n] for n in range(self.N))
+            expected = 6 / (self.E[k] * self.B[k] * self.N**2) * total
+            assert found[k] == pytest.approx(expected)
+
+    def test_scores_normalise_to_equation_48(self):
+        sigma2 = np.array([0.1, 0.5, 2.0, 0.0])
+        gradient = self.gradients.mean(1)
+        found = agent_scores(sigma2, gradient, self.E, self.B)
+        numerators = []
+        for k in range(self.K):
+            alpha = 3 + 6 / (self.E[k] * self.B[k])
+            squared = sum(v**2 for v in gradient[k])
+            numerators.append(np.sqrt(sigma2[k] + alpha * squared))
+        assert found / found.sum() == pytest.approx(np.array(numerators) / sum(numerators))
+
+
+class TestReassign:
+    def test_is_equation_53(self):
+        p = np.array([0.1, 0.2, 0.3, 0.4])
+        batch, norms = np.array([0, 2]), np.array([3.0, 1.0])
+        expected = norms / norms.sum() * (1 - (0.2 + 0.4))
+        assert reassign(p[batch], norms) == pytest.approx(expected)
+
+    @given(st.lists(st.tuples(st.floats(1e-9, 1), st.floats(0, 1e6)), min_size=1, max_size=9))
+    @settings(derandomize=True, deadline=None)
+    def test_keeps_the_mass_of_what_was_sampled(self, pairs):
+        p, scores = np.array(pairs).T
+        assert reassign(p, scores).sum() == pytest.approx(p.sum())
+
+    def test_a_single_unit_keeps_its_probability_whatever_its_score(self):
+        assert reassign(np.array([0.2]), np.array([77.0])) == pytest.approx([0.2])
+
+    def test_scores_that_vanish_change_nothing(self):
+        np.testing.assert_array_equal(reassign(np.array([0.2, 0.1]), np.zeros(2)), [0.2, 0.1])
+
+    def test_padding_takes_no_part(self):
+        p, scores = np.array([[0.2, 0.1, 0.5]]), np.array([[1.0, 2.0, 9.0]])
+        found = reassign(p, scores, np.array([[True, True, False]]))
+        assert found[0] == pytest.approx([0.1, 0.2, 0.0])
+
+
+def test_equation_3_is_the_enumeration_of_successive_draws():
+    """The balls of section I-B: two of four, drawn one after the other."""
+    p = np.array([1 / 3, 1 / 6, 1 / 3, 1 / 6])
+    expected = np.zeros(4)
+    for first, second in itertools.permutations(range(4), 2):
+        expected[[first, second]] += p[first] * p[second] / (1 - p[first])
+    found = successive_inclusion(p)
+    assert found == pytest.approx(expected)
+    # By hand: 1/3 + 2 · (1/6)(1/3)/(5/6) + (1/3)(1/3)/(2/3); it is not twice 1/3.
+    assert found[0] == pytest.approx(19 / 30)

@@ -1,0 +1,168 @@
+"""ISFedAvg's estimate is unbiased, by summing over all that systematic sampling can choose."""
+
+import numpy as np
+import pytest
+
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.models.linear import linear_regression
+from fedsampling.samplers.importance import inclusion
+from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.slots import Batch, Slots, View
+from fedsampling.simulations.federated import at_optimum
+from fedsampling.training.local import sample_norms
+
+L, K, M = 2, 5, 2
+RULES = ["optimal", "approximate", "tracked"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    N = np.array([4, 9, 6, 12, 7])
+    x = rng.normal(size=(N.sum(), M)) * np.repeat([0.3, 1, 1, 2, 5], N)[:, None]
+    return FederatedDataset(
+        name="ragged",
+        x=x,
+        y=x @ [1, -2] + rng.normal(size=N.sum()),
+        start=np.concatenate([[0], np.cumsum(N)]),
+        p=np.full(K, 1 / K),
+        x_test=np.empty((0, M)),
+        y_test=np.empty(0),
+    )
+
+
+MODEL = linear_regression(0.1)
+E, B = np.ones(K, np.int64), np.array([3, 2, 1, 4, 7])
+
+
+class OneUniform:
+    """Stands for the draws of a round whose variates d are known."""
+
+    def __init__(self, d):
+        self.d = d
+
+    def uniform(self, purpose):
+        return self.d
+
+
+def pieces(pi):
+    """Middle and length of each interval of d in which the chosen set is the same."""
+    ends = np.unique(np.append(np.cumsum(pi) % 1, [0, 1]))
+    real = np.diff(ends) > 1e-12  # the others are rounding
+    return ((ends[:-1] + ends[1:]) / 2)[real], np.diff(ends)[real]
+
+
+def make(data, rule, runs, w, variability="optimum"):
+    """Set up a sampler, and what it observes at w; a tracked one holds arbitrary probabilities."""
+    sampler = ISFedAvg(L, rule, E, B, data.n_samples, runs, at_optimum(MODEL, data), variability)
+    if rule == "tracked":
+        rng = np.random.default_rng(1)
+        sampler.p_agents[:] = rng.dirichlet(np.ones(K))
+        for k, N_k in enumerate(data.n_samples):
+            sampler.p_data[:, k, :N_k] = rng.dirichlet(np.ones(N_k))
+    theta = np.repeat(w[None], runs, axis=0)
+    observed = {
+        "client_gradients": MODEL.client_gradients(theta, data),
+        "mean_norms": MODEL.mean_norms(theta, data),
+    }
+    return sampler, View(data.n_samples, data.p, 0, runs, observed)
+
+
+@pytest.mark.parametrize("variability", ["optimum", "estimated"])
+@pytest.mark.parametrize("rule", RULES)
+def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability):
+    """Lemma 1, at a model that is not w^o: integrate over d of the agents and of every batch."""
+    w = np.array([0.5, 2.0])
+    gradients = MODEL.client_gradients(w[None], data)[0]
+    sampler, view = make(data, rule, 1, w, variability)
+    sampler.select(view, OneUniform(np.array([0.5])))
+    d, length = pieces(inclusion(sampler.p_agents[0], L))
+    sampler, view = make(data, rule, len(d), w, variability)  # one run for each piece
+    slots = sampler.select(view, OneUniform(d))
+    assert (np.bincount(slots.run) == L).all()
+    omega = sampler.weigh(slots, view, None)
+
+    local = np.empty((K, M))
+    for k, N_k in enumerate(data.n_samples):
+        norms = sample_norms(MODEL, data, w[None], np.array([k]))
+        p = sampler.p_data[0, k] if rule == "tracked" else sampler.p_data[k]
+        pi = inclusion((norms[0] if rule == "approximate" else p)[:N_k], int(B[k]))
+        u, share = pieces(pi)
+        total = 0
+        for u_piece, share_piece in zip(u, share, strict=True):
+            one = Slots(np.array([0]), np.array([k]), np.ones(1))
+            if rule == "approximate":
+                sampler.saw_samples(one, norms)
+            batch = sampler.batch(one, np.array([u_piece]))
+            used = batch.weight[0] > 0
+            assert used.sum() == B[k]
+            rows = data.start[k] + batch.index[0]
+            total = total + share_piece * MODEL.gradient(
+                w[None], data.x[None, rows], data.y[None, rows], batch.weight
+            )
+        local[k] = total[0]
+        np.testing.assert_allclose(local[k], gradients[k], rtol=1e-8)
+
+    weight = length[slots.run] * omega * slots.scale
+    np.testing.assert_allclose(weight @ local[slots.client], gradients.mean(0), rtol=1e-8)
+
+
+def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(data):
+    w = at_optimum(MODEL, data)["w"]
+    expected = []
+    for k in range(K):
+        rows = slice(data.start[k], data.start[k + 1])
+        x, y = data.x[rows], data.y[rows]
+        g = 2 * (x @ w - y)[:, None] * x + 2 * MODEL.rho * w
+        sigma2 = 6 / B[k] * np.linalg.norm(g, axis=1).mean() ** 2
+        expected.append(np.sqrt(sigma2 + (3 + 6 / B[k]) * (g.mean(0) ** 2).sum()))
+    sampler, _ = make(data, "optimal", 1, w)
+    assert sampler.p_agents[0] == pytest.approx(np.array(expected) / sum(expected))
+
+
+def test_tracking_a_single_sample_cannot_change_its_probability(data):
+    """(53) with B_k = 1: the factor 1 − Σ p̂ of the others is what the sample held."""
+    sampler = ISFedAvg(
+        L, "tracked", E, np.ones(K, np.int64), data.n_samples, 1, at_optimum(MODEL, data)
+    )
+    before = sampler.p_data.copy()
+    slots = Slots(np.zeros(2, np.int64), np.array([1, 3]), np.ones(2))
+    for d in (0.1, 0.9):
+        batch = sampler.batch(slots, np.full(2, d))
+        sampler.saw_batch(slots, batch, np.array([[5.0], [0.1]]))
+    np.testing.assert_allclose(sampler.p_data, before, rtol=1e-15)
+
+
+def test_tracking_touches_only_what_was_sampled_and_keeps_the_sums(data):
+    sampler, _ = make(data, "tracked", 2, np.zeros(M))
+    before = sampler.p_data.copy()
+    slots = Slots(np.array([1]), np.array([3]), np.ones(1))
+    batch = Batch(np.array([[2, 5, 9, 0, 0, 0, 0]]), np.array([[1.0, 1, 1, 0, 0, 0, 0]]))
+    sampler.saw_batch(slots, batch, np.array([[1.0, 2, 3, 9, 9, 9, 9]]))
+    after = sampler.p_data
+    changed = np.argwhere(after != before)
+    assert {tuple(where) for where in changed} <= {(1, 3, 2), (1, 3, 5), (1, 3, 9)}
+    held = before[1, 3, [2, 5, 9]].sum()
+    assert after[1, 3, [2, 5, 9]] == pytest.approx(held * np.array([1, 2, 3]) / 6)
+    assert after.sum(-1) == pytest.approx(np.ones((2, K)))
+
+
+@pytest.mark.parametrize("variability", ["optimum", "estimated"])
+def test_tracking_agents_is_equation_52(data, variability):
+    sampler, _ = make(data, "tracked", 2, np.zeros(M), variability)
+    before = sampler.p_agents.copy()
+    slots = Slots(np.array([0, 0, 1, 1]), np.array([0, 4, 2, 3]), np.ones(4))
+    gradient, sigma2 = np.arange(8.0).reshape(4, M), np.array([1.0, 2, 3, 4])
+    sampler.saw_round(slots, {"gradient": gradient, "sigma2": sigma2})
+    norms = at_optimum(MODEL, data)["mean_norm"]
+    for run, rows in enumerate(([0, 1], [2, 3])):
+        active = slots.client[rows]
+        scores = []
+        for row, k in zip(rows, active, strict=True):
+            known = 6 / (E[k] * B[k]) * norms[k] ** 2
+            s2 = known if variability == "optimum" else sigma2[row]
+            scores.append(np.sqrt(s2 + (3 + 6 / (E[k] * B[k])) * (gradient[row] ** 2).sum()))
+        others = np.delete(np.arange(K), active)
+        expected = np.array(scores) / sum(scores) * (1 - before[run, others].sum())
+        assert sampler.p_agents[run, active] == pytest.approx(expected)
+        np.testing.assert_array_equal(sampler.p_agents[run, others], before[run, others])

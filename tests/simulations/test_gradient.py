@@ -1,0 +1,65 @@
+"""The Monte-Carlo of the gradient estimate: unbiased at every point, for every scheme."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsampling.settings import GradientSettings
+from fedsampling.simulations import gradient
+from fedsampling.simulations.simulated import Where
+
+NOWHERE = Where(Path("unused"), None)
+RULES = ["optimal", "approximate", "tracked"]
+
+
+def simulate(sampler, point="start", draws=4000, seeds=(0,), **changes):
+    given = {
+        "kind": "gradient",
+        "dataset": {
+            "name": "regression",
+            "agents": 8,
+            "samples": 12,
+            "dimension": 2,
+            "eigenvalues": [1, 2],
+            "noise": [0.01, 1],
+        },
+        "model": {"name": "linear", "rho": 0.001},
+        "epochs": [1, 3],
+        "batch": [1, 5],
+        "sampler": sampler,
+        "point": point,
+        "draws": draws,
+    }
+    settings = GradientSettings.model_validate({**given, **changes})
+    return gradient.simulate(settings, "generated", seeds, NOWHERE).tables
+
+
+def column(table, metric):
+    return table[table.metric == metric].sort_values("at").value.to_numpy()
+
+
+@pytest.mark.parametrize("point", ["start", "optimum"])
+@pytest.mark.parametrize("rule", ["uniform", *RULES])
+def test_means_lie_within_their_errors_of_the_exact_gradient(rule, point):
+    sampler = {"name": "uniform", "m": 3}
+    if rule != "uniform":
+        sampler = {"name": "isfedavg", "m": 3, "probabilities": rule}
+    (table,) = simulate(sampler, point)
+    off = np.abs(column(table, "mean") - column(table, "exact"))
+    # Five standard errors: sixteen comparisons raise a false alarm with probability 1e-5.
+    assert (off < 5 * column(table, "se")).all()
+    assert (np.abs(column(table, "exact")) < 1e-9).all() == (point == "optimum")
+
+
+def test_all_agents_with_all_their_data_make_no_noise():
+    every = {"name": "isfedavg", "m": 8, "probabilities": "optimal"}
+    (table,) = simulate(every, draws=10, batch=[12, 12])
+    assert column(table, "noise") == pytest.approx([0], abs=1e-9)
+    assert column(table, "mean") == pytest.approx(column(table, "exact"), rel=1e-4)
+
+
+def test_seeds_draw_different_estimates_of_the_same_gradient():
+    one, two = simulate({"name": "uniform", "m": 3}, draws=100, seeds=(0, 1))
+    np.testing.assert_array_equal(column(one, "exact"), column(two, "exact"))
+    assert (column(one, "mean") != column(two, "mean")).all()

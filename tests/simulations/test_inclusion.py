@@ -1,0 +1,51 @@
+"""The Monte-Carlo of inclusion probabilities against exact ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsampling.settings import InclusionSettings
+from fedsampling.simulations import inclusion
+from fedsampling.simulations.simulated import Where
+
+BALLS = [1 / 3, 1 / 6, 1 / 3, 1 / 6]
+
+
+def simulate(scheme, draws=20_000, **changes):
+    given = {"kind": "inclusion", "probabilities": BALLS, "units": 4, "size": 2, "draws": draws}
+    settings = InclusionSettings.model_validate({**given, "sampler": {"name": scheme}, **changes})
+    return inclusion.simulate(settings, "generated", [0, 1], Where(Path("unused"), None)).tables
+
+
+def column(table, metric):
+    return table[table.metric == metric].sort_values("at").value.to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [("fixed", "target"), ("shuffled", "target"), ("successive", "equation3")],
+)
+def test_frequencies_are_those_that_each_scheme_promises(scheme, expected):
+    table, other = simulate(scheme)
+    off = np.abs(column(table, "frequency") - column(table, expected))
+    # Five standard errors: twelve comparisons raise a false alarm with probability 7e-6.
+    assert (off < 5 * column(table, "se")).all()
+    assert not np.array_equal(column(table, "frequency"), column(other, "frequency"))
+
+
+def test_successive_draws_miss_the_inclusion_probabilities_asked_for():
+    table, _ = simulate("successive")
+    assert (np.abs(column(table, "frequency") - column(table, "target")) > 0.025).all()
+
+
+def test_shuffling_lets_neighbours_meet_that_a_fixed_order_keeps_apart():
+    equal = {"probabilities": None, "units": 20, "size": 2}
+    fixed, shuffled = (column(simulate(s, **equal)[0], "neighbours") for s in ("fixed", "shuffled"))
+    assert fixed < shuffled
+
+
+def test_larger_samples_have_no_equation_3():
+    table, _ = simulate("fixed", size=3)
+    assert set(table.metric) == {"target", "frequency", "se", "neighbours"}
+    assert column(table, "target").sum() == pytest.approx(3)

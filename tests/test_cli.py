@@ -1,0 +1,293 @@
+"""Every verb by hand, and every kind of bad input: exit status 2 and one line, no traceback."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fedsampling import stages
+from fedsampling.cli import main
+from fedsampling.datasets.sources import SOURCES
+
+PAPER = "rizk2022importance"
+VERBS = sorted(main.commands)
+FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
+
+
+def call(*arguments: object) -> Result:
+    found = CliRunner().invoke(main, [str(each) for each in arguments])
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found
+
+
+def complaint(*arguments: object) -> str:
+    """Return the one line that a call ends with."""
+    found = call(*arguments)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("fedsampling: ")
+    return line.removeprefix("fedsampling: ")
+
+
+@pytest.fixture
+def where(pipeline, tmp_path):
+    """Options for a copy of the finished results, free to be changed."""
+    shutil.copytree(pipeline.results, tmp_path / "results")
+    return options(pipeline, tmp_path / "results")
+
+
+def options(pipeline, results: Path, config: Path | None = None) -> list[Any]:
+    given = ["--config", config or pipeline.config, "--results", results]
+    return [*given, "--papers", pipeline.papers]
+
+
+def configured(pipeline, tmp_path: Path, **changes: Any) -> list[Any]:
+    content = json.loads(pipeline.config.read_text()) | changes
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(content))
+    return options(pipeline, tmp_path / "results", path)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str):
+    found = call(verb, "--help")
+    assert found.exit_code == 0
+    first = found.stdout.split("\n\n")[1].strip()
+    assert first.endswith((".", "errors.")) or len(first) > 20
+
+
+class TestByHand:
+    def test_from_a_job_to_the_report(self, pipeline, tmp_path):
+        where = options(pipeline, tmp_path / "results")
+        reused = configured(pipeline, tmp_path, reuse=[str(pipeline.results / "store")])
+        assert call("check", *where).stdout.startswith(f"{pipeline.config}: in order; 46 jobs, ")
+        name = f"{PAPER}/inclusion/intro/fixed/block-0"
+        manifest = Path(call("run", name, *where).stdout.strip())
+        theirs = pipeline.results / "runs" / f"{name}.json"
+        assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
+        plan = stages.read_plan(pipeline.config, pipeline.papers)
+        for job in plan.jobs:
+            assert call("run", job, *reused).exit_code == 0
+        for experiment in pipeline.paper.experiments:
+            out = call("summarise", PAPER, experiment, *reused).stdout.strip()
+            assert Path(out).is_file()
+        for artefact in pipeline.paper.artefacts:
+            out = Path(call("render", PAPER, artefact, *where).stdout.strip())
+            theirs = pipeline.results / "artefacts" / PAPER / artefact
+            for name in json.loads(out.read_text())["files"].values():
+                assert (out.parent / name).read_bytes() == (theirs / name).read_bytes()
+        out = call("judge", PAPER, *where).stdout.strip()
+        theirs = pipeline.results / "claims" / f"{PAPER}.json"
+        assert Path(out).read_bytes() == theirs.read_bytes()
+        assert Path(call("report", *where).stdout.strip()).is_file()
+        printed = call("verdicts", *where).stdout
+        for name in (*pipeline.paper.artefacts, *pipeline.paper.claims):
+            assert name in printed
+        assert printed.splitlines()[-1].endswith("report/index.html")
+
+    def test_fetch_verifies_and_notes_the_hashes(self, pipeline, tmp_path, monkeypatch):
+        content = b"1 1:0.5\n"
+        source = next(iter(SOURCES.values()))
+        checksum = f"md5:{hashlib.md5(content).hexdigest()}"
+        small = replace(source, size=len(content), checksum=checksum)
+        monkeypatch.setattr(stages, "SOURCES", {small.file: small})
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / small.file).write_bytes(content)
+        where = configured(pipeline, tmp_path, mirror=str(tmp_path / "mirror"))
+        known = hashlib.sha256(content).hexdigest()
+        assert call("fetch", "ijcnn1", *where).stdout == f"{small.file} sha256 {known}\n"
+        noted = json.loads((tmp_path / "results" / "data" / "ijcnn1.json").read_text())
+        assert noted == {small.file: known}
+
+    def test_schema_writes_where_it_is_called(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert call("schema", "--check").exit_code == 2
+        assert "config.yaml" in call("schema").stdout
+        assert call("schema", "--check").exit_code == 0
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["run", "rizk"], "papers: 'rizk' is not known; known: "),
+            (
+                ["run", FEDAVG.replace("fedavg", "fedav")],
+                f"job: '{PAPER}/regression/base/fedav/block-0' is not known; did you mean "
+                f"'{FEDAVG}'?",
+            ),
+            (
+                ["summarise", PAPER, "regresion"],
+                f"experiment: '{PAPER}/regresion' is not asked for; did you mean "
+                f"'{PAPER}/regression'?",
+            ),
+            (
+                ["render", PAPER, "figur1"],
+                "artefact: 'figur1' is not known; did you mean 'figure1'?",
+            ),
+            (
+                ["render", "rizk2022", "figure1"],
+                f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?",
+            ),
+            (["judge", "rizk2022"], f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?"),
+            (["fetch", "ijcnn"], "dataset: 'ijcnn' has no official files; did you mean 'ijcnn1'?"),
+        ],
+    )
+    def test_a_name_that_is_not_known(self, pipeline, tmp_path, arguments, line):
+        found = complaint(*arguments, *options(pipeline, tmp_path))
+        assert found == line or (line.endswith("known: ") and found.startswith(line))
+
+    @pytest.mark.parametrize(
+        ("changes", "line"),
+        [
+            ({"scal": "quick"}, "changed.json: scal: unknown key; did you mean 'scale'?"),
+            (
+                {"overrides": {PAPER: {"regression": {"samplers": {"fedavg": {"m": -1}}}}}},
+                f"overrides.{PAPER}.regression.samplers.fedavg.m: -1 is out of range; "
+                "give at least 1",
+            ),
+            (
+                {"overrides": {PAPER: {"regression": {"samplers": {"fedavg": {"m": 301}}}}}},
+                f"overrides.{PAPER}.regression.samplers.fedavg.m: 301 exceeds the 300 agents of "
+                "the dataset; give at most 300",
+            ),
+            (
+                {"overrides": {PAPER: {"regression": {"seeds": [3, 3]}}}},
+                f"overrides.{PAPER}.regression.seeds: 3 stands twice; remove one",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("verb", ["check", "run", "summarise"])
+    def test_a_wrong_configuration(self, pipeline, tmp_path, changes, line, verb):
+        where = configured(pipeline, tmp_path, **changes)
+        named = {"run": [FEDAVG], "summarise": [PAPER, "regression"]}.get(verb, [])
+        assert complaint(verb, *named, *where) == line
+
+    @pytest.mark.parametrize("verb", ["check", "verdicts"])
+    def test_an_unknown_paper(self, pipeline, tmp_path, verb):
+        where = configured(pipeline, tmp_path, papers=["rizk2022"], overrides={})
+        assert (
+            complaint(verb, *where) == f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?"
+        )
+
+    def test_several_errors_are_several_lines(self, pipeline, tmp_path):
+        found = call("check", *configured(pipeline, tmp_path, scale="fast", data="none"))
+        assert found.exit_code == 2
+        assert len(found.stderr.splitlines()) == 2
+
+    def test_a_missing_configuration_or_papers_folder(self, pipeline, tmp_path):
+        assert complaint("check", "--config", tmp_path / "none.yaml") == (
+            f"{tmp_path / 'none.yaml'}: no such file; give one that exists"
+        )
+        assert complaint("check", "--config", pipeline.config, "--papers", tmp_path) == (
+            f"{tmp_path}: holds no papers; give their folder with --papers"
+        )
+
+    @pytest.mark.parametrize("verb", ["fetch", "run"])
+    def test_a_missing_mirror(self, pipeline, tmp_path, verb):
+        missing = str(tmp_path / "nowhere")
+        where = configured(pipeline, tmp_path, data="official", mirror=missing)
+        name = {"fetch": "ijcnn1", "run": f"{PAPER}/classification/base/fedavg/block-0"}[verb]
+        assert complaint(verb, name, *where) == (
+            f"mirror: '{missing}' is not a folder, so ijcnn1.tr was not looked for; "
+            "give the folder or URL that holds ijcnn1/ijcnn1.tr"
+        )
+
+    def test_a_corrupt_file_in_the_mirror(self, pipeline, tmp_path):
+        (tmp_path / "mirror").mkdir()
+        (tmp_path / "mirror" / "ijcnn1.tr.bz2").write_bytes(b"BZh9" + bytes(100))
+        where = configured(pipeline, tmp_path, data="official", mirror=str(tmp_path / "mirror"))
+        line = complaint("fetch", "ijcnn1", *where)
+        assert line.startswith(
+            f"mirror: {tmp_path}/mirror/ijcnn1.tr.bz2 is not the published ijcnn1.tr: it cannot"
+        )
+        assert "; copy it again from https://" in line
+        assert not list(tmp_path.glob("results/data/**/ijcnn1.tr*"))
+
+    def test_results_that_cannot_be_written(self, pipeline, tmp_path):
+        (tmp_path / "file").touch()
+        where = options(pipeline, tmp_path / "file")
+        line = complaint("run", f"{PAPER}/inclusion/intro/fixed/block-0", *where)
+        assert line == (
+            f"{tmp_path}/file: cannot be written ({tmp_path}/file is not a folder); "
+            "give a folder that you may write to"
+        )
+        (tmp_path / "results").mkdir()
+        (tmp_path / "results" / "store").touch()
+        where = options(pipeline, tmp_path / "results")
+        line = complaint("run", f"{PAPER}/inclusion/intro/fixed/block-0", *where)
+        assert line.startswith(f"{tmp_path}/results/store/")
+        assert "cannot be written (Not a directory); give a folder" in line
+
+    def test_a_step_before_its_time(self, pipeline, tmp_path):
+        where = options(pipeline, tmp_path)
+        runs, summaries = tmp_path / "runs" / PAPER, tmp_path / "summaries" / PAPER
+        again = "missing or damaged; remove it and start again"
+        assert complaint("summarise", PAPER, "regression", *where) == (
+            f"{runs}/regression/base/fedavg/block-0.json: not made yet, as are 4 others; "
+            "run 'fedsampling run' or snakemake first"
+        )
+        for arguments in (["render", PAPER, "figure1"], ["judge", PAPER]):
+            assert complaint(*arguments, *where) == f"{summaries}/regression.parquet: {again}"
+        assert "render one first" in complaint("report", *where)
+        assert "run snakemake again" in complaint("verdicts", *where)
+
+
+class TestDamagedResults:
+    def test_a_truncated_run_is_named_and_computed_anew(self, where):
+        results = where[3]
+        manifest = results / "runs" / f"{FEDAVG}.json"
+        entry = json.loads(manifest.read_text())["runs"][2]
+        path = results / "store" / entry["hash"][:2] / f"{entry['hash']}.parquet"
+        path.write_bytes(path.read_bytes()[:300])
+        assert complaint("summarise", PAPER, "regression", *where) == (
+            f"block-0 of base/fedavg: run {entry['hash']} (seed 2) is missing or damaged; "
+            "start again and it is computed anew"
+        )
+        whole = call("run", FEDAVG, *where)
+        assert whole.exit_code == 0
+        assert json.loads(manifest.read_text())["runs"][2] == entry
+        assert call("summarise", PAPER, "regression", *where).exit_code == 0
+
+    @pytest.mark.parametrize("name", ["regression", "classification"])
+    def test_a_truncated_summary_is_named(self, where, name):
+        path = where[3] / "summaries" / PAPER / f"{name}.parquet"
+        path.write_bytes(path.read_bytes()[:-1])
+        line = f"{path}: missing or damaged; remove it and start again"
+        assert complaint("judge", PAPER, *where) == line
+
+    def test_a_truncated_description_is_named(self, where):
+        path = where[3] / "artefacts" / PAPER / "figure1" / "artefact.json"
+        path.write_text(path.read_text()[:100])
+        assert complaint("verdicts", *where) == f"{path}: missing or damaged; run snakemake again"
+
+
+def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_path):
+    where = configured(pipeline, tmp_path, scale="fast")
+    command = [sys.executable, "-m", "fedsampling.cli", "check", *map(str, where)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert found.stderr == (
+        "fedsampling: changed.json: scale: 'fast' is not known; known: paper, quick\n"
+    )
+
+
+def test_output_that_nobody_reads_is_no_error(pipeline):
+    command = [sys.executable, "-m", "fedsampling.cli", "check", "--config", pipeline.config]
+    command += ["--papers", pipeline.papers]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

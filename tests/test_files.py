@@ -1,0 +1,138 @@
+"""Writing: a reader meets the old file or the new one, and a failure is one line."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fedsampling.errors import InputError
+from fedsampling.files import check_writable, replacing, sha256, write_bytes, write_json, write_text
+
+
+def listed(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_target_changes_only_at_the_end(tmp_path: Path):
+    path = tmp_path / "sub" / "a.csv"
+    write_text(path, "old")
+    with replacing(path) as temporary:
+        temporary.write_text("half")
+        assert path.read_text() == "old"
+        assert temporary.parent == path.parent
+        assert temporary.suffix == ".csv"
+    assert path.read_text() == "half"
+    assert listed(path.parent) == ["a.csv"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_in_the_middle_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+
+    def write_half() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("ha")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert path.read_text() == "old"
+    assert listed(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(InputError) as caught:
+        write_text(path, "new")
+    assert caught.value.lines == (
+        f"{path}: cannot be written (No space left on device); "
+        "give a folder that you may write to, with space left",
+    )
+    assert path.read_text() == "old"
+    assert listed(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_permissions_are_those_of_an_ordinary_file(tmp_path: Path, mask: int):
+    old = os.umask(mask)
+    try:
+        write_text(tmp_path / "a", "x")
+        assert os.umask(mask) == mask  # and the mask is as it was
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path):
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "results" / "a.txt"
+    with pytest.raises(InputError, match=r"cannot be written \(Not a directory\); give a folder"):
+        write_text(path, "x")
+    (tmp_path / "folder.txt").mkdir()
+    with pytest.raises(InputError, match=r"folder\.txt: cannot be written \(Is a directory\)"):
+        write_text(tmp_path / "folder.txt", "x")
+    assert listed(tmp_path) == ["file", "folder.txt"]
+
+
+class TestCheckWritable:
+    def test_a_folder_that_can_be_made_is_not_made_yet(self, tmp_path: Path):
+        check_writable(tmp_path / "a" / "b")
+        assert listed(tmp_path) == []
+
+    @pytest.mark.parametrize("below", ["", "results"])
+    def test_a_file_in_its_place_is_one_line(self, tmp_path: Path, below: str):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError) as caught:
+            check_writable(tmp_path / "file" / below)
+        assert caught.value.lines == (
+            f"{tmp_path / 'file' / below}: cannot be written ({tmp_path}/file is not a folder); "
+            "give a folder that you may write to",
+        )
+
+    def test_a_dangling_link_is_one_line(self, tmp_path: Path):
+        (tmp_path / "results").symlink_to(tmp_path / "gone")
+        with pytest.raises(InputError, match="results is not a folder"):
+            check_writable(tmp_path / "results")
+
+    def test_a_folder_of_somebody_else_is_one_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+        with pytest.raises(InputError, match=r"a: cannot be written \(not writable\); give"):
+            check_writable(tmp_path / "a")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permission bits do not stop root")
+def test_a_folder_without_permission_is_one_line(tmp_path: Path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match=r"cannot be written \(Permission denied\)"):
+        write_text(tmp_path / "a", "x")
+    tmp_path.chmod(0o700)
+
+
+def test_equal_content_is_equal_bytes(tmp_path: Path):
+    write_json(tmp_path / "a", {"b": 1, "a": [1.5, "é"]})
+    write_json(tmp_path / "b", {"a": [1.5, "é"], "b": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "a", float("nan"))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_sha256_is_that_of_the_bytes(tmp_path: Path):
+    content = bytes(range(256)) * 5000
+    write_bytes(tmp_path / "a", content)
+    assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()

@@ -1,0 +1,111 @@
+"""A small federated problem with everything ragged, and the plain loops as its second opinion."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.models.linear import MODELS, Linear
+from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.schemes import MD, Uniform
+from fedsampling.simulations.federated import at_optimum
+from fedsampling.store import digest
+from fedsampling.training.local import Work
+from fedsampling.training.server import train
+
+L = 3
+VARIANTS = [
+    "fedavg",
+    "optimal",
+    "approximate",
+    "tracked",
+    "approximate-estimated",
+    "tracked-estimated",
+]
+
+
+@dataclass
+class Problem:
+    """Data, model, work and whatever trains on them."""
+
+    data: FederatedDataset
+    model: Linear
+    work: Work
+    iterates: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def optimum(self) -> Any:
+        return at_optimum(self.model, self.data)
+
+    def sampler(self, variant: str, runs: int, m: int = L) -> Any:
+        if variant in ("fedavg", "md"):
+            return {"fedavg": Uniform, "md": MD}[variant](m)
+        rule, _, estimated = variant.partition("-")
+        variability = estimated or "optimum"
+        E, B, N = self.work.E, self.work.B, self.data.n_samples
+        return ISFedAvg(m, rule, E, B, N, runs, self.optimum, variability)
+
+    def train(self, variant: str, seeds: Any, rounds: int, m: int = L) -> list[Any]:
+        """Tables of all seeds; the iterates are kept."""
+        self.iterates.clear()
+
+        def keep(theta: np.ndarray, _: Any) -> dict[str, np.ndarray]:
+            self.iterates.append(theta.copy())
+            return {"square": (theta**2).sum(-1)}
+
+        sampler = self.sampler(variant, len(seeds), m)
+        return train(self.model, self.data, self.work, sampler, seeds, rounds, [(1, keep)])
+
+    def digests(self, variant: str, seeds: Any, rounds: int = 6) -> dict[int, str]:
+        tables = self.train(variant, seeds, rounds)
+        return {seed: digest(table) for seed, table in zip(seeds, tables, strict=True)}
+
+
+def make(model: str, K: int = 7, M: int = 3, **work: Any) -> Problem:
+    """K agents with 6 to 15 samples, batches of 1 to 5, 1 to 4 epochs."""
+    rng = np.random.default_rng(3)
+    N = rng.integers(6, 16, K)
+    x = rng.normal(size=(N.sum(), M)) * np.repeat(rng.uniform(0.5, 2, K), N)[:, None]
+    y = x @ rng.normal(size=M) + rng.normal(size=N.sum())
+    data = FederatedDataset(
+        name="ragged",
+        x=x,
+        y=np.sign(y) if model == "logistic" else y,
+        start=np.concatenate([[0], np.cumsum(N)]),
+        p=np.full(K, 1 / K),
+        x_test=np.empty((0, M)),
+        y_test=np.empty(0),
+    )
+    E, B = rng.integers(1, 5, K), rng.integers(1, 6, K)
+    given = {"step": 0.05, "E": E, "B": B, **work}
+    return Problem(data, MODELS[model](0.01), Work(**given))
+
+
+@pytest.fixture(params=["linear", "logistic"])
+def problem(request: pytest.FixtureRequest) -> Problem:
+    return make(request.param)
+
+
+@pytest.fixture
+def linear() -> Callable[..., Problem]:
+    return lambda **work: make("linear", **work)
+
+
+@pytest.fixture(scope="session")
+def loop() -> Any:
+    """`benchmarks/rizk_loop.py`, which shares no code with the package."""
+    path = Path(__file__).parents[2] / "benchmarks" / "rizk_loop.py"
+    spec = spec_from_file_location("rizk_loop", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(params=VARIANTS)
+def variant(request: pytest.FixtureRequest) -> str:
+    return request.param
