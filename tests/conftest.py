@@ -1,6 +1,7 @@
-"""What several test files share: one paper's pipeline at a size that takes seconds."""
+"""What several test files share: real files, and one paper's pipeline at a size of seconds."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,17 @@ class Pipeline:
     def summaries(self) -> dict[str, Summary]:
         folder = self.results / "summaries" / PAPER
         return {name: load_summary(folder / f"{name}.parquet") for name in OVERRIDES}
+
+
+@pytest.fixture(scope="session")
+def mirror() -> str:
+    """The folder of real files, where this machine has one."""
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    folder = os.environ.get("FEDSAMPLING_MIRROR") or str(beside)
+    missing = [name for name in ("ijcnn1", "mnist", "nycmesh") if not Path(folder, name).is_dir()]
+    if missing:
+        pytest.skip(f"no real data: neither FEDSAMPLING_MIRROR nor {beside} holds {missing[0]}/")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from fedsampling import stages
 from fedsampling.cli import main
+from fedsampling.datasets import fetch
 from fedsampling.datasets.sources import SOURCES
 
 PAPER = "rizk2022importance"
@@ -96,10 +97,10 @@ class TestByHand:
 
     def test_fetch_verifies_and_notes_the_hashes(self, pipeline, tmp_path, monkeypatch):
         content = b"1 1:0.5\n"
-        source = next(iter(SOURCES.values()))
+        source = SOURCES["ijcnn1/ijcnn1.tr"]
         checksum = f"md5:{hashlib.md5(content).hexdigest()}"
-        small = replace(source, size=len(content), checksum=checksum)
-        monkeypatch.setattr(stages, "SOURCES", {small.file: small})
+        small = replace(source, size=len(content), checksum=checksum, published=None)
+        monkeypatch.setattr(fetch, "editions", lambda dataset: {"": (small,)})
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / small.file).write_bytes(content)
         where = configured(pipeline, tmp_path, mirror=str(tmp_path / "mirror"))
@@ -198,11 +199,12 @@ class TestBadInput:
         where = configured(pipeline, tmp_path, data="official", mirror=missing)
         name = {"fetch": "ijcnn1", "run": f"{PAPER}/classification/base/fedavg/block-0"}[verb]
         assert complaint(verb, name, *where) == (
-            f"mirror: '{missing}' is not a folder, so ijcnn1.tr was not looked for; "
-            "give the folder or URL that holds ijcnn1/ijcnn1.tr"
+            f"mirror: '{missing}' is not a folder; give the folder or URL that holds ijcnn1/"
         )
 
-    def test_a_corrupt_file_in_the_mirror(self, pipeline, tmp_path):
+    def test_a_corrupt_file_in_the_mirror(self, pipeline, tmp_path, monkeypatch):
+        alone = {"": (SOURCES["ijcnn1/ijcnn1.tr"],)}  # nothing that is asked of the publisher
+        monkeypatch.setattr(fetch, "editions", lambda dataset: alone)
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "ijcnn1.tr.bz2").write_bytes(b"BZh9" + bytes(100))
         where = configured(pipeline, tmp_path, data="official", mirror=str(tmp_path / "mirror"))

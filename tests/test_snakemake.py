@@ -35,11 +35,12 @@ ALL = {
     "summarise": 1,
     "render_figure": 1,
     "render_table": 1,
+    "card": 1,
     "judge": 1,
     "report": 1,
     "all": 1,
 }
-AFTER = {key: n for key, n in ALL.items() if key not in ("simulate", "render_table")}
+AFTER = {key: n for key, n in ALL.items() if key not in ("card", "simulate", "render_table")}
 NOTHING = "Nothing to be done"
 
 
@@ -182,6 +183,7 @@ class TestWhole:
         results = finished.root / "results"
         assert (results / "report" / "index.html").is_file()
         assert (results / "report" / f"{PAPER}.html").is_file()
+        assert (results / "report" / "data.html").is_file()
         assert len(finished.stored()) == 6
         assert len(finished.manifests()) == 3
         claims = json.loads((results / "claims" / f"{PAPER}.json").read_text())["claims"]
@@ -193,7 +195,7 @@ class TestWhole:
         assert NOTHING in finished.snakemake()
 
     def test_a_paper_is_a_target(self, fresh):
-        wanted = {key: n for key, n in ALL.items() if key not in ("report", "all")}
+        wanted = {key: n for key, n in ALL.items() if key not in ("card", "report", "all")}
         assert fresh.due(PAPER) == wanted | {PAPER: 1}
 
     def test_snakemakes_own_report_can_be_made(self, finished, copied):

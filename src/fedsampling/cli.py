@@ -107,6 +107,66 @@ def fetch(dataset: str, config: Path, results: Path, papers: Path) -> None:
         click.echo(line)
 
 
+@main.group()
+def data() -> None:
+    """Datasets: list, fetch, verify, and show each one's card."""
+
+
+@data.command("list")
+@located
+def list_datasets(config: Path, results: Path, papers: Path) -> None:
+    """Show every dataset with official files, and whether they are here."""
+    from fedsampling.datasets.cards import overview
+    from fedsampling.datasets.showing import listing
+    from fedsampling.stages import read_config
+
+    click.echo(listing(overview(results / "data", read_config(config).mirror)))
+
+
+@data.command("fetch")
+@click.argument("names", nargs=-1, required=True)
+@located
+def fetch_datasets(names: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
+    """Bring the official files of datasets NAMES into the cache, verified."""
+    from fedsampling.datasets.check import fetch_each
+    from fedsampling.progress import reporter
+    from fedsampling.stages import read_config
+
+    mirror = read_config(config).mirror
+    with reporter() as progress:
+        for path in fetch_each(names, results / "data", mirror, progress):
+            click.echo(path)
+
+
+@data.command("verify")
+@click.argument("names", nargs=-1)
+@located
+def verify_datasets(names: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
+    """Check what is here of datasets NAMES, or of all; fetch nothing."""
+    from fedsampling.datasets.check import check_each
+    from fedsampling.stages import read_config
+
+    for line in check_each(names, results / "data", read_config(config).mirror):
+        click.echo(line)
+
+
+@data.command("card")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Write it to RESULTS/cards for the report.")
+@located
+def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Path) -> None:
+    """Show a dataset: source, licence, counts, clients."""
+    from fedsampling.datasets.cards import card, write
+    from fedsampling.datasets.showing import text
+    from fedsampling.stages import read_plan
+    from fedsampling.uses import uses
+
+    plan = read_plan(config, papers)
+    ways = uses(plan.jobs.values()).get(name, ())
+    made = card(name, plan.config.data, results / "data", plan.config.mirror, ways)
+    click.echo(write(made, results / "cards") if as_json else text(made))
+
+
 @main.command()
 @click.argument("job")
 @located

@@ -29,7 +29,13 @@ class Config(Strict):
         "official: the real datasets, downloaded and verified.",
     )
     papers: list[str] = Field(
-        default_factory=lambda: ["rizk2022importance", "fraboni2022general"],
+        default_factory=lambda: [
+            "rizk2022importance",
+            "fraboni2022general",
+            "fraboni2021clustered",
+            "chen2022optimal",
+            "harshvardhan2025latency",
+        ],
         description="Which papers to reproduce: folders of papers/.",
     )
     mirror: str | None = Field(

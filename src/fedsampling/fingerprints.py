@@ -13,16 +13,19 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-# Registries, and the modules whose say is in the spec itself: its values are hashed with the run.
+# Registries (the table of sources among them), and the modules whose say is in the spec itself: its
+# values are hashed with the run.
 NOT_FOLLOWED = frozenset(
     f"{PACKAGE.name}.{name}"
     for name in (
         "artefacts.registry",
         "config",
         "datasets",
+        "datasets.sources",
         "papers",
         "samplers.registry",
         "settings",
+        "settings_datasets",
         "simulations.registry",
         "specs",
         "validation",

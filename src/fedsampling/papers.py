@@ -10,14 +10,15 @@ from pydantic import Field, field_validator
 
 from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
-from fedsampling.settings import SEEDS, Positive
+from fedsampling.settings import SEEDS
+from fedsampling.settings_datasets import Positive
 from fedsampling.validation import Strict, check, distinct, read_yaml
 
 
 class Experiment(Strict):
     """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
 
-    kind: Literal["federated", "gradient", "inclusion", "weights"]
+    kind: Literal["delays", "federated", "gradient", "inclusion", "partition", "weights"]
     title: str
     cases: dict[str, dict[str, Any]] = Field(
         {"base": {}}, description="named changes to the settings"

@@ -11,18 +11,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fedsampling.datasets.sources import SOURCES
+from fedsampling.datasets.fetch import preferred
 from fedsampling.runs import locate, stores
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
 from fedsampling.stages import read_plan
-from fedsampling.workflow import simulation_code
+from fedsampling.workflow import official_files, simulation_code
 
 SHORT = 6  # steps of the shorter piece; the longer has three times as many
 START_UP = 1.5  # seconds: interpreter and imports of a job
 BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
+CLIENTS = 200.0  # of a run that counts or times clients, about
 FILE_BYTES = 6000.0  # of a run's file besides its rows: metadata and Parquet's own
 
 
@@ -59,13 +60,13 @@ class Estimate:
     ----------
     lines : tuple of Line
     download : dict
-        Bytes of each official file that is not in the cache.
+        Bytes of each official file that is not in the cache; None where not known.
     measured : float
         Seconds that the calibration took.
     """
 
     lines: tuple[Line, ...]
-    download: dict[str, int]
+    download: dict[str, int | None]
     measured: float
 
 
@@ -106,7 +107,9 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
             Line(name, len(jobs), runs, finished, hours if calibrate else float("nan"), disk)
         )
     wanted = {dataset for job in plan.jobs for dataset in plan.datasets(job)}
-    return Estimate(tuple(lines), _download(wanted, results), time.perf_counter() - clock)
+    return Estimate(
+        tuple(lines), _download(wanted, results, plan.config.mirror), time.perf_counter() - clock
+    )
 
 
 def show(found: Estimate) -> str:
@@ -131,7 +134,10 @@ def show(found: Estimate) -> str:
     text.insert(1, "  ".join("-" * width for width in widths))
     text.append("")
     if found.download:
-        text += [f"download  {name}: {_size(size)}" for name, size in found.download.items()]
+        text += [
+            f"download  {name}: {'size not known' if size is None else _size(size)}"
+            for name, size in found.download.items()
+        ]
     else:
         text.append("download: nothing")
     text.append(
@@ -159,8 +165,10 @@ def _piece(
     job: Job, steps: int, seeds: list[int], data: str, results: Path, mirror: str | None
 ) -> float:
     settings = dict(job.runs[0].settings)
-    key = "rounds" if "rounds" in settings else "draws"
-    settings[key] = steps * _unit(job)
+    if _unsampled(job):  # a seed is a step
+        seeds = (steps // SHORT) * seeds[:1]
+    else:
+        settings["rounds" if "rounds" in settings else "draws"] = steps * _unit(job)
     if "every" in settings:
         settings["every"] = min(settings["every"], steps)
     checked = Run.model_validate({"run": settings}).run
@@ -170,41 +178,49 @@ def _piece(
     return time.perf_counter() - clock
 
 
+def _unsampled(job: Job) -> bool:
+    return bool(job.runs[0].settings["sampler"]["name"] == "none")
+
+
 def _available(job: Job, results: Path) -> bool:
-    name = job.runs[0].settings["dataset"]["name"]
-    return all(
-        (results / "data" / name / source.file).is_file()
-        for source in SOURCES.values()
-        if source.dataset == name
-    )
+    return not _download(official_files(job.runs[0].settings), results, None)
 
 
-def _unit(job: Job) -> int:
+def _unit(job: Job) -> float:
     """Count the steps that are measured as one: draws go by the thousand."""
+    if _unsampled(job):
+        return 1 / SHORT
     return 1 if "rounds" in job.runs[0].settings else 1000
 
 
 def _steps(job: Job) -> int:
     settings = job.runs[0].settings
-    return int(settings.get("rounds") or settings.get("draws") or 1)
+    if _unsampled(job):
+        return len(job.runs)
+    return int(settings.get("rounds") or settings["draws"])
 
 
 def _bytes(job: Job) -> float:
     settings: dict[str, Any] = job.runs[0].settings
-    if "rounds" in settings:
+    if settings["kind"] == "partition":
+        rows = 11.0 * CLIENTS
+    elif settings["kind"] == "delays":
+        rows = CLIENTS * (settings["rounds"] + 10.0) if settings["detail"] else 10.0
+    elif "rounds" in settings:
         rows = 3 * (settings["rounds"] / settings["every"] + 20)
     else:
         rows = 6.0 * settings.get("clients", settings.get("units", 10))
     return FILE_BYTES + BYTES_PER_ROW * float(rows)
 
 
-def _download(datasets: Iterable[str], results: Path) -> dict[str, int]:
-    wanted = set(datasets)
+def _download(datasets: Iterable[str], results: Path, mirror: str | None) -> dict[str, int | None]:
+    """Bytes, where known, of the files that are not here, of the editions that would be tried."""
+    cache = results / "data"
     return {
-        source.file: source.size or 0
-        for source in SOURCES.values()
-        if source.dataset in wanted
-        and not (results / "data" / source.dataset / source.file).is_file()
+        source.name: source.size
+        for dataset in sorted(set(datasets))
+        for source in preferred(dataset, cache, mirror)[0]
+        if not (cache / source.dataset / source.file).is_file()
     }
 
 

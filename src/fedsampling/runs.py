@@ -57,7 +57,10 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
     missing = [run for run in job.runs if found[run.hash] is None]
     if missing:
         settings = Run(run=missing[0].settings).run
-        steps = int(missing[0].settings.get("rounds") or missing[0].settings.get("draws") or 1)
+        if missing[0].settings["sampler"]["name"] == "none":
+            steps = len(missing)  # nobody is sampled: a seed is a step
+        else:
+            steps = int(missing[0].settings.get("rounds") or missing[0].settings["draws"])
         started, clock = datetime.now(UTC), time.perf_counter()
         done = import_module(SIMULATIONS[settings.kind]).simulate(
             settings,

@@ -1,41 +1,28 @@
 """The settings of one run, as checked records: what each kind of simulation can be told.
 
-Four kinds: ``federated`` (training), and Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
-probabilities and of aggregation ``weights``.  :mod:`fedsampling.specs` makes them from the
-papers' files; :mod:`fedsampling.simulations` runs them.
+Six kinds: ``federated`` (training); Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
+probabilities and of aggregation ``weights``; and two in which nobody is sampled: ``partition``
+counts what each client has, ``delays`` draws what each client takes.  :mod:`fedsampling.specs`
+makes them from the papers' files; :mod:`fedsampling.simulations` runs them.  The records of the
+datasets are in :mod:`fedsampling.settings_datasets`.
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from fedsampling.settings_datasets import (
+    DelayData,
+    Ijcnn1,
+    PartitionData,
+    Positive,
+    Regression,
+    TrainingData,
+    ordered,
+)
 from fedsampling.validation import Strict
 
 SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.streams
-
-Positive = Annotated[int, Field(ge=1)]
-Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Regression(Strict):
-    """Simulated linear regression of rizk2022importance, section V-A."""
-
-    name: Literal["regression"]
-    agents: Positive = Field(description="K")
-    samples: Positive = Field(description="N_k")
-    dimension: Positive = Field(description="M")
-    eigenvalues: tuple[Variance, Variance] = Field(description="range of those of R_u,k")
-    noise: tuple[Variance, Variance] = Field(description="range of σ²_v,k, log-uniform")
-
-
-class Ijcnn1(Strict):
-    """The ijcnn1 data set over agents of unequal size, rizk2022importance, section V-B."""
-
-    name: Literal["ijcnn1"]
-    agents: Positive
-    smallest: Positive = Field(description="least N_k")
-    largest: Positive = Field(description="largest N_k")
-    alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
 
 
 class Model(Strict):
@@ -88,7 +75,7 @@ class FederatedSettings(Strict):
     """A training run."""
 
     kind: Literal["federated"]
-    dataset: Annotated[Regression | Ijcnn1, Field(discriminator="name")]
+    dataset: TrainingData
     model: Model
     work: WorkSettings
     sampler: TrainingSampler
@@ -108,7 +95,7 @@ class GradientSettings(Strict):
     """Monte-Carlo of the aggregate gradient estimate, at a fixed model."""
 
     kind: Literal["gradient"]
-    dataset: Annotated[Regression | Ijcnn1, Field(discriminator="name")]
+    dataset: TrainingData
     model: Model
     epochs: tuple[Positive, Positive] = Field(description="range of E_k")
     batch: tuple[Positive, Positive] = Field(description="range of B_k")
@@ -178,7 +165,38 @@ class InclusionSettings(Strict):
         return self
 
 
-AnySettings = FederatedSettings | GradientSettings | InclusionSettings | WeightsSettings
+class NoSampler(Strict):
+    """Nobody is sampled."""
+
+    name: Literal["none"]
+
+
+class PartitionSettings(Strict):
+    """Count the samples and labels of each client."""
+
+    kind: Literal["partition"]
+    dataset: PartitionData
+    sampler: NoSampler
+
+
+class DelaysSettings(Strict):
+    """Draw the seconds of each client; a run's seed draws the population and its rounds."""
+
+    kind: Literal["delays"]
+    dataset: DelayData
+    rounds: Positive = Field(description="rounds drawn of each client")
+    detail: bool = Field(True, description="keep every client's numbers, not summaries alone")
+    sampler: NoSampler
+
+
+AnySettings = (
+    DelaysSettings
+    | FederatedSettings
+    | GradientSettings
+    | InclusionSettings
+    | PartitionSettings
+    | WeightsSettings
+)
 
 
 class Run(Strict):
@@ -195,11 +213,11 @@ def _fitting(
     place: str = "",
 ) -> None:
     """Raise ValueError unless the sampler and the work fit the data; `place` is the work's key."""
-    _ordered(f"{place}epochs", epochs)
-    _ordered(f"{place}batch", batch)
+    ordered(f"{place}epochs", epochs)
+    ordered(f"{place}batch", batch)
     if isinstance(data, Regression):
-        _ordered("dataset.eigenvalues", data.eigenvalues)
-        _ordered("dataset.noise", data.noise)
+        ordered("dataset.eigenvalues", data.eigenvalues)
+        ordered("dataset.noise", data.noise)
         fewest = data.samples
     else:
         if data.smallest > data.largest:
@@ -216,8 +234,3 @@ def _fitting(
             f"{place}batch: {batch[1]} exceeds the {fewest} samples of the smallest "
             f"agent; give at most {fewest}"
         )
-
-
-def _ordered(key: str, bounds: tuple[float, float]) -> None:
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

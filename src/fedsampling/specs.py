@@ -15,7 +15,7 @@ from typing import Any
 from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
 from fedsampling.papers import Experiment, Paper
-from fedsampling.settings import AnySettings, Ijcnn1, Run
+from fedsampling.settings import AnySettings, Run
 from fedsampling.validation import check, merge
 
 
@@ -177,5 +177,5 @@ def _grouped(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _data(checked: AnySettings, config: Config) -> str:
-    real = isinstance(getattr(checked, "dataset", None), Ijcnn1)
-    return config.data if real else "generated"
+    dataset = getattr(checked, "dataset", None)
+    return config.data if dataset is not None and dataset.files() else "generated"

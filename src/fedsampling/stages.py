@@ -8,8 +8,7 @@ from fedsampling import config as configuration
 from fedsampling.artefacts import kit
 from fedsampling.artefacts.registry import functions
 from fedsampling.config import Config
-from fedsampling.datasets.fetch import fetch
-from fedsampling.datasets.sources import SOURCES
+from fedsampling.datasets import fetch
 from fedsampling.errors import InputError, nearest
 from fedsampling.evidence import summaries, verdicts
 from fedsampling.files import sha256, write_json
@@ -30,7 +29,7 @@ def read_plan(config: Path, papers: Path) -> Plan:
 
 
 def fetch_dataset(dataset: str, config: Path, results: Path) -> list[str]:
-    """Bring a dataset's official files into the cache and note their hashes.
+    """Bring one edition of a dataset's official files into the cache and note their hashes.
 
     Returns
     -------
@@ -42,12 +41,9 @@ def fetch_dataset(dataset: str, config: Path, results: Path) -> list[str]:
     InputError
         If the dataset is not known, or a file cannot be had or is not the published one.
     """
-    sources = [source for source in SOURCES.values() if source.dataset == dataset]
-    if not sources:
-        known = {source.dataset for source in SOURCES.values()}
-        raise InputError(f"dataset: '{dataset}' has no official files; {nearest(dataset, known)}")
     cache, mirror = results / "data", read_config(config).mirror
-    hashes = {source.file: sha256(fetch(source, cache, mirror)) for source in sources}
+    paths = fetch.fetch_dataset(dataset, cache, mirror)
+    hashes = {path.name: sha256(path) for path in paths.values()}
     write_json(cache / f"{dataset}.json", hashes)
     return [f"{name} sha256 {value}" for name, value in hashes.items()]
 

@@ -127,7 +127,7 @@ def _line(item: dict[str, Any], model: type[BaseModel]) -> str:
     value, context, kind = item["input"], item.get("ctx", {}), item["type"]
     shown = repr(value) if len(repr(value)) < 60 else repr(value)[:57] + "…"
     start = f"{key}: " if key else ""
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{start}unknown key; {nearest(path[-1], known)}"
     if kind == "missing":
         return f"{start}missing; add it"

@@ -21,6 +21,8 @@ from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
+from fedsampling.settings import InclusionSettings, Run, WeightsSettings
+from fedsampling.settings_datasets import DatasetSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.specs import Job, experiments, jobs
 
@@ -85,8 +87,8 @@ class Plan:
 
     def datasets(self, job: str) -> list[str]:
         """Datasets whose official files a job reads."""
-        runs = self.jobs[job].runs
-        return [runs[0].settings["dataset"]["name"]] if runs[0].data == "official" else []
+        first = self.jobs[job].runs[0]
+        return list(official_files(first.settings)) if first.data == "official" else []
 
     def spec(self, job: str) -> str:
         """Digest of a job's runs."""
@@ -184,11 +186,23 @@ def simulation_code(job: Job) -> str:
     """Fingerprint of the source files that a job's results depend on."""
     settings = job.runs[0].settings
     roots = [SIMULATIONS[settings["kind"]]]
-    name = settings["sampler"]["name"]
     if "dataset" in settings:
-        roots.append(SAMPLERS[name].partition(":")[0])
-        roots.append(f"fedsampling.datasets.{settings['dataset']['name']}")
+        roots.append(dataset_record(settings).loader)
+        sampler = SAMPLERS.get(settings["sampler"]["name"])  # none, where nobody is sampled
+        roots += [sampler.partition(":")[0]] if sampler else []
     return fingerprint(*roots)
+
+
+def official_files(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Datasets whose official files a run with these settings, plain data, may read."""
+    return dataset_record(settings).files() if "dataset" in settings else ()
+
+
+def dataset_record(settings: Mapping[str, Any]) -> DatasetSettings:
+    """Return the record of a run's dataset, of its settings as plain data."""
+    checked = Run.model_validate({"run": settings}).run
+    assert not isinstance(checked, InclusionSettings | WeightsSettings)
+    return checked.dataset
 
 
 def stage_code(stage: str, paper: str = "") -> str:

@@ -9,7 +9,7 @@ import yaml
 
 from fedsampling.artefacts import chen2022optimal, fraboni2021clustered, harshvardhan2025latency
 from fedsampling.evidence.summaries import Summary
-from fedsampling.settings_data import DelaysSettings, PartitionSettings
+from fedsampling.settings import DelaysSettings, PartitionSettings
 from fedsampling.simulations.delays import simulate
 from fedsampling.simulations.simulated import Where, tidy
 from fedsampling.validation import merge

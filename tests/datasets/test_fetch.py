@@ -153,7 +153,7 @@ def test_decompression_bomb_is_never_unpacked(tmp_path: Path, suffix: str, compr
 def test_missing_mirror_folder_is_an_error_that_names_mirror(tmp_path: Path, requested: list[str]):
     line = complaint(tmp_path / "cache", str(tmp_path / "nowhere"))
     assert line.startswith(f"mirror: '{tmp_path / 'nowhere'}' is not a folder")
-    assert "small/small.txt" in line
+    assert line.endswith("holds small/")
     assert requested == []
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsampling.delays import Delays, LogNormal, Uniform, assign
+from fedsampling.delays.delays import Delays, LogNormal, Uniform, assign
 
 NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormal(np.array([1.0, 0.0, 5.0]), 0.5))
 

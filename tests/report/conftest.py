@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from fake_results import Results, make
+from fake_results import Results, add_cards, make
 
 
 @pytest.fixture
@@ -13,4 +13,6 @@ def results(tmp_path: Path) -> Results:
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return one built report, for tests that only read it."""
-    return make(tmp_path_factory.mktemp("project")).build()
+    made = make(tmp_path_factory.mktemp("project"))
+    add_cards(made.root)
+    return made.build()

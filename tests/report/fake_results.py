@@ -42,6 +42,7 @@ class Results:
 
 
 def make(root: Path) -> Results:
+    """Make the tree; :func:`add_cards` adds the data sets' cards."""
     (root / "workflow" / "rules").mkdir(parents=True)
     (root / "Snakefile").write_text('include: "workflow/rules/report.smk"\n')
     (root / "workflow" / "rules" / "report.smk").write_text("rule report:\n    shell: 'true'\n")
@@ -56,6 +57,54 @@ def make(root: Path) -> Results:
     _table(root, "first2022paper", "table2", {"scale": "quick", "data": "none"}, "text", columns=2)
     _figure(root, "second2025paper", "figure3", official, [])
     return Results(root)
+
+
+def add_cards(root: Path) -> None:
+    """Lay two cards beside the artefacts: of a stand-in, and of a copy nobody else vouches for."""
+    folder = root / "results" / "cards"
+    folder.mkdir()
+    _card(folder, "digits", ["first2022paper", "second2025paper"], "embedded", ["embedded data"])
+    _card(folder, "images", ["first2022paper"], "official", ["unverified copy"])
+    _card(folder, "other", ["another2020paper"], "official", [])
+    waves = {"dataset": "waves", "data": "generated", "papers": ["first2022paper"], "badges": []}
+    nothing = {"notes": [HOSTILE], "origins": [], "inputs": {}, "partitions": []}
+    _json(folder / "waves.json", {**waves, **nothing})
+
+
+def _card(folder: Path, name: str, papers: list[str], data: str, badges: list[str]) -> None:
+    origin = {
+        "dataset": name,
+        "edition": "sheets",
+        "files": 26,
+        "size": None if data == "embedded" else 101_234_567,
+        "becomes": [f"50,000 images {LONG_WORD}"],
+        "state": "compared with the copy known to this project",
+        "verified": False,
+        "urls": [f"https://example.org/{LONG_WORD}/{LONG_WORD}/sheets.zip"],
+        "page": "https://example.org/data",
+        "licence": HOSTILE,
+        "citation": "Somebody. Images. https://example.org/paper.",
+        "checksums": {f"train_{n:02d}.webp": f"sha256:{n:064x}" for n in range(26)},
+    }
+    partition = {
+        "users": [f"{papers[0]}/regression: {LONG_WORD}"],
+        "settings": {"alpha": 0.5, "note": HOSTILE},
+        "statistics": {f"statistic {n}": 1234.5678 for n in range(15)}
+        | {"sample shape": "32 x 32"},
+        "labels": {str(label): 1000 + label for label in range(30)},
+        "labels_test": {str(label): 77 for label in range(10)},
+    }
+    card = {
+        "dataset": name,
+        "data": data,
+        "papers": papers,
+        "badges": badges,
+        "notes": [HOSTILE],
+        "origins": [origin],
+        "inputs": {"train.bin": "ab" * 32},
+        "partitions": [partition],
+    }
+    _json(folder / f"{name}.json", card)
 
 
 def _paper(

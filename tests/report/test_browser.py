@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 CHROMIUM = shutil.which("chromium")
-PAGES = ("index.html", "first2022paper.html", "second2025paper.html")
+PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html")
 WIDTHS = (400, 1400)
 # Runs inside a copy of a page and tells the page around it what came out.
 PROBE = """<script>addEventListener("load", () => parent.postMessage({

@@ -6,6 +6,7 @@ rule report:
         artefacts=[
             f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()
         ],
+        cards=collect("<results>/cards/{dataset}.json", dataset=USES),
         claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
         papers=collect(
             "papers/{paper}/{file}", paper=plan.papers, file=["paper.bib", "reported.csv"]
@@ -18,6 +19,7 @@ rule report:
         "../../envs/fedsampling.yaml"
     params:
         papers=plan.choices(),
+        cards=[card_digest(dataset) for dataset in USES],
         code=plan.stage_code("report"),
     message:
         "Writing the report"

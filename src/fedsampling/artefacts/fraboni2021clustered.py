@@ -37,8 +37,7 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
             f"Mean over {table['seed'].nunique()} draws of the share that a client's most frequent "
             f"class has: {_by_alpha(table, _largest_share)}.",
             "Largest over smallest total of a class: " + _by_alpha(table, _imbalance) + ".",
-            "Clients are ordered by size: 10 with 100 samples, 30 with 250, 30 with 500, 20 with "
-            "750, 10 with 1,000. One draw is shown.",
+            f"Clients are ordered by size: {_groups(first)}. One draw is shown.",
         ),
     )
 
@@ -117,6 +116,13 @@ def _matrix(table: pd.DataFrame) -> np.ndarray:
     """Arrange the counts of one partition: shape (clients, classes)."""
     wide = table.pivot_table(index="client", columns="label", values="count", aggfunc="sum")
     return wide.fillna(0).to_numpy(np.float64)
+
+
+def _groups(table: pd.DataFrame) -> str:
+    """Write how many clients have how many samples."""
+    sizes = table[table["alpha"] == table["alpha"].min()].groupby("client")["count"].sum()
+    numbers = sizes.value_counts().sort_index()
+    return ", ".join(f"{number} with {size:,} samples" for size, number in numbers.items())
 
 
 def _by_alpha(table: pd.DataFrame, of: Callable[[np.ndarray], float]) -> str:

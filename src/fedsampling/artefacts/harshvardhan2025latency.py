@@ -14,7 +14,7 @@ from fedsampling.artefacts.harshvardhan2025latency_network import (
     draw_figure1,
 )
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
-from fedsampling.delays.nycmesh import Parameters
+from fedsampling.delays.parameters import Parameters
 from fedsampling.evidence.summaries import Summary
 from fedsampling.papers import Paper
 

@@ -9,9 +9,21 @@ from typing import Any
 from fedsampling.errors import InputError, nearest
 
 PAPERS: dict[str, dict[str, str]] = {
+    "chen2022optimal": {
+        "artefacts": "fedsampling.artefacts.chen2022optimal",
+        "claims": "fedsampling.artefacts.chen2022optimal",
+    },
+    "fraboni2021clustered": {
+        "artefacts": "fedsampling.artefacts.fraboni2021clustered",
+        "claims": "fedsampling.artefacts.fraboni2021clustered",
+    },
     "fraboni2022general": {
         "artefacts": "fedsampling.artefacts.fraboni2022general",
         "claims": "fedsampling.artefacts.fraboni2022general",
+    },
+    "harshvardhan2025latency": {
+        "artefacts": "fedsampling.artefacts.harshvardhan2025latency",
+        "claims": "fedsampling.artefacts.harshvardhan2025latency",
     },
     "rizk2022importance": {
         "artefacts": "fedsampling.artefacts.rizk2022importance",

@@ -2,7 +2,8 @@
 
 The flow: :mod:`sources` (what is where) -> :mod:`fetch` (verified files) -> one module per
 dataset (arrays) -> :mod:`fedsampling.partitions` -> :class:`federated.FederatedDataset`.
-A new dataset adds its files to ``SOURCES`` and its loader to ``DATASETS``.
+A new dataset adds its files to ``SOURCES``, its loader to ``DATASETS``, and the record of its
+settings to :mod:`fedsampling.settings_datasets`.
 """
 
 import inspect
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedsampling.datasets import ijcnn1, regression
+from fedsampling.datasets import cookup, ijcnn1, images, regression, shakespeare
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.errors import InputError, nearest
 
@@ -18,8 +19,13 @@ __all__ = ["DATASETS", "FederatedDataset", "load"]
 
 # Called with (seed, data, cache, mirror) and the settings as keywords.
 DATASETS: dict[str, Callable[..., FederatedDataset]] = {
+    "cifar10": images.cifar10,
+    "cookup": cookup.load,
+    "fashion_mnist": images.fashion_mnist,
     "ijcnn1": ijcnn1.load,
+    "mnist": images.mnist,
     "regression": regression.load,
+    "shakespeare": shakespeare.load,
 }
 
 

@@ -6,9 +6,8 @@ waits; once whole it is unpacked and verified (:mod:`contents`), and only then t
 one rename.  So the cache holds right files or none, and what stood there stays until
 something right replaces it.
 
-This is written with requests alone.  Pooch, which was considered, brings a registry, hashes and a
-progress bar, but neither ranges, patience with servers, locks between processes, a second URL nor
-bounds on unpacking; what it would spare is less than the code to fit it in.
+Written with requests alone: pooch has neither ranges, patience with servers, locks between
+processes, a second URL nor bounds on unpacking.
 """
 
 import os
@@ -21,7 +20,6 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from fedsampling.datasets.contents import (
-    OPENERS,
     PIECE,
     UNKNOWN_BOUND,
     CorruptError,
@@ -32,6 +30,7 @@ from fedsampling.datasets.contents import (
     verify,
 )
 from fedsampling.datasets.download import Patience, UnreachableError, download
+from fedsampling.datasets.mirrors import folder, is_url, names
 from fedsampling.datasets.partial import growing, note_of, part_of
 from fedsampling.datasets.sources import SOURCES, Source, editions
 from fedsampling.errors import InputError, gathering, nearest
@@ -40,7 +39,6 @@ from fedsampling.files import replacing
 Tell = Callable[[str, int, int], None]  # name, bytes here, bytes in all
 
 _PATIENCE = Patience()
-_NEVER_PACKED = (*OPENERS, ".zip", ".webp")  # nobody packs these again
 
 
 def fetch(
@@ -74,10 +72,10 @@ def fetch(
     target = cache / source.dataset / source.file
     if is_verified(source, target):
         return target
-    if mirror and not _is_url(mirror) and not _folder(mirror).is_dir():
+    if mirror and not is_url(mirror) and not folder(mirror).is_dir():
         raise InputError(
-            f"mirror: '{mirror}' is not a folder, so {source.file} was not looked for; "
-            f"give the folder or URL that holds {source.name}"
+            f"mirror: '{mirror}' is not a folder; "
+            f"give the folder or URL that holds {source.dataset}/"
         )
     with growing(target) as stream:
         if is_verified(source, target):  # another process brought it meanwhile
@@ -131,7 +129,7 @@ def fetch_all(
             pool.shutdown(cancel_futures=True)
             raise
     if lines:
-        raise InputError(*lines)
+        raise InputError(*dict.fromkeys(lines))  # a mirror that is missing is said once
     return paths
 
 
@@ -155,25 +153,48 @@ def fetch_dataset(
         If the dataset has no files to fetch, or no edition of it can be had: then with the lines
         of the first that was tried.
     """
+    lines: list[str] = []
+    for files in preferred(dataset, cache, mirror):
+        with gathering([] if lines else lines):
+            return fetch_all(files, cache, mirror, tell, patience)
+    raise InputError(*lines)
+
+
+def preferred(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Source, ...]]:
+    """List a dataset's editions in the order in which they are tried.
+
+    First those that are whole in the cache, then in the mirror's folder, then those that have
+    URLs for all files.
+
+    Raises
+    ------
+    InputError
+        If the dataset has no files to fetch.
+    """
     known = list(editions(dataset).values())
     if not known:
         datasets = {source.dataset for source in SOURCES.values()}
         raise InputError(
             f"dataset: '{dataset}' has no official files; {nearest(dataset, datasets)}"
         )
-    for files in known:
-        paths = {each.name: cache / each.dataset / each.file for each in files}
-        if all(is_verified(each, paths[each.name]) for each in files):
-            return paths
-    if mirror and not _is_url(mirror):
-        known.sort(key=lambda files: not all(_held(each, mirror) for each in files))
-    elif not mirror:
-        known.sort(key=lambda files: not all(each.urls for each in files))
-    lines: list[str] = []
-    for files in known:
-        with gathering([] if lines else lines):
-            return fetch_all(files, cache, mirror, tell, patience)
-    raise InputError(*lines)
+
+    def rank(files: tuple[Source, ...]) -> int:
+        if all(is_verified(each, cache / each.dataset / each.file) for each in files):
+            return 0
+        if mirror and all(held(each, mirror) for each in files):
+            return 1
+        # A mirror that is a URL may hold what has no other address.
+        return 2 if all(each.urls for each in files) or (mirror and is_url(mirror)) else 3
+
+    return sorted(known, key=rank)
+
+
+def held(source: Source, mirror: str) -> Path | None:
+    """Return where a mirror's folder holds a file, plain or packed; None if not, or for a URL."""
+    if is_url(mirror):
+        return None
+    places = (folder(mirror) / name for name in names(source))
+    return next((place for place in places if place.is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -190,10 +211,10 @@ class _Job:
 def _from_mirror(job: _Job, mirror: str) -> bool:
     """Bring the file to its place, or say that the mirror does not hold it."""
     source = job.source
-    for name in _names(source):
-        held = f"{mirror.rstrip('/')}/{name}" if _is_url(mirror) else str(_folder(mirror) / name)
+    for name in names(source):
+        held = f"{mirror.rstrip('/')}/{name}" if is_url(mirror) else str(folder(mirror) / name)
         try:
-            if _is_url(mirror):
+            if is_url(mirror):
                 if _download(job, held):
                     return True
             elif Path(held).exists():
@@ -216,7 +237,7 @@ def _from_publisher(job: _Job, mirror: str | None) -> None:
     source = job.source
     looked = []
     if mirror:
-        looked.append(f"not in the mirror {mirror} (looked for {', '.join(_names(source))})")
+        looked.append(f"not in the mirror {mirror} (looked for {', '.join(names(source))})")
     for url in source.urls:
         try:
             if _download(job, url):
@@ -269,30 +290,6 @@ def _settle(job: _Job, name: str) -> None:
             os.replace(part, temporary)
     note_of(job.target).unlink(missing_ok=True)
     part.unlink(missing_ok=True)
-
-
-def _is_url(mirror: str) -> bool:
-    return mirror.startswith(("http://", "https://"))
-
-
-def _folder(mirror: str) -> Path:
-    return Path(mirror).expanduser()
-
-
-def _held(source: Source, mirror: str) -> bool:
-    return any((_folder(mirror) / name).is_file() for name in _names(source))
-
-
-def _names(source: Source) -> list[str]:
-    """Return where in a mirror the file may be."""
-    suffixes = [""]
-    if PurePosixPath(source.file).suffix not in _NEVER_PACKED:
-        suffixes += OPENERS
-    folders = [f"{source.dataset}/"]
-    # A name that several datasets use (MNIST's) means nothing outside a dataset's folder.
-    if len({each.dataset for each in SOURCES.values() if each.file == source.file}) < 2:
-        folders.append("")
-    return [folder + source.file + suffix for folder in folders for suffix in suffixes]
 
 
 def _origin(source: Source) -> str:

@@ -192,13 +192,13 @@ def _paper(path: Path, artefacts: Path, claims: Path) -> Paper:
         "bibtex": citation.paper_bibtex(path.parent / "paper.bib", key),
         "reported": _rows(path.parent / "reported.csv"),
         "exhibits": [_exhibit(there) for there in declared if there.exists()],
-        "claims": _json(judged).get("claims", ()) if judged.exists() else (),
+        "claims": read_json(judged).get("claims", ()) if judged.exists() else (),
     }
-    return _checked(Paper, content, path)
+    return checked(Paper, content, path)
 
 
 def _exhibit(path: Path) -> Exhibit:
-    exhibit = _checked(Exhibit, _json(path), path)
+    exhibit = checked(Exhibit, read_json(path), path)
     for name in exhibit.files.values():
         # A plain name: the files are copied by it, and nothing outside may be reached.
         if Path(name).name != name or not (path.parent / name).is_file():
@@ -217,7 +217,14 @@ def _rows(path: Path) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(row) for row in csv.reader(stream) if row)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds a mapping.
+
+    Raises
+    ------
+    InputError
+        If it does not, or cannot be read.
+    """
     return _parsed(path, json.loads, json.JSONDecodeError, "JSON")
 
 
@@ -235,7 +242,14 @@ def _parsed(
     return content
 
 
-def _checked(kind: type[Record], content: Mapping[str, Any], path: Path) -> Record:
+def checked(kind: type[Record], content: Mapping[str, Any], path: Path) -> Record:
+    """Make a record of a file's content.
+
+    Raises
+    ------
+    InputError
+        With a line for whatever is missing or of another type.
+    """
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:

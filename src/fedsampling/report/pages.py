@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from fedsampling import files
 from fedsampling.report import citation
+from fedsampling.report.cards import Card
 from fedsampling.report.citation import Software
 from fedsampling.report.content import VERDICTS, Paper, period, provenances
 from fedsampling.report.notation import typeset, typeset_html
@@ -33,8 +34,11 @@ def write(
     software: Software,
     commands: Mapping[str, str],
     targets: str,
+    cards: Sequence[Card] = (),
 ) -> list[str]:
     """Write index.html, a page per paper, the style sheet and what they link to into `root`.
+
+    With cards there is a page of the data sets, too.
 
     Parameters
     ----------
@@ -48,6 +52,8 @@ def write(
         How to reproduce: each command by what it does.
     targets : str
         The folder of artefacts as the workflow's targets name it.
+    cards : sequence of Card
+        Of the data sets; their files lie in ``cards/`` already.
 
     Returns
     -------
@@ -65,11 +71,13 @@ def write(
         "duration": _duration,
         "label": _label,
         "listed": _listed,
+        "number": _number,
         "plain": _plain,
         "slug": _slug,
         "typeset": typeset,
     }
     environment.globals |= {
+        "cards": cards,
         "papers": papers,
         "software": software,
         "verdicts": VERDICTS,
@@ -93,6 +101,8 @@ def write(
             counts=_counts([paper]),
             fragments=_fragments(root, paper),
         )
+    if cards:
+        texts["data.html"] = environment.get_template("data.html.j2").render()
     for name, text in texts.items():
         files.write_text(root / name, text)
     return list(texts)
@@ -185,6 +195,13 @@ def _label(name: str) -> str:
 def _listed(words: Sequence[str]) -> str:
     """Join words as a sentence does: ``a, b and c``."""
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def _number(value: float | str) -> str:
+    """Write a statistic: whole numbers in full, others to four digits."""
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _plain(value: Any) -> str:

@@ -15,7 +15,8 @@ import yaml
 
 from fedsampling import files
 from fedsampling.errors import InputError
-from fedsampling.report import citation, content, crate, pages
+from fedsampling.report import cards, citation, content, crate, pages
+from fedsampling.report.cards import Card
 from fedsampling.report.content import Paper
 
 _MARK = ".fedsampling-report"
@@ -35,7 +36,8 @@ def build(
     Parameters
     ----------
     artefacts, claims, papers : Path
-        As in :func:`fedsampling.report.content.load`.
+        As in :func:`fedsampling.report.content.load`.  The data sets' cards lie beside
+        `artefacts`, in ``cards``; without them there is no page of the data.
     out : Path
         New, empty, or an earlier report.
     context : mapping
@@ -52,6 +54,8 @@ def build(
     """
     project = Path(context["project"])
     shown = content.load(artefacts, claims, papers, context.get("papers"))
+    folder = artefacts.with_name("cards")
+    described = cards.load(folder, [paper.key for paper in shown])
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, context["config"])
@@ -59,7 +63,15 @@ def build(
         results = [
             *_copy_artefacts(root, artefacts, shown),
             *_copy_claims(root, claims, shown),
-            *pages.write(root, shown, software, context["commands"], _within(artefacts, project)),
+            *_copy_cards(root, folder, described),
+            *pages.write(
+                root,
+                shown,
+                software,
+                context["commands"],
+                _within(artefacts, project),
+                described,
+            ),
         ]
         crate.write(
             root,
@@ -138,6 +150,13 @@ def _copy_claims(root: Path, claims: Path, shown: Sequence[Paper]) -> Iterator[s
         if paper.claims:
             _copy(claims / f"{paper.key}.json", root / paper.key / "claims.json")
             yield f"{paper.key}/claims.json"
+
+
+def _copy_cards(root: Path, folder: Path, described: Sequence[Card]) -> Iterator[str]:
+    for card in described:
+        name = f"{card.dataset}.json"
+        _copy(folder / name, root / "cards" / name)
+        yield f"cards/{name}"
 
 
 def _copy(source: Path, target: Path) -> None:

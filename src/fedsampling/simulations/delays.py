@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedsampling.delays import Delays, mesh, nycmesh, reference
+from fedsampling.delays import mesh, nycmesh, reference
+from fedsampling.delays.delays import Delays
 from fedsampling.delays.mesh import Mesh
 from fedsampling.delays.synthetic import synthetic
-from fedsampling.settings_data import DelaysSettings, Nycmesh
+from fedsampling.settings import DelaysSettings
+from fedsampling.settings_datasets import Nycmesh
 from fedsampling.simulations.simulated import Simulated, Where, tidy
 
 Array = NDArray[np.float64]

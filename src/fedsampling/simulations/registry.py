@@ -4,8 +4,10 @@ Every module here has ``simulate(settings, data, seeds, where, progress) -> Simu
 """
 
 SIMULATIONS: dict[str, str] = {
+    "delays": "fedsampling.simulations.delays",
     "federated": "fedsampling.simulations.federated",
     "gradient": "fedsampling.simulations.gradient",
     "inclusion": "fedsampling.simulations.inclusion",
+    "partition": "fedsampling.simulations.partition",
     "weights": "fedsampling.simulations.weights",
 }

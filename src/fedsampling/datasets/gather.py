@@ -1,0 +1,54 @@
+"""The last step of every loader of published samples: rows dealt out become a dataset.
+
+The flow: a reader's :class:`~fedsampling.datasets.raw.Raw` -> a partition's
+:data:`~fedsampling.partitions.Shares` -> :func:`gather`.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.datasets.raw import Raw
+from fedsampling.errors import InputError
+from fedsampling.partitions import Shares
+
+
+def gather(
+    raw: Raw, train: Shares, test: Shares | None, importance: Literal["equal", "samples"]
+) -> FederatedDataset:
+    """Copy each client's rows to their place.
+
+    Parameters
+    ----------
+    raw : Raw
+    train : Shares
+        Rows of ``raw.x``; every client has some.
+    test : Shares or None
+        Rows of ``raw.x_test``, of the same clients; None keeps one test set for all.
+    importance : {"equal", "samples"}
+        p_k = 1 / n, or in proportion to the training samples.
+
+    Raises
+    ------
+    InputError
+        If `importance` is not known.
+    """
+    if importance not in ("equal", "samples"):
+        raise InputError(f"importance: '{importance}' is not known; use 'equal' or 'samples'")
+    index, start = train
+    rows = slice(None) if test is None else test[0]
+    weight = np.diff(start) if importance == "samples" else np.ones(len(start) - 1)
+    return FederatedDataset(
+        name=raw.name,
+        x=raw.x[index],
+        y=raw.y[index],
+        start=start,
+        p=weight / weight.sum(),
+        x_test=raw.x_test[rows],
+        y_test=raw.y_test[rows],
+        unverified=raw.unverified,
+        inputs=raw.inputs,
+        start_test=None if test is None else test[1],
+        classes=raw.classes,
+    )

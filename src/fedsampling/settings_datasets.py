@@ -1,0 +1,214 @@
+"""The settings of datasets and partitions, as checked records: what each loader can be told.
+
+Each record also says where its samples come from: ``loader`` is the module that makes them, and
+:meth:`files` lists the datasets of :mod:`fedsampling.datasets.sources` whose official files it
+reads, none where the paper generates its data itself.  :mod:`fedsampling.settings` puts the records
+into those of a run; nothing here imports a loader, as every call of the workflow reads this.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from fedsampling.delays.parameters import Parameters
+from fedsampling.validation import Strict
+
+Positive = Annotated[int, Field(ge=1)]
+Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Range = tuple[Variance, Variance]
+Variant = Literal["text", "code"]
+Importance = Literal["equal", "samples"]
+Number = Literal[1, 2, 3]
+
+
+class DatasetSettings(Strict):
+    """What all datasets say of themselves."""
+
+    loader: ClassVar[str]
+    official: ClassVar[tuple[str, ...]] = ()
+
+    def files(self) -> tuple[str, ...]:
+        """Datasets whose official files are read."""
+        return self.official
+
+
+class Regression(DatasetSettings):
+    """Simulated linear regression of rizk2022importance, section V-A."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.regression"
+
+    name: Literal["regression"]
+    agents: Positive = Field(description="K")
+    samples: Positive = Field(description="N_k")
+    dimension: Positive = Field(description="M")
+    eigenvalues: tuple[Variance, Variance] = Field(description="range of those of R_u,k")
+    noise: tuple[Variance, Variance] = Field(description="range of σ²_v,k, log-uniform")
+
+
+class Ijcnn1(DatasetSettings):
+    """The ijcnn1 data set over agents of unequal size, rizk2022importance, section V-B."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.ijcnn1"
+    official: ClassVar[tuple[str, ...]] = ("ijcnn1",)
+
+    name: Literal["ijcnn1"]
+    agents: Positive
+    smallest: Positive = Field(description="least N_k")
+    largest: Positive = Field(description="largest N_k")
+    alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
+
+
+class ByDigit(Strict):
+    """One label per client, fraboni2021clustered."""
+
+    name: Literal["by_digit"]
+    clients_per_label: Positive = 10
+    variant: Variant = Field("text", description="as the paper has it, or its authors' code")
+
+
+class Dirichlet(Strict):
+    """Clients of given sizes, label shares from Dir(α), fraboni2021clustered."""
+
+    name: Literal["dirichlet"]
+    alpha: Variance
+    groups: Annotated[list[tuple[Positive, Positive]], Field(min_length=1)] = Field(
+        [(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
+        description="number of clients and training samples of each; tests are a fifth",
+    )
+    variant: Variant = Field("text", description="as the paper has it, or its authors' code")
+
+
+class AllByDirichlet(Strict):
+    """All samples over clients whose label shares follow Dir(α), harshvardhan2025latency."""
+
+    name: Literal["all_by_dirichlet"]
+    clients: Positive
+    alpha: Variance
+
+
+class Rotated(Strict):
+    """Equal clients, each one's images turned by an angle of its own, harshvardhan2025latency."""
+
+    name: Literal["rotated"]
+    clients: Positive
+    degrees: Annotated[float, Field(ge=0, le=360)] = Field(description="greatest angle")
+    interpolation: Literal["bilinear", "nearest"] = "bilinear"
+
+
+class ByWriter(Strict):
+    """A client for each writer."""
+
+    name: Literal["by_writer"]
+    unbalance: Number | None = Field(
+        None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
+    )
+
+
+Partition = Annotated[ByDigit | Dirichlet | AllByDirichlet | Rotated, Field(discriminator="name")]
+
+
+class _Images(DatasetSettings):
+    loader: ClassVar[str] = "fedsampling.datasets.images"
+
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class Mnist(_Images):
+    """MNIST; its writers are known from QMNIST."""
+
+    name: Literal["mnist"]
+    partition: Annotated[
+        ByDigit | Dirichlet | AllByDirichlet | Rotated | ByWriter, Field(discriminator="name")
+    ]
+
+    def files(self) -> tuple[str, ...]:
+        """Datasets whose official files are read."""
+        return ("mnist", "qmnist") if isinstance(self.partition, ByWriter) else ("mnist",)
+
+
+class FashionMnist(_Images):
+    """FashionMNIST."""
+
+    official: ClassVar[tuple[str, ...]] = ("fashion_mnist",)
+
+    name: Literal["fashion_mnist"]
+    partition: Partition
+
+
+class Cifar10(_Images):
+    """CIFAR-10."""
+
+    official: ClassVar[tuple[str, ...]] = ("cifar10",)
+
+    name: Literal["cifar10"]
+    partition: Partition
+
+
+class Cookup(DatasetSettings):
+    """The unbalanced sets of Federated EMNIST's digits, chen2022optimal."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.cookup"
+    official: ClassVar[tuple[str, ...]] = ("cookup",)
+
+    name: Literal["cookup"]
+    set: Number
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class Shakespeare(DatasetSettings):
+    """Shakespeare by role, as LEAF cuts it."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.shakespeare"
+    official: ClassVar[tuple[str, ...]] = ("shakespeare",)
+
+    name: Literal["shakespeare"]
+    clients: Positive | None = Field(None, description="the first of those drawn; null: all")
+    fraction: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="of all samples")
+    min_samples: Positive = Field(1, description="of a role, training and test")
+    train: Share = Field(0.8, description="share of a role's samples for training")
+    vocabulary: Literal["printable", "leaf"] = "printable"
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class Nycmesh(DatasetSettings):
+    """Delays on the network of NYC Mesh, harshvardhan2025latency, section 3."""
+
+    loader: ClassVar[str] = "fedsampling.delays.nycmesh"
+    official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
+
+    name: Literal["nycmesh"]
+    parameters: Parameters = Field(Parameters(), description="what the paper leaves open")
+
+
+class Synthetic(DatasetSettings):
+    """Synthetic delays, harshvardhan2025latency, section 6."""
+
+    loader: ClassVar[str] = "fedsampling.delays.synthetic"
+
+    name: Literal["synthetic"]
+    clients: Positive
+    model_bytes: Variance = Field(description="MS")
+    speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
+    computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
+    per_round: bool = Field(False, description="draw the computation in each round")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Synthetic":
+        for name in ("speed", "computation"):
+            ordered(name, getattr(self, name))
+        return self
+
+
+TrainingData = Annotated[Regression | Ijcnn1, Field(discriminator="name")]
+PartitionData = Annotated[
+    Cifar10 | Cookup | FashionMnist | Ijcnn1 | Mnist | Regression | Shakespeare,
+    Field(discriminator="name"),
+]
+DelayData = Annotated[Nycmesh | Synthetic, Field(discriminator="name")]
+
+
+def ordered(key: str, bounds: tuple[float, float]) -> None:
+    """Raise ValueError if a range's bounds are the wrong way round."""
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

@@ -1,0 +1,138 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fedsampling.datasets.cards import Card, card, overview, write
+from fedsampling.datasets.showing import listing, text
+from fedsampling.errors import InputError
+from fedsampling.uses import Use
+
+SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
+WAY = Use(
+    paper="rizk2022importance",
+    experiment="classification",
+    cases=("base",),
+    settings=SETTINGS,
+    data="embedded",
+    seed=0,
+    files=("ijcnn1",),
+    loader="fedsampling.datasets.ijcnn1",
+)
+
+
+def _way(**changes: object) -> Use:
+    return replace(WAY, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Card:
+    return card("ijcnn1", "embedded", Path("none"), None, [WAY])
+
+
+def test_card_of_the_stand_in_says_so_and_still_names_the_source(embedded: Card):
+    assert embedded.badges == ("embedded data",)
+    assert embedded.papers == ("rizk2022importance",)
+    (origin,) = embedded.origins
+    assert (origin.files, origin.here) == (3, "")
+    assert origin.urls[0].endswith("/ijcnn1.tr.bz2")
+    assert "LIBSVM" in origin.page or "libsvm" in origin.page
+
+
+def test_counts_add_up_over_clients_and_classes(embedded: Card):
+    (partition,) = embedded.partitions
+    assert partition.statistics["clients"] == 100
+    assert set(partition.labels) == {"-1", "1"}
+    assert sum(partition.labels.values()) == partition.statistics["samples"]
+    assert sum(partition.labels_test.values()) == partition.statistics["test samples"]
+
+
+def test_official_files_that_cannot_be_had_give_the_stand_ins_card(tmp_path: Path, embedded: Card):
+    away = tmp_path / "mirror"
+    found = card("ijcnn1", "official", tmp_path / "cache", str(away), [WAY])
+    assert found.data == "embedded"
+    assert found.badges == ("embedded data",)
+    assert found.partitions == embedded.partitions
+    assert "cannot be had here" in found.notes[0]
+    assert str(tmp_path) not in json.dumps(found.plain)  # nor any path of this machine
+
+
+def test_official_card_has_the_published_counts(mirror: str, tmp_path: Path):
+    found = card("ijcnn1", "official", tmp_path, mirror, [WAY])
+    assert (found.data, found.badges) == ("official", ())
+    (partition,) = found.partitions
+    assert sum(partition.labels.values()) == 35_000
+    assert sum(partition.labels_test.values()) == 91_701
+    assert sorted(found.inputs) == ["ijcnn1.t", "ijcnn1.tr"]
+
+
+def test_unverified_copy_bears_its_badge(mirror: str, tmp_path: Path):
+    way = _way(settings={}, files=("nycmesh",), experiment="delays")
+    found = card("nycmesh", "official", tmp_path, mirror, [way])
+    assert found.badges == ("unverified copy",)
+    assert found.partitions[0].statistics["clients"] == 188
+
+
+def test_generated_data_needs_no_files_and_bears_no_badge():
+    settings = {
+        "agents": 4,
+        "samples": 6,
+        "dimension": 2,
+        "eigenvalues": [1, 2],
+        "noise": [0.01, 1],
+    }
+    ways = [
+        _way(settings=settings, files=(), experiment="one"),
+        _way(settings={**settings, "noise": [0.1, 0.1]}, files=(), experiment="two"),
+        _way(settings={**settings, "samples": 7}, files=(), experiment="three"),
+    ]
+    found = card("regression", "official", Path("none"), None, ways)
+    assert (found.data, found.badges, found.origins) == ("generated", (), ())
+    # What gives clients of the same kind is shown once.
+    assert [each.users for each in found.partitions] == [
+        ("rizk2022importance/one: base", "rizk2022importance/two: base"),
+        ("rizk2022importance/three: base",),
+    ]
+    assert found.partitions[0].labels == {}
+
+
+def test_unknown_dataset_is_named():
+    with pytest.raises(InputError, match="'ijcnn' is not known; did you mean 'ijcnn1'"):
+        card("ijcnn", "embedded", Path("none"), None)
+
+
+def test_card_is_written_as_plain_data_in_its_order(embedded: Card, tmp_path: Path):
+    path = write(embedded, tmp_path / "cards")
+    plain = json.loads(path.read_text(encoding="utf-8"))
+    assert list(plain["partitions"][0]["statistics"])[:2] == ["clients", "samples"]
+    assert "here" not in plain["origins"][0]
+    before = path.read_bytes()
+    assert write(embedded, tmp_path / "cards").read_bytes() == before
+
+
+def test_card_as_text_has_every_part(embedded: Card):
+    lines = text(embedded).splitlines()
+    assert lines[0] == "ijcnn1"
+    for line in ("! embedded data", "  clients: 100", "  agents: 100", "  here: no"):
+        assert line in lines
+    assert any(line.startswith("  ijcnn1.tr: sha256:9454b7a9") for line in lines)
+
+
+def test_listing_says_where_files_lie_without_reading_them(tmp_path: Path):
+    folder = tmp_path / "mirror" / "ijcnn1"
+    folder.mkdir(parents=True)
+    (folder / "ijcnn1.tr.xz").write_bytes(b"")
+    cache = tmp_path / "cache" / "qmnist"
+    cache.mkdir(parents=True)
+    for part in ("train", "test"):
+        (cache / f"qmnist-{part}-labels-idx2-int.gz").write_bytes(b"")
+    found = overview(cache.parent, str(folder.parent))
+    here = {(each.dataset, each.edition): each.here for each in found}
+    assert here["ijcnn1", ""] == "in part"
+    assert here["qmnist", ""] == "cache"
+    assert here["mnist", ""] == ""
+    listed = listing(found)
+    assert "ijcnn1\n  becomes: 35,000 training samples" in listed
+    assert "cookup (files)" in listed
+    assert "size not known" in listed

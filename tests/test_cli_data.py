@@ -1,0 +1,79 @@
+"""The verbs for data by hand."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fedsampling.cli import main
+from fedsampling.datasets.check import known
+
+PAPERS = Path(__file__).parents[1] / "papers"
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
+
+    def called(verb: str, *arguments: str, **config: object) -> Result:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({"papers": ["rizk2022importance"], **config}))
+        where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
+        return CliRunner().invoke(main, ["data", verb, *arguments, *map(str, where)])
+
+    return called
+
+
+@pytest.fixture
+def mesh(mirror: str, tmp_path: Path) -> Path:
+    shutil.copytree(Path(mirror, "nycmesh"), tmp_path / "mirror" / "nycmesh")
+    return tmp_path / "mirror"
+
+
+@pytest.mark.parametrize("verb", sorted(main.commands["data"].commands))  # type: ignore[attr-defined]
+def test_every_verb_explains_itself(call, verb: str):
+    found = call(verb, "--help")
+    assert found.exit_code == 0
+    assert len(found.stdout.split("\n\n")[1].strip()) > 20
+
+
+def test_list_names_every_dataset_without_any_here(call):
+    found = call("list")
+    assert found.exit_code == 0
+    titles = {line.split(" (")[0] for line in found.stdout.splitlines() if line[:1].isalpha()}
+    assert titles == set(known())
+
+
+def test_fetch_brings_files_that_verify_then_finds_in_the_cache(call, mesh: Path, tmp_path: Path):
+    found = call("fetch", "nycmesh", mirror=str(mesh))
+    assert found.exit_code == 0, found.stderr
+    paths = [Path(line) for line in found.stdout.splitlines()]
+    assert [path.name for path in paths] == ["nodes.csv", "links.csv"]
+    found = call("verify", "nycmesh")
+    assert found.exit_code == 0, found.stderr
+    assert "  cache: nodes.csv: right: sha256 compared with the copy" in found.stdout
+    paths[0].write_bytes(b"id\n")
+    found = call("verify", "nycmesh")
+    assert found.exit_code == 2
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("fedsampling: cache: nycmesh/nodes.csv: it has sha256 ")
+
+
+def test_card_is_printed_or_written_for_the_report(call, tmp_path: Path):
+    found = call("card", "ijcnn1")
+    assert found.exit_code == 0, found.stderr
+    assert "  clients: 100" in found.stdout.splitlines()
+    assert "rizk2022importance/classification: base" in found.stdout
+    path = Path(call("card", "ijcnn1", "--json").stdout.strip())
+    assert path == tmp_path / "results" / "cards" / "ijcnn1.json"
+    assert json.loads(path.read_text())["badges"] == ["embedded data"]
+
+
+@pytest.mark.parametrize("verb", ["fetch", "verify", "card"])
+def test_unknown_name_is_one_line(call, verb: str):
+    found = call(verb, "ijcnn")
+    assert found.exit_code == 2
+    (line,) = found.stderr.splitlines()
+    assert line.endswith("did you mean 'ijcnn1'?")

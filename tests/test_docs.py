@@ -1,0 +1,98 @@
+"""The worked examples of docs/, followed to the letter in a copy of the project."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+_BLOCK = re.compile(
+    r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
+)
+
+
+def follow(page: Path, project: Path) -> list[str]:
+    """Write and change the files that a page names; return the commands that it gives."""
+    commands: list[str] = []
+    name = ""
+    for found in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        name = found["file"] or name
+        if found["kind"] == "sh":
+            commands += found["text"].splitlines()
+        elif found["kind"] == "diff":
+            change(project / name, found["text"].splitlines())
+        else:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(found["text"], encoding="utf-8")
+    return commands
+
+
+def change(path: Path, lines: list[str]) -> None:
+    """Replace the lines of a diff that begin with " " or "-" by those with " " or "+"."""
+    before, after = (
+        "".join(f"{line[1:]}\n" for line in lines if line[:1] in kept) for kept in (" -", " +")
+    )
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1, f"{path.name}: not once: {before}"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def printed(page: str, project: Path) -> dict[str, str]:
+    """What each command of a page printed, by its first two words, in a copy of the project."""
+    for name in ("src", "papers"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(ROOT / name, project / name, ignore=ignored)
+    environment = {**os.environ, "PYTHONPATH": str(project / "src"), "OMP_NUM_THREADS": "1"}
+    environment.pop("FEDSAMPLING_MIRROR", None)
+    outputs = {}
+    for command in follow(ROOT / "docs" / page, project):
+        program, *arguments = command.split()
+        assert program == "fedsampling"
+        found = subprocess.run(
+            [sys.executable, "-m", "fedsampling.cli", *arguments],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.returncode == 0, f"{command}: {found.stderr}"
+        outputs[" ".join(arguments[:2])] = found.stdout
+    return outputs
+
+
+def test_added_sampler_runs_beside_the_others(tmp_path: Path) -> None:
+    outputs = printed("add-a-sampler.md", tmp_path)
+    assert outputs["check"].startswith("config.yaml: in order")
+    (run,) = [text for command, text in outputs.items() if command.startswith("run ")]
+    manifest = tmp_path / run.strip()
+    assert len(json.loads(manifest.read_text(encoding="utf-8"))["runs"]) == 4
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return printed("add-a-dataset.md", tmp_path_factory.mktemp("project"))
+
+
+def test_added_dataset_is_verified_by_checksum_and_contents(followed: dict[str, str]) -> None:
+    assert "mirror: pebbles.csv: right: sha256 compared with the copy" in followed["data verify"]
+    assert "contents: 9 pebbles, 3 collectors" in followed["data verify"]
+
+
+def test_added_dataset_is_fetched_and_run(followed: dict[str, str]) -> None:
+    assert followed["data fetch"].strip() == "results/data/pebbles/pebbles.csv"
+    (run,) = [text for command, text in followed.items() if command.startswith("run ")]
+    assert run.strip().endswith("block-0.json")
+
+
+def test_added_dataset_has_a_card_of_the_clients_that_take_part(followed: dict[str, str]) -> None:
+    card = followed["data card"].splitlines()
+    # Of the collectors one has but two pebbles.
+    for line in ("data: official", "! unverified copy", "  clients: 2", "  samples: 7"):
+        assert line in card
+    assert "  training samples of each label: 0: 4, 1: 3" in card
