@@ -105,7 +105,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             "The peaks of the tracked curve are single repetitions: (53) sets the probability of a "
             "sample with a small gradient close to zero, and keeps it there until that sample is "
             "drawn again, at another model and with the weight 1/(N_k p_n).",
-            "Where σ_{s,k}² in (52) is estimated from the batches, as a server without w^o must, the "
+            "Where σ_{s,k}² in (52) is estimated from the batches, as a server must, the "
             f"tracked probabilities lie {estimated.value:.1f} dB above the true ones.",
             "To first order in μ the expected iterate obeys the same linear recursion under every "
             "unbiased scheme: with a quadratic loss, sampling changes the noise alone.",
