@@ -54,7 +54,9 @@ class Checkout:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "PYTHONPATH": str(self.root / "src")}
         environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        environment.pop("FEDSAMPLING_MIRROR", None)
+        # Under `make test` the inner `make` would take itself for a part of the outer one.
+        for name in ("FEDSAMPLING_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            environment.pop(name, None)
         return {"args": arguments, "cwd": self.root, "env": environment, "text": True}
 
     def call(self, *arguments: str) -> tuple[int, str]:

@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from fedsampling.errors import InputError
 from fedsampling.samplers.importance import (
     agent_scores,
+    capped,
     chosen,
     data_probabilities,
     data_variability,
     hartley_rao,
-    inclusion,
     progressive_totals,
     reassign,
 )
@@ -71,7 +71,7 @@ class TestHartleyRao:
     @example((np.array([0.0, 1, 0, 1, 0]), 1))
     @settings(derandomize=True, deadline=None)
     def test_includes_every_unit_as_often_as_asked(self, problem):
-        pi = inclusion(*problem)
+        pi = capped(*problem)
         # Exact up to the grid of 2**-40 for each of at most 30 units.
         np.testing.assert_allclose(exact_inclusion(pi), pi, atol=31 * UNIT)
 
@@ -79,7 +79,7 @@ class TestHartleyRao:
     @settings(derandomize=True, deadline=None)
     def test_draws_as_many_units_as_asked_and_none_of_probability_zero(self, problem, d):
         scores, size = problem
-        units = hartley_rao(inclusion(scores, size), Fixed(d))
+        units = hartley_rao(capped(scores, size), Fixed(d))
         assert len(units) == size
         assert (np.diff(units) > 0).all()
         assert (scores[units] > 0).all()
@@ -111,7 +111,7 @@ class TestHartleyRao:
         rng = np.random.default_rng(0)
         for _ in range(200):
             n, L = 12, int(rng.integers(1, 9))
-            pi = inclusion(rng.exponential(size=n), L)
+            pi = capped(rng.exponential(size=n), L)
             d = rng.random()
             total = np.concatenate([[0], np.cumsum(pi)])
             expected = [
@@ -139,7 +139,7 @@ class TestHartleyRao:
 
     def test_batches_choose_what_each_row_chooses_alone(self):
         rng = np.random.default_rng(2)
-        pi = inclusion(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
+        pi = capped(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
         d = rng.random((7, 3))
         together = chosen(progressive_totals(pi), d)
         for row in np.ndindex(7, 3):
@@ -152,7 +152,7 @@ class TestInclusion:
     @settings(derandomize=True, deadline=None)
     def test_caps_at_one_and_shares_the_rest_in_proportion(self, problem):
         scores, size = problem
-        pi = inclusion(scores, size)
+        pi = capped(scores, size)
         assert pi.sum() == pytest.approx(size)
         assert (pi <= 1).all()
         free = (pi < 1) & (scores > 0)
@@ -163,7 +163,7 @@ class TestInclusion:
 
     def test_is_the_plain_multiple_where_nothing_exceeds_one(self):
         p = np.array([0.1, 0.2, 0.3, 0.4])
-        np.testing.assert_allclose(inclusion(p, 2), 2 * p, rtol=1e-15)
+        np.testing.assert_allclose(capped(p, 2), 2 * p, rtol=1e-15)
 
     @pytest.mark.parametrize("seed", range(4))
     def test_minimises_the_variance_bound_under_the_constraint(self, seed):
@@ -179,17 +179,17 @@ class TestInclusion:
             constraints={"type": "eq", "fun": lambda pi: pi.sum() - B},
             options={"ftol": 1e-13, "maxiter": 1000},
         )
-        assert inclusion(g / g.sum(), B) == pytest.approx(found.x, abs=1e-4)
+        assert capped(g / g.sum(), B) == pytest.approx(found.x, abs=1e-4)
 
     def test_a_row_does_not_depend_on_the_other_rows(self):
         rng = np.random.default_rng(3)
         p = rng.lognormal(sigma=2, size=(50, 9))  # some rows are capped, some twice
         size = rng.integers(1, 6, 50)
-        together = inclusion(p, size)
+        together = capped(p, size)
         assert (together == 1).any()
         assert (together < 1).all(-1).any()
         for row in range(50):
-            np.testing.assert_array_equal(together[row], inclusion(p[row], int(size[row])))
+            np.testing.assert_array_equal(together[row], capped(p[row], int(size[row])))
 
 
 class TestProbabilities:

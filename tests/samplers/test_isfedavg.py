@@ -5,7 +5,7 @@ import pytest
 
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.models.linear import linear_regression
-from fedsampling.samplers.importance import inclusion
+from fedsampling.samplers.importance import capped
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.slots import Batch, Slots, View
 from fedsampling.simulations.federated import at_optimum
@@ -76,7 +76,7 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     gradients = MODEL.client_gradients(w[None], data)[0]
     sampler, view = make(data, rule, 1, w, variability)
     sampler.select(view, OneUniform(np.array([0.5])))
-    d, length = pieces(inclusion(sampler.p_agents[0], L))
+    d, length = pieces(capped(sampler.p_agents[0], L))
     sampler, view = make(data, rule, len(d), w, variability)  # one run for each piece
     slots = sampler.select(view, OneUniform(d))
     assert (np.bincount(slots.run) == L).all()
@@ -86,7 +86,7 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     for k, N_k in enumerate(data.n_samples):
         norms = sample_norms(MODEL, data, w[None], np.array([k]))
         p = sampler.p_data[0, k] if rule == "tracked" else sampler.p_data[k]
-        pi = inclusion((norms[0] if rule == "approximate" else p)[:N_k], int(B[k]))
+        pi = capped((norms[0] if rule == "approximate" else p)[:N_k], int(B[k]))
         u, share = pieces(pi)
         total = 0
         for u_piece, share_piece in zip(u, share, strict=True):

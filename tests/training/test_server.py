@@ -5,7 +5,7 @@ import pytest
 
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.models.linear import linear_regression
-from fedsampling.samplers.importance import inclusion
+from fedsampling.samplers.importance import capped
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.schemes import Uniform
 from fedsampling.simulations.federated import at_optimum
@@ -43,7 +43,7 @@ def moments(sampler, data, work, rho):
         if isinstance(sampler, Uniform):  # with replacement
             mean[k], covariance[k] = v_k.mean(0), np.cov(v_k.T, ddof=0) / B[k]
         else:
-            pi = inclusion(sampler.p_data[k, : len(v_k)], int(B[k]))
+            pi = capped(sampler.p_data[k, : len(v_k)], int(B[k]))
             share, outcomes = outcomes_of(pi)
             estimates = outcomes @ (v_k / (len(v_k) * pi[:, None]))
             mean[k] = share @ estimates
@@ -54,7 +54,7 @@ def moments(sampler, data, work, rho):
         outcomes = (np.arange(K) == pairs[..., None]).any(1)
         share, scale = np.full(len(pairs), 1 / len(pairs)), np.ones(K)
     else:
-        pi = inclusion(sampler.p_agents[0], m)
+        pi = capped(sampler.p_agents[0], m)
         share, outcomes = outcomes_of(pi)
         scale = m / (K * pi)
     first, second = np.zeros(2), np.zeros((2, 2))

@@ -57,7 +57,7 @@ def learning_curve(
     label: str,
     colour: str,
     decibel: bool = False,
-    dashes: str = "-",
+    variant: bool = False,
 ) -> None:
     """Draw mean and 95 % band of a summary's curve against rounds.
 
@@ -65,6 +65,8 @@ def learning_curve(
     ----------
     curve : DataFrame
         Rows of :attr:`Summary.curves` of one metric; columns ``at``, ``mean``, ``low``, ``high``.
+    variant : bool
+        Draw a dashed mean alone: a variant stands beside the curve that it varies.
     decibel : bool
         Show 10 log10 of the mean, and of the interval's ends.
     """
@@ -78,5 +80,7 @@ def learning_curve(
         floor = columns["mean"] / 100
         columns = {name: 10 * np.log10(np.maximum(v, floor)) for name, v in columns.items()}
     at = curve["at"].to_numpy()
-    axes.plot(at, columns["mean"], label=label, color=colour, linestyle=dashes)
+    axes.plot(at, columns["mean"], label=label, color=colour, linestyle="--" if variant else "-")
+    if variant:
+        return
     axes.fill_between(at, columns["low"], columns["high"], color=colour, alpha=0.18, linewidth=0)

@@ -23,8 +23,8 @@ BITS = 40
 UNIT = 1 << BITS  # of the progressive totals
 
 
-def hartley_rao(pi: Array, rng: np.random.Generator) -> Ints:
-    """Draw without replacement so that unit k is included with probability ``pi[k]``.
+def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
+    """Draw without replacement so that unit k is included with probability ``inclusion[k]``.
 
     Systematic sampling along the progressive totals Π_k: with one uniform variate d, choose the
     units with Π_{k-1} ≤ d + l < Π_k for some l = 0, 1, …, L − 1 (end of section IV-C).  The order
@@ -34,7 +34,7 @@ def hartley_rao(pi: Array, rng: np.random.Generator) -> Ints:
 
     Parameters
     ----------
-    pi : float array, shape (n,)
+    inclusion : float array, shape (n,)
         In [0, 1]; sums to an integer L.
     rng : numpy.random.Generator
         One uniform variate is drawn.
@@ -49,22 +49,24 @@ def hartley_rao(pi: Array, rng: np.random.Generator) -> Ints:
     InputError
         If a probability lies outside [0, 1] or their sum is no integer.
     """
-    pi = np.asarray(pi, dtype=np.float64)
-    if not ((pi >= 0) & (pi <= 1)).all():
+    pi = np.asarray(inclusion, dtype=np.float64)
+    if not ((pi >= 0) & (pi <= 1 + 1e-9)).all():
         raise InputError(
-            f"pi: {pi.min():.6g} to {pi.max():.6g} leaves [0, 1]; "
-            "cap the probabilities with samplers.importance.inclusion"
+            f"inclusion: {pi.min():.6g} to {pi.max():.6g} leaves [0, 1]; "
+            "cap the probabilities with samplers.importance.capped"
         )
     L = round(pi.sum())
     if abs(pi.sum() - L) > 1e-6:
-        raise InputError(f"pi: sums to {pi.sum():.6g}; scale it to an integer number of draws")
+        raise InputError(
+            f"inclusion: sums to {pi.sum():.6g}; scale it to an integer number of draws"
+        )
     if L == 0:
         return np.empty(0, np.int64)
-    totals = progressive_totals(inclusion(pi, L))  # takes what the sum lacks out of the way
+    totals = progressive_totals(capped(pi, L))  # takes what the sum lacks out of the way
     return np.flatnonzero(chosen(totals, np.float64(rng.random())))
 
 
-def inclusion(p: Array, size: Ints | int) -> Array:
+def capped(p: Array, size: Ints | int) -> Array:
     """Inclusion probabilities of `size` draws in proportion to `p`, none above one.
 
     The paper sets L p_k (and B_k p_n) without saying what happens above one.  Here such units are

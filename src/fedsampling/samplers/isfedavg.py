@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from fedsampling.samplers.importance import (
     agent_scores,
+    capped,
     chosen,
     data_probabilities,
     data_variability,
-    inclusion,
     progressive_totals,
     reassign,
 )
@@ -91,7 +91,7 @@ class ISFedAvg:
             scores = agent_scores(best, optimum["gradient"], E, B)
             self.p_agents[:] = scores / scores.sum()
             self.p_data = data_probabilities(optimum["sample_norms"])
-            self._pi = inclusion(self.p_data, B)
+            self._pi = capped(self.p_data, B)
             self._totals = progressive_totals(self._pi)
         elif probabilities == "tracked":
             self.p_data = np.repeat(self.p_data[None], runs, axis=0)
@@ -111,7 +111,7 @@ class ISFedAvg:
                 sigma2 = data_variability(view.observed["mean_norms"], self.E, self.B)
             scores = agent_scores(sigma2, view.observed["client_gradients"], self.E, self.B)
             self.p_agents = scores / scores.sum(-1, keepdims=True)
-        pi = inclusion(self.p_agents, self.L)
+        pi = capped(self.p_agents, self.L)
         run, client = np.nonzero(chosen(progressive_totals(pi), rng.uniform("agents")))
         K = len(self.N)
         return Slots(run, client, self.L / (K * pi[run, client]))  # 1/(K p_k), equation (8)
@@ -129,7 +129,7 @@ class ISFedAvg:
         norms : float array, shape (slots, N_max)
             ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of each slot's client.
         """
-        self._pi = inclusion(data_probabilities(norms), self.B[slots.client])
+        self._pi = capped(data_probabilities(norms), self.B[slots.client])
         self._totals = progressive_totals(self._pi)
         self._row[slots.run, slots.client] = np.arange(len(slots))
 
@@ -149,7 +149,7 @@ class ISFedAvg:
         """
         k, B = slots.client, self.B[slots.client]
         if self.probabilities == "tracked":
-            row, pi = np.arange(len(slots)), inclusion(self.p_data[slots.run, k], B)
+            row, pi = np.arange(len(slots)), capped(self.p_data[slots.run, k], B)
             totals = progressive_totals(pi)
         else:
             row, pi = self._row[slots.run, k], self._pi

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedsampling.samplers.importance import chosen, inclusion, progressive_totals
+from fedsampling.samplers.importance import capped, chosen, progressive_totals
 from fedsampling.settings import InclusionSettings
 from fedsampling.simulations.simulated import Simulated, Where, tidy
 from fedsampling.streams import stream
@@ -65,7 +65,7 @@ def _one(settings: InclusionSettings, seed: int, progress: Callable[[int], None]
     else:
         weights = stream(seed, "units").lognormal(size=n)
         p = weights / weights.sum()
-    pi = inclusion(p, size)
+    pi = capped(p, size)
     rng = stream(seed, "inclusion")
     count, together = np.zeros(n), 0.0
     for done in range(0, settings.draws, BLOCK):
