@@ -7,11 +7,13 @@ makes them from the papers' files; :mod:`fedsampling.simulations` runs them.  Th
 datasets are in :mod:`fedsampling.settings_datasets`.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from fedsampling.settings_datasets import (
+    DatasetSettings,
     DelayData,
     Ijcnn1,
     PartitionData,
@@ -234,3 +236,10 @@ def _fitting(
             f"{place}batch: {batch[1]} exceeds the {fewest} samples of the smallest "
             f"agent; give at most {fewest}"
         )
+
+
+def dataset_record(settings: Mapping[str, Any]) -> DatasetSettings:
+    """Return the record of a run's dataset, of its settings as plain data."""
+    checked = Run.model_validate({"run": settings}).run
+    assert not isinstance(checked, InclusionSettings | WeightsSettings)
+    return checked.dataset

@@ -8,7 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
-from fedsampling.settings import InclusionSettings, Run, WeightsSettings
-from fedsampling.settings_datasets import DatasetSettings
+from fedsampling.settings import dataset_record
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.specs import Job, experiments, jobs
+from fedsampling.uses import Use, uses
 
 RESULTS = Path("results")
 
@@ -89,6 +89,22 @@ class Plan:
         """Datasets whose official files a job reads."""
         first = self.jobs[job].runs[0]
         return list(official_files(first.settings)) if first.data == "official" else []
+
+    @cached_property
+    def cards(self) -> Mapping[str, tuple[Use, ...]]:
+        """How the papers use each dataset: what its card describes."""
+        return uses(self.jobs.values())
+
+    def card_files(self, dataset: str) -> list[str]:
+        """Datasets whose official files a card describes."""
+        official = [use.files for use in self.cards[dataset] if use.data == "official"]
+        return sorted({name for files in official for name in files})
+
+    def card(self, dataset: str) -> str:
+        """Digest of what a card is made from: how the papers use the dataset, and source files."""
+        used = self.cards[dataset]
+        code = fingerprint("fedsampling.datasets.cards", *sorted({use.loader for use in used}))
+        return digest([code, *map(asdict, used)])
 
     def spec(self, job: str) -> str:
         """Digest of a job's runs."""
@@ -196,13 +212,6 @@ def simulation_code(job: Job) -> str:
 def official_files(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Datasets whose official files a run with these settings, plain data, may read."""
     return dataset_record(settings).files() if "dataset" in settings else ()
-
-
-def dataset_record(settings: Mapping[str, Any]) -> DatasetSettings:
-    """Return the record of a run's dataset, of its settings as plain data."""
-    checked = Run.model_validate({"run": settings}).run
-    assert not isinstance(checked, InclusionSettings | WeightsSettings)
-    return checked.dataset
 
 
 def stage_code(stage: str, paper: str = "") -> str:

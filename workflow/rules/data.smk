@@ -1,18 +1,4 @@
 # The official files of a dataset, verified; and the card of each dataset that the papers use.
-from dataclasses import asdict
-
-from fedsampling.fingerprints import fingerprint
-from fedsampling.uses import uses
-from fedsampling.workflow import digest
-
-USES = uses(plan.jobs.values())
-
-
-def card_digest(dataset):
-    """Digest of what a card is made from: how the papers use the dataset, and source files."""
-    loaders = sorted({use.loader for use in USES[dataset]})
-    code = fingerprint("fedsampling.datasets.cards", *loaders)
-    return digest([code, *map(asdict, USES[dataset])])
 
 
 rule fetch:
@@ -30,12 +16,7 @@ rule fetch:
 
 rule card:
     input:
-        lambda w: collect(
-            "<results>/data/{dataset}.json",
-            dataset=sorted(
-                {file for use in USES[w.dataset] if use.data == "official" for file in use.files}
-            ),
-        ),
+        lambda w: collect("<results>/data/{dataset}.json", dataset=plan.card_files(w.dataset)),
     output:
         "<results>/cards/{dataset}.json",
     log:
@@ -43,7 +24,7 @@ rule card:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        made_from=lambda w: card_digest(w.dataset),
+        made_from=lambda w: plan.card(w.dataset),
     message:
         "Describing {wildcards.dataset}"
     shell:

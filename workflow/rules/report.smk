@@ -6,7 +6,7 @@ rule report:
         artefacts=[
             f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()
         ],
-        cards=collect("<results>/cards/{dataset}.json", dataset=USES),
+        cards=collect("<results>/cards/{dataset}.json", dataset=plan.cards),
         claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
         papers=collect(
             "papers/{paper}/{file}", paper=plan.papers, file=["paper.bib", "reported.csv"]
@@ -19,7 +19,7 @@ rule report:
         "../../envs/fedsampling.yaml"
     params:
         papers=plan.choices(),
-        cards=[card_digest(dataset) for dataset in USES],
+        cards=[plan.card(dataset) for dataset in plan.cards],
         code=plan.stage_code("report"),
     message:
         "Writing the report"
