@@ -47,10 +47,11 @@ class Config(Strict):
         default_factory=list,
         description="Folders of finished runs (shared or shipped) that are used before computing.",
     )
-    overrides: dict[str, dict[str, dict[str, Any]]] = Field(
+    overrides: dict[str, dict[str, dict[str, Any] | None]] = Field(
         default_factory=dict,
         description="Changes to experiments: paper, then experiment, then its keys; for example "
-        "{rizk2022importance: {regression: {seeds: [0, 1, 2]}}}.",
+        "{rizk2022importance: {regression: {seeds: [0, 1, 2]}}}. Null leaves an experiment out, "
+        "and what is drawn from it.",
     )
 
     @field_validator("papers")

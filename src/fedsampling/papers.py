@@ -3,6 +3,7 @@
 ``papers/<key>/paper.yaml`` becomes a :class:`Paper`; :mod:`fedsampling.specs` makes runs of it.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -122,10 +123,38 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     found = {}
     for key in config.papers:
         with gathering(problems):
-            found[key] = load_paper(key, papers)
+            changes = config.overrides.get(key, {})
+            left_out = [name for name, change in changes.items() if change is None]
+            found[key] = without(load_paper(key, papers), left_out)
     if problems:
         raise InputError(*problems)
     return found
+
+
+def without(paper: Paper, left_out: Collection[str]) -> Paper:
+    """Leave experiments out of a paper, with the artefacts and claims that rest on them.
+
+    Raises
+    ------
+    InputError
+        With one line for each experiment that the paper does not have.
+    """
+    problems = [
+        f"overrides.{paper.key}.{name}: no such experiment; {nearest(name, paper.experiments)}"
+        for name in left_out
+        if name not in paper.experiments
+    ]
+    if problems:
+        raise InputError(*problems)
+    kept = {name: given for name, given in paper.experiments.items() if name not in left_out}
+    artefacts = {
+        name: spec
+        for name, spec in paper.artefacts.items()
+        if not set(left_out) & {*spec.experiments}
+    }
+    claims = {name: claim for name, claim in paper.claims.items() if claim.artefact in artefacts}
+    changes = {"experiments": kept, "artefacts": artefacts, "claims": claims}
+    return paper.model_copy(update=changes)
 
 
 def load_paper(key: str, papers: Path) -> Paper:

@@ -76,8 +76,8 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
     """
     problems = [
         f"overrides.{paper.key}.{name}: no such experiment; {nearest(name, paper.experiments)}"
-        for name in config.overrides.get(paper.key, {})
-        if name not in paper.experiments
+        for name, change in config.overrides.get(paper.key, {}).items()
+        if change is not None and name not in paper.experiments
     ]
     resolved = {}
     for name in paper.experiments:
@@ -145,7 +145,7 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     base = {key: value for key, value in given.items() if key != "quick"}
     if config.scale == "quick":
         base = merge(base, given.get("quick", {}))
-    merged = _grouped(merge(base, changes.get(name, {})))
+    merged = _grouped(merge(base, changes.get(name) or {}))
     place = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
     experiment = check(Experiment, merged, f"{place}.")
     problems: list[str] = []

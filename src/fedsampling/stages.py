@@ -84,7 +84,10 @@ def render_artefact(paper: str, artefact: str, config: Path, results: Path, pape
 
 def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     """Judge a paper's claims into ``claims/<paper>.json``."""
-    spec, judges = load_paper(paper, papers), functions(paper, "claims")
+    asked = read_plan(config, papers).papers
+    if paper not in asked:
+        raise InputError(f"papers: '{paper}' is not known; {nearest(paper, asked)}")
+    spec, judges = asked[paper], functions(paper, "claims")
     facts = _facts(read_config(config))
     found = _summaries(paper, list(spec.experiments), results)
     claims = []

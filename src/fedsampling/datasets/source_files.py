@@ -237,10 +237,6 @@ FILES: dict[tuple[str, str], tuple[Row, ...]] = {
             "289 links, 124 of them active",
         ),
     ),
-    ("nycmesh", "geojson"): (
-        ("active.json", None, None, None, "the nodes of nodes.csv as published"),
-        ("links.json", None, None, None, "the links of links.csv as published"),
-    ),
     ("nycmesh/network-map", ""): (
         (
             "nodes_installed.csv",

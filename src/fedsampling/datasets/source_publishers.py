@@ -59,7 +59,6 @@ _ETEXT = "The Complete Works of William Shakespeare. Project Gutenberg Etext #10
 _ETEXT_LICENCE = "that edition's notice: non-commercial copies only; never shipped"
 _ETEXT_PAGE = "https://www.gutenberg.org/ebooks/100"
 _GITHUB = "https://raw.githubusercontent.com/"
-_GEO = f"{_GITHUB}Orienfish/NYCMesh-geo/f224945a35ad59bdec3c2a7a48dc0bd94b930573/"
 _GEO_PAGE = "https://github.com/Orienfish/NYCMesh-geo"
 _GEO_LICENCE = "MIT, © 2022 Xiaofan Yu"
 _MESH = "NYC Mesh. Network map: nodes and links. https://www.nycmesh.net/map."
@@ -157,7 +156,6 @@ PUBLISHERS: dict[tuple[str, str], Publisher] = {
         suffix=".bz2",
     ),
     ("nycmesh", "tables"): Publisher((), _GEO_PAGE, _GEO_LICENCE, _MESH, verified="copy"),
-    ("nycmesh", "geojson"): Publisher((_GEO,), _GEO_PAGE, _GEO_LICENCE, _MESH, verified="content"),
     ("nycmesh/network-map", ""): Publisher(
         (),
         "https://github.com/nycmeshnet/network-map",

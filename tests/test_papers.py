@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import pytest
+
+from fedsampling import config as configuration
+from fedsampling.errors import InputError
+from fedsampling.papers import load_papers
+from fedsampling.specs import jobs
+
+PAPERS = Path(__file__).parents[1] / "papers"
+
+
+def leaving_out(experiment):
+    given = {"papers": ["rizk2022importance"]}
+    given["overrides"] = {"rizk2022importance": {experiment: None}}
+    config = configuration.parse(given, "config.yaml")
+    return config, load_papers(config, PAPERS)["rizk2022importance"]
+
+
+def test_null_leaves_out_an_experiment_and_all_that_rests_on_it():
+    config, paper = leaving_out("regression")
+    assert "regression" not in paper.experiments
+    assert not {"figure1", "probabilities"} & set(paper.artefacts)
+    assert set(paper.claims) == {"c5", "c6"}
+    assert {job.experiment for job in jobs(paper, config)} == set(paper.experiments)
+
+
+def test_what_does_not_rest_on_it_stays():
+    _, paper = leaving_out("sensitivity")
+    assert "figure1" in paper.artefacts
+    assert "c1" in paper.claims
+
+
+def test_leaving_out_what_is_not_there_is_one_line():
+    with pytest.raises(InputError) as caught:
+        leaving_out("sensitivty")
+    assert caught.value.lines == (
+        "overrides.rizk2022importance.sensitivty: no such experiment; did you mean 'sensitivity'?",
+    )
