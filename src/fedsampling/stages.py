@@ -149,7 +149,9 @@ def print_verdicts(config: Path, results: Path, papers: Path) -> None:
         claims = Table("claim", "verdict", "ours", "paper")
         for claim in _json(results / "claims" / f"{key}.json")["claims"]:
             claims.add_row(claim["id"], claim["verdict"], claim["ours"], claim["reported"])
-        console.print(artefacts, claims)
+        console.print(artefacts)
+        if paper.claims:
+            console.print(claims)
     console.print(f"Report: {results / 'report' / 'index.html'}", soft_wrap=True)
 
 
