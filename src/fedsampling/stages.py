@@ -119,12 +119,14 @@ def build_report(config: Path, results: Path, papers: Path) -> Path:
     """Build the site and its crate in ``report/``."""
     from fedsampling.report import site
 
-    checked = read_config(config)
+    plan = read_plan(config, papers)
     context: dict[str, Any] = {
         "project": papers.resolve().parent,
-        "papers": checked.papers,
+        # What an earlier configuration left in the folder is not part of this report.
+        "artefacts": {key: list(paper.artefacts) for key, paper in plan.papers.items()},
+        "cards": list(plan.cards),
         # Folders of this machine are nobody else's business.
-        "config": checked.model_dump(mode="json", exclude={"mirror", "reuse"}),
+        "config": plan.config.model_dump(mode="json", exclude={"mirror", "reuse"}),
         "commands": {
             "Reproduce everything": "make reproduce",
             "At paper scale, from the official data": "snakemake --cores all "

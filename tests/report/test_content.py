@@ -34,6 +34,13 @@ def test_paper_without_artefacts_is_left_out(results: Results) -> None:
     assert [paper.key for paper in _load(results)] == ["first2022paper"]
 
 
+def test_what_an_earlier_configuration_left_is_not_shown(results: Results) -> None:
+    base = results.root / "results"
+    folders = base / "artefacts", base / "claims", results.root / "papers"
+    (paper,) = content.load(*folders, {"first2022paper": ["table1"]})
+    assert [exhibit.artefact for exhibit in paper.exhibits] == ["table1"]
+
+
 def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no artefact"):
         content.load(tmp_path, tmp_path, tmp_path)

@@ -67,7 +67,9 @@ class Card:
         return tuple(sorted(names, key=float))
 
 
-def load(folder: Path, papers: Collection[str]) -> tuple[Card, ...]:
+def load(
+    folder: Path, papers: Collection[str], asked: Collection[str] | None = None
+) -> tuple[Card, ...]:
     """Read the cards of the datasets that some papers use, by name.
 
     Parameters
@@ -76,11 +78,14 @@ def load(folder: Path, papers: Collection[str]) -> tuple[Card, ...]:
         Holds ``<dataset>.json``; may be missing.
     papers : collection of str
         Keys of those that are shown.
+    asked : collection of str, optional
+        The datasets asked for; all if None.
 
     Raises
     ------
     InputError
         If a file is broken or incomplete.
     """
-    found = (checked(Card, read_json(path), path) for path in sorted(folder.glob("*.json")))
+    paths = [p for p in sorted(folder.glob("*.json")) if asked is None or p.stem in asked]
+    found = (checked(Card, read_json(path), path) for path in paths)
     return tuple(card for card in found if set(papers) & set(card.papers))

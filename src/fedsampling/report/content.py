@@ -129,7 +129,10 @@ class Paper:
 
 
 def load(
-    artefacts: Path, claims: Path, papers: Path, keys: Collection[str] | None = None
+    artefacts: Path,
+    claims: Path,
+    papers: Path,
+    asked: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Paper, ...]:
     """Read every paper that has an artefact, in alphabetical order of keys.
 
@@ -144,8 +147,8 @@ def load(
     papers : Path
         Holds ``<key>/paper.yaml``, ``paper.bib`` and, where the paper prints numbers,
         ``reported.csv``.
-    keys : collection of str, optional
-        The papers asked for; all if None.
+    asked : mapping of str to collection of str, optional
+        The artefacts asked for, by paper; all if None.
 
     Raises
     ------
@@ -155,8 +158,8 @@ def load(
     found = tuple(
         paper
         for path in sorted(papers.glob("*/paper.yaml"))
-        if (keys is None or path.parent.name in keys)
-        and (paper := _paper(path, artefacts, claims)).exhibits
+        if (asked is None or path.parent.name in asked)
+        and (paper := _paper(path, artefacts, claims, asked)).exhibits
     )
     if not found:
         raise InputError(f"{artefacts}: holds no artefact of a paper in {papers}; render one first")
@@ -176,11 +179,15 @@ def period(papers: Sequence[Paper]) -> tuple[str, str] | None:
     return (min(started), max(finished)) if started and finished else None
 
 
-def _paper(path: Path, artefacts: Path, claims: Path) -> Paper:
+def _paper(
+    path: Path, artefacts: Path, claims: Path, asked: Mapping[str, Collection[str]] | None
+) -> Paper:
     raw = _parsed(path, yaml.safe_load, yaml.YAMLError, "YAML")
     key = path.parent.name
     link = raw.get("url") or (f"https://doi.org/{raw['doi']}" if raw.get("doi") else "")
-    declared = [artefacts / key / name / "artefact.json" for name in raw.get("artefacts") or ()]
+    names = raw.get("artefacts") or ()
+    wanted = [name for name in names if asked is None or name in asked[key]]
+    declared = [artefacts / key / name / "artefact.json" for name in wanted]
     judged = claims / f"{key}.json"
     content = {
         **raw,

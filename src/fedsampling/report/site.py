@@ -44,7 +44,8 @@ def build(
         ``project`` (Path): the repository, from which CITATION.cff and the workflow are copied;
         ``config`` (mapping): the settings of the runs, as plain data;
         ``commands`` (mapping of str to str): how to reproduce, each command by what it does;
-        ``papers`` (collection of str, optional): keys of those to show; all if absent.
+        ``artefacts`` (mapping of str to collection of str, optional): those to show, by paper, and
+        ``cards`` (collection of str, optional): datasets to show; all if absent.
 
     Raises
     ------
@@ -53,9 +54,9 @@ def build(
         than a report, or it cannot be written.
     """
     project = Path(context["project"])
-    shown = content.load(artefacts, claims, papers, context.get("papers"))
+    shown = content.load(artefacts, claims, papers, context.get("artefacts"))
     folder = artefacts.with_name("cards")
-    described = cards.load(folder, [paper.key for paper in shown])
+    described = cards.load(folder, [paper.key for paper in shown], context.get("cards"))
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, context["config"])
