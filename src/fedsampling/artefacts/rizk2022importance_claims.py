@@ -124,7 +124,7 @@ def c5(summaries: Summaries, spec: ClaimSpec) -> Finding:
     return Finding(
         "contradicted",
         ours,
-        "ISFedAvg does not err less, and both errors are about that of a constant answer.",
+        "ISFedAvg does not err less than FedAvg.",
     )
 
 
