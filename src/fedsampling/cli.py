@@ -116,8 +116,8 @@ def data() -> None:
 @located
 def list_datasets(config: Path, results: Path, papers: Path) -> None:
     """Show every dataset with official files, and whether they are here."""
-    from fedsampling.datasets.cards import overview
-    from fedsampling.datasets.showing import listing
+    from fedsampling.cards import overview
+    from fedsampling.showing import listing
     from fedsampling.stages import read_config
 
     click.echo(listing(overview(results / "data", read_config(config).mirror)))
@@ -156,8 +156,8 @@ def verify_datasets(names: tuple[str, ...], config: Path, results: Path, papers:
 @located
 def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Path) -> None:
     """Show a dataset: source, licence, counts, clients."""
-    from fedsampling.datasets.cards import card, write
-    from fedsampling.datasets.showing import text
+    from fedsampling.cards import card, write
+    from fedsampling.showing import text
     from fedsampling.stages import read_plan
     from fedsampling.uses import uses
 

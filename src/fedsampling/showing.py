@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fedsampling.datasets.cards import Card, Origin, Partition
+from fedsampling.cards import Card, Origin, Partition
 
 
 def listing(origins: Iterable[Origin]) -> str:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.datasets.cards import Card, card, overview, write
-from fedsampling.datasets.showing import listing, text
+from fedsampling.cards import Card, card, overview, write
 from fedsampling.errors import InputError
+from fedsampling.showing import listing, text
 from fedsampling.uses import Use
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
