@@ -48,7 +48,7 @@ lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/pip install -qq setuptools==80.9.0 '.[dev]'
 	{ echo "# Everything that 'make' installs, pinned; made by 'make lock' from pyproject.toml."; \
-	  $(VENV)-lock/bin/pip freeze --all | grep -v -e '^pip==' -e '^fedsampling'; } > envs/requirements.lock
+	  $(VENV)-lock/bin/pip freeze --all | grep -v -e '^pip==' -e '^fedsampling' | sed 's/+cpu$$//'; } > envs/requirements.lock
 	rm -rf $(VENV)-lock build
 
 clean:
