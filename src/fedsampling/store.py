@@ -48,6 +48,13 @@ def path_of(store: Path, run_hash: str) -> Path:
     return store / run_hash[:2] / f"{run_hash}.parquet"
 
 
+def lock_of(store: Path, run_hash: str) -> Path:
+    """Where a store keeps a run's lock; the folder is made, for all who may write to the store."""
+    path = path_of(store, run_hash).with_suffix(".lock")
+    _make_folder(store, path.parent)
+    return path
+
+
 def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
     """Write a run atomically; its digest is added to the metadata.
 
@@ -60,6 +67,7 @@ def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     noted = json.dumps({**metadata, "digest": digest(table)}, sort_keys=True)
     arrow = arrow.replace_schema_metadata({METADATA: noted.encode()})
+    _make_folder(store, path.parent)
     with replacing(path) as temporary:
         pq.write_table(arrow, temporary, compression="zstd")
     return path
@@ -117,6 +125,15 @@ def load(path: Path) -> Result:
     if not intact:
         raise InputError(f"{path}: its table is not the one that was written; {mend}")
     return Result(table, metadata)
+
+
+def _make_folder(store: Path, folder: Path) -> None:
+    """Make a folder of a store that others may write to if they may write to the store."""
+    with suppress(OSError):  # whoever writes there says what is wrong
+        store.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir()
+            folder.chmod(store.stat().st_mode & 0o7777)
 
 
 def digest(table: pd.DataFrame) -> str:
