@@ -1,0 +1,122 @@
+"""Local GPUs: each job takes a free one and sees only that.
+
+Snakemake counts (``--resources gpu=2``) but does not say which one a job gets.  A job locks a file
+per device; the kernel lets go of it however the process ends, so that nothing has to be cleaned up.
+Where a scheduler has assigned the device already, that one is used.
+"""
+
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@contextmanager
+def assigned(wanted: bool, told: Callable[[], None] = lambda: None) -> Iterator[str | None]:
+    """Let this process see one device, or none; before any library has looked for them.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether the job can use a device.
+    told : callable, optional
+        Called once if all are taken and one has to be waited for.
+
+    Yields
+    ------
+    str or None
+        The device; None where there is none, or none is wanted.
+    """
+    if os.environ.get("SLURM_JOB_ID"):  # a node's jobs may all call their device 0
+        yield os.environ.get(VISIBLE) if wanted else None
+        return
+    known = visible() if wanted else []
+    if not known:
+        yield None
+        return
+    before = os.environ.get(VISIBLE)
+    with claimed(known, lock_folder(), told) as device:
+        os.environ[VISIBLE] = device
+        try:
+            yield device
+        finally:
+            os.environ.pop(VISIBLE)
+            if before is not None:
+                os.environ[VISIBLE] = before
+
+
+@contextmanager
+def claimed(
+    known: Sequence[str],
+    folder: Path,
+    told: Callable[[], None] = lambda: None,
+    poll: float = 0.5,
+) -> Iterator[str]:
+    """Hold a free device of `known`; wait until there is one.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Not empty.
+    folder : Path
+        Of the lock files: on this machine, and the same for all of its users.
+    told : callable, optional
+        Called once if one has to be waited for.
+    poll : float
+        Seconds between two tries.
+    """
+    waiting = False
+    while True:
+        for device in known:
+            name = re.sub(r"[^\w-]", "_", device)
+            handle = _open(folder / f"device-{name}.lock")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                continue
+            try:
+                yield device
+            finally:
+                os.close(handle)
+            return
+        if not waiting:
+            waiting = True
+            told()
+        time.sleep(poll)
+
+
+def visible() -> list[str]:
+    """Return the devices of this machine that this process may use."""
+    given = os.environ.get(VISIBLE)
+    if given is not None:
+        # CUDA ignores what follows a negative number.
+        names = [name.strip() for name in given.split(",")]
+        return [name for name in names if name and not name.startswith("-")]
+    numbers = [path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*")]
+    return sorted((number for number in numbers if number.isdigit()), key=int)
+
+
+def lock_folder() -> Path:
+    """Return the folder of the lock files, one for all users of this machine."""
+    folder = Path(tempfile.gettempdir()) / "fedsampling-devices"
+    with suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o1777)
+    return folder
+
+
+def _open(path: Path) -> int:
+    # Another user's file in a folder like /tmp may be opened, but not with O_CREAT.
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    with suppress(PermissionError):
+        os.fchmod(handle, 0o666)
+    return handle
