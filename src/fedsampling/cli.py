@@ -88,12 +88,36 @@ def check(config: Path, results: Path, papers: Path) -> None:
 
 @main.command()
 @click.option("--no-calibration", is_flag=True, help="Skip the measurement, and the times.")
+@click.option(
+    "--slurm",
+    is_flag=True,
+    help="Also what a cluster makes of it; jobs ask for what was measured from then on.",
+)
+@click.option("--gpus", default=4, show_default=True, help="With --slurm: GPUs that you may use.")
+@click.option("--cpus", default=16, show_default=True, help="With --slurm: processors.")
 @located
-def plan(config: Path, results: Path, papers: Path, no_calibration: bool) -> None:
+def plan(
+    config: Path,
+    results: Path,
+    papers: Path,
+    no_calibration: bool,
+    slurm: bool,
+    gpus: int,
+    cpus: int,
+) -> None:
     """Show what would run: jobs, device-hours, downloads, disk."""
-    from fedsampling.planning import estimate, show
+    from fedsampling import forecast, planning, resources
+    from fedsampling.stages import read_config
 
-    click.echo(show(estimate(config, results, papers, calibrate=not no_calibration)))
+    found = planning.estimate(config, results, papers, calibrate=not no_calibration)
+    click.echo(planning.show(found))
+    if slurm:
+        planning.keep(found, results)
+        devices = sorted({1, gpus, 2 * gpus})
+        measured, cluster = resources.load(results), read_config(config).cluster
+        made = forecast.forecast(found.due, measured, cluster, devices, cpus)
+        finished = sum(line.jobs for line in found.lines) - len(found.due)
+        click.echo("\n" + forecast.show(made, finished, cpus))
 
 
 @main.command()
@@ -172,16 +196,28 @@ def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Pat
 @located
 def run(job: str, config: Path, results: Path, papers: Path) -> None:
     """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0."""
+    from fedsampling.devices import assigned
     from fedsampling.papers import load_paper
     from fedsampling.progress import reporter
+    from fedsampling.resources import uses_device
     from fedsampling.runs import execute
     from fedsampling.specs import find_job
     from fedsampling.stages import read_config
+    from fedsampling.stopping import Stopped, hand_back, watching
 
     checked = read_config(config)
     found = find_job(load_paper(job.partition("/")[0], papers), checked, job)
-    with reporter() as progress:
-        click.echo(execute(found, checked, results, progress))
+    waits = "all devices are taken; waiting for one"
+    try:
+        with (
+            watching(checked.cluster.grace) as stop,
+            assigned(uses_device(found), lambda: click.echo(waits, err=True)),
+            reporter() as progress,
+        ):
+            click.echo(execute(found, checked, results, progress, stop))
+    except Stopped as stopped:
+        click.echo(f"{job}: {stopped}; the same call continues it", err=True)
+        click.get_current_context().exit(hand_back())
 
 
 @main.command()

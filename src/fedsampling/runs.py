@@ -8,8 +8,9 @@ import os
 import platform
 import resource
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
@@ -19,11 +20,14 @@ from typing import Any
 from fedsampling import store
 from fedsampling.config import Config
 from fedsampling.files import check_writable, write_json
+from fedsampling.locks import held
+from fedsampling.resources import steps
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
-from fedsampling.simulations.simulated import Where
-from fedsampling.specs import Job
-from fedsampling.workflow import simulation_code
+from fedsampling.simulations.simulated import Simulated, Where
+from fedsampling.specs import Job, RunSpec
+from fedsampling.stopping import Stop
+from fedsampling.workflow import digest, simulation_code
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow")
 Progress = Callable[[str, int, int], None]
@@ -31,11 +35,16 @@ Progress = Callable[[str, int, int], None]
 
 def stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
     """Return this run store, and the folders of finished runs that may be used as they are."""
-    return results / "store", [Path(folder) for folder in config.reuse]
+    own = Path(config.store) if config.store else results / "store"
+    return own, [Path(folder) for folder in config.reuse]
 
 
-def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path:
+def execute(
+    job: Job, config: Config, results: Path, progress: Progress, stop: Stop | None = None
+) -> Path:
     """Bring a job's results into the store and write its manifest.
+
+    Runs that another process is computing are waited for and taken from it.
 
     Parameters
     ----------
@@ -44,49 +53,82 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
     results : Path
     progress : callable
         Told the job's name, finished steps and all steps.
+    stop : Stop, optional
+        Asked by simulations that keep checkpoints.
 
     Returns
     -------
     Path
         Of the manifest.
+
+    Raises
+    ------
+    Stopped
+        If the job should stop before its end; the same call continues it.
     """
     check_writable(results)
     own, shared = stores(results, config)
     code = simulation_code(job)
-    found = {run.hash: locate(run.hash, own, shared, code) for run in job.runs}
-    missing = [run for run in job.runs if found[run.hash] is None]
-    if missing:
-        settings = Run(run=missing[0].settings).run
-        if missing[0].settings["sampler"]["name"] == "none":
-            steps = len(missing)  # nobody is sampled: a seed is a step
-        else:
-            steps = int(missing[0].settings.get("rounds") or missing[0].settings["draws"])
-        started, clock = datetime.now(UTC), time.perf_counter()
-        done = import_module(SIMULATIONS[settings.kind]).simulate(
-            settings,
-            missing[0].data,
-            [run.seed for run in missing],
-            Where(results / "data", config.mirror),
-            lambda at: progress(job.name, at, steps),
-        )
-        seconds = time.perf_counter() - clock
-        shared_metadata = {
-            "code": code,
-            "inputs": dict(done.inputs),
-            "unverified": done.unverified,
-            "started": _stamp(started),
-            "finished": _stamp(datetime.now(UTC)),
-            "seconds": round(seconds / len(missing), 4),  # the stacked seeds share the job's time
-            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-            **environment(),
-        }
-        for run, table in zip(missing, done.tables, strict=True):
-            noted = {**shared_metadata, "hash": run.hash, "spec": run.identity}
-            found[run.hash] = store.save(own, table, noted)
+
+    def missing() -> list[RunSpec]:
+        for run in job.runs:
+            found[run.hash] = found.get(run.hash) or locate(run.hash, own, shared, code)
+        return [run for run in job.runs if found[run.hash] is None]
+
+    found: dict[str, Path | None] = {}
+    if due := missing():
+        waiting = "{}: waits for {}, which computes the same runs".format
+        with held(
+            [store.lock_of(own, run.hash) for run in due],
+            lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
+        ):
+            if due := missing():
+                where = _where(due, code, config, results, stop)
+                done, facts = _compute(job, due, where, progress)
+                for run, table in zip(due, done.tables, strict=True):
+                    noted = {"code": code, **facts, "hash": run.hash, "spec": run.identity}
+                    found[run.hash] = store.save(own, table, noted)
+                if where.checkpoint:
+                    where.checkpoint.unlink(missing_ok=True)
     progress(job.name, 1, 1)
     manifest = results / "runs" / f"{job.name}.json"
     write_json(manifest, {"job": job.name, "runs": [_entry(run, found) for run in job.runs]})
     return manifest
+
+
+def _where(
+    due: Sequence[RunSpec], code: str, config: Config, results: Path, stop: Stop | None
+) -> Where:
+    """Say where the simulation of these runs finds data, and keeps its progress."""
+    key = digest([code, *(run.hash for run in due)])
+    checkpoint = results / "checkpoints" / f"{key}.npz"
+    return Where(results / "data", config.mirror, checkpoint, stop or (lambda: False))
+
+
+def _compute(
+    job: Job, due: Sequence[RunSpec], where: Where, progress: Progress
+) -> tuple[Simulated, dict[str, Any]]:
+    """Simulate the runs that are due; return them and what was noted of all of them."""
+    settings = Run(run=due[0].settings).run
+    total = len(due) if due[0].settings["sampler"]["name"] == "none" else steps(job)
+    started, clock = datetime.now(UTC), time.perf_counter()
+    done: Simulated = import_module(SIMULATIONS[settings.kind]).simulate(
+        settings,
+        due[0].data,
+        [run.seed for run in due],
+        where,
+        lambda at: progress(job.name, at, total),
+    )
+    seconds = time.perf_counter() - clock
+    return done, {
+        "inputs": dict(done.inputs),
+        "unverified": done.unverified,
+        "started": _stamp(started),
+        "finished": _stamp(datetime.now(UTC)),
+        "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        **environment(),
+    }
 
 
 def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | None:

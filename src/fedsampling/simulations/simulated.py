@@ -1,6 +1,6 @@
 """What every simulation takes and returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Where:
-    """Where official data are kept and looked for.
+    """Where official data are kept and looked for, and where a long job keeps its progress.
 
     Parameters
     ----------
@@ -18,10 +18,17 @@ class Where:
         Folder of verified files.
     mirror : str or None
         Folder or URL that is tried first.
+    checkpoint : Path or None
+        File of this job's progress, named by its runs and code; None keeps nothing.
+    stop : callable
+        Whether the job should write its checkpoint and raise
+        :class:`fedsampling.stopping.Stopped`; who asks promises to do so.
     """
 
     cache: Path
     mirror: str | None
+    checkpoint: Path | None = None
+    stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
