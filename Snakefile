@@ -31,8 +31,15 @@ wildcard_constraints:
     artefact="[a-z0-9_]+",
 
 
+# On a cluster these run beside Snakemake: compute nodes need no internet, and seconds of drawing are
+# not worth a place in a queue.
 localrules:
     all,
+    fetch,
+    render_figure,
+    render_table,
+    judge,
+    report,
 
 
 # Every step reads the configuration as resolved here. It is no rule's input: what a step takes from

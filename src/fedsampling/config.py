@@ -13,6 +13,46 @@ from pydantic import Field, field_validator
 from fedsampling.validation import Strict, check, distinct, read_yaml
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
+# Where things are and how they run: no result depends on these keys, and no report shows them.
+PRIVATE = frozenset({"mirror", "reuse", "store", "cluster"})
+
+
+class Cluster(Strict):
+    """What jobs may ask a cluster for; local runs take no notice."""
+
+    gpu: Literal["none", "gpu", "gres"] = Field(
+        "none",
+        description="How a job that can use a GPU asks for it: none: not at all; gpu: as --gpus "
+        "(counted in local runs too, with --resources gpu=N); gres: as --gres, where a site "
+        "takes only that.",
+    )
+    gpu_model: str | None = Field(
+        None, description="Model of GPU to ask for, as the site names it; null: any."
+    )
+    cpu_partition: str | None = Field(
+        None, description="Partition of jobs without a GPU; null: the site's default."
+    )
+    gpu_partition: str | None = Field(None, description="Partition of jobs with a GPU.")
+    device_mb: float = Field(
+        24000, gt=0, description="Memory of one GPU, to say how many seeds fill it."
+    )
+    margin: float = Field(
+        2.0,
+        ge=1,
+        description="A job asks for its measured time times this, and more on each retry.",
+    )
+    max_runtime: int = Field(
+        1440,
+        ge=1,
+        description="Minutes that a job may ask for at most. A longer one stops before "
+        "the limit, is queued again and continues, if it keeps checkpoints.",
+    )
+    max_mem_mb: int = Field(
+        64000, ge=100, description="Memory in MB that a job may ask for at most."
+    )
+    grace: float = Field(
+        120.0, ge=0, description="Seconds before its time limit at which a job stops to continue."
+    )
 
 
 class Config(Strict):
@@ -47,11 +87,21 @@ class Config(Strict):
         default_factory=list,
         description="Folders of finished runs (shared or shipped) that are used before computing.",
     )
+    store: str | None = Field(
+        None,
+        description="Folder where finished runs are kept; null: results/store. "
+        "Several users may share one.",
+    )
     overrides: dict[str, dict[str, dict[str, Any] | None]] = Field(
         default_factory=dict,
         description="Changes to experiments: paper, then experiment, then its keys; for example "
         "{rizk2022importance: {regression: {seeds: [0, 1, 2]}}}. Null leaves an experiment out, "
         "and what is drawn from it.",
+    )
+
+    cluster: Cluster = Field(
+        default_factory=Cluster,
+        description="What jobs may ask a cluster for (docs/cluster.md); no result depends on it.",
     )
 
     @field_validator("papers")

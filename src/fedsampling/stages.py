@@ -7,7 +7,7 @@ from typing import Any
 from fedsampling import config as configuration
 from fedsampling.artefacts import kit
 from fedsampling.artefacts.registry import functions
-from fedsampling.config import Config
+from fedsampling.config import PRIVATE, Config
 from fedsampling.datasets import fetch
 from fedsampling.errors import InputError, nearest
 from fedsampling.evidence import summaries, verdicts
@@ -126,7 +126,7 @@ def build_report(config: Path, results: Path, papers: Path) -> Path:
         "artefacts": {key: list(paper.artefacts) for key, paper in plan.papers.items()},
         "cards": list(plan.cards),
         # Folders of this machine are nobody else's business.
-        "config": plan.config.model_dump(mode="json", exclude={"mirror", "reuse"}),
+        "config": plan.config.model_dump(mode="json", exclude=set(PRIVATE)),
         "commands": {
             "Reproduce everything": "make reproduce",
             "At paper scale, from the official data": "snakemake --cores all "

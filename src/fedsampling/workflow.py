@@ -7,15 +7,16 @@ matplotlib or a simulation.
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fedsampling import config as configuration
+from fedsampling import resources
 from fedsampling.artefacts.registry import PAPERS
-from fedsampling.config import Config
+from fedsampling.config import PRIVATE, Config
 from fedsampling.errors import InputError, gathering
 from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
@@ -114,6 +115,27 @@ class Plan:
         """Fingerprint of the source files that a job's results depend on."""
         return simulation_code(self.jobs[job])
 
+    def resource(self, name: str, of: str) -> Callable[..., Any]:
+        """Return the function of (wildcards, attempt) that a rule's resource is.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``runtime``; see :func:`fedsampling.resources.request`.
+        of : str
+            A job's pattern, such as ``{paper}/{experiment}/…``, or a station.
+        """
+
+        def asked(wildcards: Any, attempt: int) -> Any:
+            if of in resources.STATIONS:
+                needed = resources.STATIONS[of]
+            else:
+                job, margin = self.jobs[of.format(**wildcards)], self.config.cluster.margin
+                needed = resources.need(job, self._measured, margin)
+            return resources.request(needed, self.config.cluster, attempt)[name]
+
+        return asked
+
     def write(self, path: str) -> None:
         """Write the configuration as resolved, for the steps to read."""
         write_json(Path(path), self.config.model_dump(mode="json"))
@@ -129,7 +151,7 @@ class Plan:
     def choices(self) -> str:
         """Digest of what the report is made from: papers' files, configuration, and results."""
         papers = {key: paper.model_dump(mode="json") for key, paper in self.papers.items()}
-        config = self.config.model_dump(mode="json", exclude={"mirror", "reuse"})
+        config = self.config.model_dump(mode="json", exclude=set(PRIVATE))
         stages = [[stage_code(stage, key) for stage in ("render", "judge")] for key in self.papers]
         return digest([papers, config, stages, self._summaries])
 
@@ -166,6 +188,10 @@ class Plan:
             key: digest([experiment, runs[key], code, self._noted])
             for key, experiment in self.experiments.items()
         }
+
+    @cached_property
+    def _measured(self) -> dict[str, resources.Measured]:
+        return resources.load(RESULTS)
 
     @property
     def _noted(self) -> list[str]:

@@ -23,6 +23,9 @@ rule card:
         "<logs>/card/{dataset}.log",
     conda:
         "../../envs/fedsampling.yaml"
+    resources:
+        runtime=plan.resource("runtime", "card"),
+        mem_mb=plan.resource("mem_mb", "card"),
     params:
         made_from=lambda w: plan.card(w.dataset),
     message:

@@ -18,7 +18,12 @@ rule simulate:
         "../../envs/fedsampling.yaml"
     threads: 1
     resources:
-        mem_mb=1500,
+        runtime=plan.resource("runtime", JOB),
+        mem_mb=plan.resource("mem_mb", JOB),
+        gpu=plan.resource("gpu", JOB),
+        gpu_model=plan.resource("gpu_model", JOB),
+        gres=plan.resource("gres", JOB),
+        slurm_partition=plan.resource("slurm_partition", JOB),
     params:
         job=JOB,
         spec=lambda w: plan.spec(JOB.format(**w)),
@@ -26,4 +31,4 @@ rule simulate:
     message:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:
-        "fedsampling run {params.job} --config results/config.json > {log} 2>&1"
+        "exec fedsampling run {params.job} --config results/config.json > {log} 2>&1"

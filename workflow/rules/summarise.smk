@@ -10,6 +10,9 @@ rule summarise:
         "<logs>/summarise/{paper}/{experiment}.log",
     conda:
         "../../envs/fedsampling.yaml"
+    resources:
+        runtime=plan.resource("runtime", "summarise"),
+        mem_mb=plan.resource("mem_mb", "summarise"),
     params:
         settings=lambda w: plan.settings(w.paper, w.experiment),
         code=lambda w: plan.stage_code("summarise"),

@@ -1,0 +1,144 @@
+"""What a job asks a cluster for: minutes, memory and a device, from an estimate of its spec.
+
+The estimate is a measurement times a margin where ``fedsampling plan --slurm`` has made one, else
+a stated default for the kind of simulation.  A job asks for more with each attempt, and never for
+more than the configuration's limits.  Local runs ignore all of it but the device.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedsampling.config import Cluster
+from fedsampling.specs import Job
+
+MEASURED = "calibration.json"  # in the folder of results
+START_UP = 1.0  # minutes of every job: two starts of Snakemake on a busy node, and imports
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a job is expected to need.
+
+    Parameters
+    ----------
+    minutes, mem_mb : float
+    device_mb : float
+        Memory of the device; 0 for a job that uses none.
+    """
+
+    minutes: float
+    mem_mb: float
+    device_mb: float = 0.0
+
+
+# By kind of simulation, for a block of seeds at paper scale. Generous: what is asked for and not
+# used costs a place in the queue, what is missing costs the job.
+DEFAULTS: Mapping[str, Need] = {
+    "delays": Need(10, 1500),
+    "federated": Need(30, 1500),
+    "gradient": Need(15, 1500),
+    "inclusion": Need(10, 1000),
+    "network": Need(240, 8000, 16000),
+    "partition": Need(20, 4000),  # reads whole official data sets
+    "weights": Need(20, 1500),
+}
+OTHER = Need(60, 4000)
+# The stations beside the simulations that are submitted.
+STATIONS: Mapping[str, Need] = {"card": Need(20, 4000), "summarise": Need(10, 3000)}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times of the jobs of one experiment and sampler on some machine.
+
+    Parameters
+    ----------
+    fixed : float
+        Seconds at once.
+    step : float
+        Seconds of a step of all seeds.
+    device : str
+        ``cpu``, or the kind of device that it was measured on.
+    seed_mb : float
+        Memory of the device that a seed of a block takes; 0 where not known.
+    """
+
+    fixed: float
+    step: float
+    device: str = "cpu"
+    seed_mb: float = 0.0
+
+
+def need(job: Job, measured: Mapping[str, Measured], margin: float = 1.0) -> Need:
+    """Estimate a job.
+
+    Parameters
+    ----------
+    job : Job
+    measured : mapping
+        By :func:`key`; times of another device than the job's are not used.
+    margin : float
+        Factor of measured times; the defaults are generous as they are.
+    """
+    kind = job.runs[0].settings["kind"]
+    default = DEFAULTS.get(kind, OTHER)
+    known = measured.get(key(job))
+    if known is None or (known.device == "cpu") == bool(default.device_mb):
+        return default
+    minutes = margin * (known.fixed + known.step * steps(job)) / 60
+    return Need(minutes, default.mem_mb, default.device_mb)
+
+
+def uses_device(job: Job) -> bool:
+    """Whether a job can make use of a GPU."""
+    return bool(DEFAULTS.get(job.runs[0].settings["kind"], OTHER).device_mb)
+
+
+def key(job: Job) -> str:
+    """Name what is measured as one: an experiment and a sampler."""
+    return f"{job.paper}/{job.experiment}/{job.sampler}"
+
+
+def steps(job: Job) -> int:
+    """Count a job's steps: rounds or draws; a seed is one where nobody is sampled."""
+    settings = job.runs[0].settings
+    if settings["sampler"]["name"] == "none":
+        return len(job.runs)
+    return int(settings.get("rounds") or settings["draws"])
+
+
+def request(needed: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
+    """Return Snakemake's resources for a need; those that are None are not asked for.
+
+    Parameters
+    ----------
+    needed : Need
+    cluster : Cluster
+    attempt : int
+        From 1; a job that failed asks for that much more time and memory.
+    """
+    minutes = math.ceil((START_UP + needed.minutes) * attempt)
+    mem_mb = math.ceil(needed.mem_mb * attempt)
+    gpu = cluster.gpu if needed.device_mb else "none"
+    model = cluster.gpu_model
+    return {
+        "runtime": min(minutes, cluster.max_runtime),
+        "mem_mb": min(mem_mb, cluster.max_mem_mb),
+        "gpu": 1 if gpu == "gpu" else None,
+        "gpu_model": model if gpu == "gpu" else None,
+        "gres": (f"gpu:{model}:1" if model else "gpu:1") if gpu == "gres" else None,
+        "slurm_partition": cluster.cpu_partition if gpu == "none" else cluster.gpu_partition,
+    }
+
+
+def load(results: Path) -> dict[str, Measured]:
+    """Read what was measured; nothing where there is no such file, or it is damaged."""
+    try:
+        content = json.loads((results / MEASURED).read_text(encoding="utf-8"))
+        return {name: Measured(**times) for name, times in content.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,83 @@
+"""What jobs ask a cluster for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedsampling.config import Cluster
+from fedsampling.resources import DEFAULTS, Measured, Need, key, load, need, request, uses_device
+from fedsampling.simulations.registry import SIMULATIONS
+from fedsampling.specs import Job, RunSpec
+
+GPU_JOB = Need(60, 8000, 16000)
+
+
+def job(kind: str = "federated", rounds: int = 1000) -> Job:
+    settings = {"kind": kind, "sampler": {"name": "md"}, "rounds": rounds}
+    return Job("paper", "experiment", "base", "md", 0, (RunSpec(settings, "embedded", 0),))
+
+
+def cluster(**given: Any) -> Cluster:
+    return Cluster.model_validate(given)
+
+
+def test_every_kind_has_a_default():
+    assert set(SIMULATIONS) <= set(DEFAULTS)
+
+
+def test_an_attempt_more_asks_for_more_until_the_configured_limits():
+    limits = cluster(max_runtime=150, max_mem_mb=20000)
+    asked = [request(GPU_JOB, limits, attempt) for attempt in (1, 2, 3)]
+    assert [one["runtime"] for one in asked] == [61, 122, 150]
+    assert [one["mem_mb"] for one in asked] == [8000, 16000, 20000]
+
+
+def test_measured_times_replace_the_default_with_a_margin():
+    known = {key(job()): Measured(fixed=60, step=0.6)}
+    assert need(job(), known, margin=2).minutes == pytest.approx(2 * (60 + 600) / 60)
+    assert need(job(), {}, margin=2).minutes == DEFAULTS["federated"].minutes
+
+
+def test_times_of_a_processor_say_nothing_of_a_gpu_job():
+    assert need(job("network"), {key(job()): Measured(1, 1, "cpu")}) == DEFAULTS["network"]
+    assert need(job("network"), {key(job()): Measured(0, 0.06, "cuda")}).minutes == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (None, None, None, None)),
+        ({"gpu": "gpu"}, (1, None, None, None)),
+        ({"gpu": "gpu", "gpu_model": "a100"}, (1, "a100", None, None)),
+        ({"gpu": "gres"}, (None, None, "gpu:1", None)),
+        ({"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
+        ({"gpu": "gpu", "cpu_partition": "c", "gpu_partition": "g"}, (1, None, None, "g")),
+        ({"gpu": "none", "cpu_partition": "c", "gpu_partition": "g"}, (None, None, None, "c")),
+    ],
+)
+def test_a_gpu_is_asked_for_as_the_site_takes_it(given: dict[str, str], expected: tuple[Any, ...]):
+    asked = request(GPU_JOB, cluster(**given))
+    names = ("gpu", "gpu_model", "gres", "slurm_partition")
+    assert tuple(asked[name] for name in names) == expected
+
+
+def test_a_job_without_use_for_a_gpu_asks_for_none():
+    given = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
+    asked = request(Need(1, 100), given)
+    assert (asked["gpu"], asked["gpu_model"], asked["slurm_partition"]) == (None, None, "c")
+    assert uses_device(job("network"))
+    assert not uses_device(job())
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"fixed": 1}}'])
+def test_a_damaged_calibration_is_none(tmp_path: Path, content: str):
+    (tmp_path / "calibration.json").write_text(content)
+    assert load(tmp_path) == {}
+
+
+def test_a_calibration_is_read(tmp_path: Path):
+    times = {"fixed": 1.0, "step": 0.1, "device": "cpu"}
+    (tmp_path / "calibration.json").write_text(json.dumps({"a/b/c": times}))
+    assert load(tmp_path) == {"a/b/c": Measured(1.0, 0.1)}
