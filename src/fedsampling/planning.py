@@ -6,12 +6,14 @@ and the difference between its two lengths is what one step costs; start-up is w
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fedsampling.datasets.fetch import preferred
+from fedsampling.files import write_json
+from fedsampling.resources import MEASURED, Measured, key, load, steps
 from fedsampling.runs import locate, stores
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
@@ -63,11 +65,17 @@ class Estimate:
         Bytes of each official file that is not in the cache; None where not known.
     measured : float
         Seconds that the calibration took.
+    speeds : dict
+        What it found, by :func:`fedsampling.resources.key`.
+    due : tuple of Job
+        Those with a run that is not finished.
     """
 
     lines: tuple[Line, ...]
     download: dict[str, int | None]
     measured: float
+    speeds: dict[str, Measured]
+    due: tuple[Job, ...]
 
 
 def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) -> Estimate:
@@ -82,8 +90,9 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
     plan = read_plan(config, papers)
     own, shared = stores(results, plan.config)
     clock = time.perf_counter()
-    speeds: dict[tuple[str, str], tuple[float, float]] = {}
+    speeds: dict[str, Measured] = {}
     lines = []
+    due: list[Job] = []
     for name, _ in plan.experiments.items():
         paper, _, experiment = name.partition("/")
         jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
@@ -94,22 +103,27 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
             finished += len(job.runs) - len(todo)
             if not todo:
                 continue
+            due.append(job)
             disk += len(todo) * _bytes(job)
             if calibrate:
-                key = (name, job.sampler)
-                if key not in speeds:
-                    speeds[key] = _speed(job, results, plan.config.mirror)
-                fixed, per_step = speeds[key]
-                share = len(todo) / len(job.runs)
-                hours += (START_UP + fixed + share * per_step * _steps(job)) / 3600
+                if key(job) not in speeds:
+                    speeds[key(job)] = _speed(job, results, plan.config.mirror)
+                speed, share = speeds[key(job)], len(todo) / len(job.runs)
+                hours += (START_UP + speed.fixed + share * speed.step * steps(job)) / 3600
         runs = sum(len(job.runs) for job in jobs)
         lines.append(
             Line(name, len(jobs), runs, finished, hours if calibrate else float("nan"), disk)
         )
     wanted = {dataset for job in plan.jobs for dataset in plan.datasets(job)}
-    return Estimate(
-        tuple(lines), _download(wanted, results, plan.config.mirror), time.perf_counter() - clock
-    )
+    download = _download(wanted, results, plan.config.mirror)
+    spent = time.perf_counter() - clock
+    return Estimate(tuple(lines), download, spent, speeds, tuple(due))
+
+
+def keep(found: Estimate, results: Path) -> None:
+    """Write what was measured to where the requests of jobs look for it."""
+    known = {**load(results), **found.speeds}
+    write_json(results / MEASURED, {name: asdict(speed) for name, speed in known.items()})
 
 
 def show(found: Estimate) -> str:
@@ -149,7 +163,7 @@ def show(found: Estimate) -> str:
     return "\n".join(text)
 
 
-def _speed(job: Job, results: Path, mirror: str | None) -> tuple[float, float]:
+def _speed(job: Job, results: Path, mirror: str | None) -> Measured:
     """Measure seconds that a job takes at once, and seconds per step of all its seeds."""
     seeds = [run.seed for run in job.runs]
     # The stand-in has fewer samples, so official data are measured as they are where they are here.
@@ -158,19 +172,19 @@ def _speed(job: Job, results: Path, mirror: str | None) -> tuple[float, float]:
         data = "embedded"
     short, long = (_piece(job, n, seeds, data, results, mirror) for n in (SHORT, 3 * SHORT))
     per_step = max(long - short, 1e-9) / (2 * SHORT * _unit(job))
-    return max(short - per_step * SHORT * _unit(job), 0.0), per_step
+    return Measured(max(short - per_step * SHORT * _unit(job), 0.0), per_step)
 
 
 def _piece(
-    job: Job, steps: int, seeds: list[int], data: str, results: Path, mirror: str | None
+    job: Job, length: int, seeds: list[int], data: str, results: Path, mirror: str | None
 ) -> float:
     settings = dict(job.runs[0].settings)
     if _unsampled(job):  # a seed is a step
-        seeds = (steps // SHORT) * seeds[:1]
+        seeds = (length // SHORT) * seeds[:1]
     else:
-        settings["rounds" if "rounds" in settings else "draws"] = steps * _unit(job)
+        settings["rounds" if "rounds" in settings else "draws"] = length * _unit(job)
     if "every" in settings:
-        settings["every"] = min(settings["every"], steps)
+        settings["every"] = min(settings["every"], length)
     checked = Run.model_validate({"run": settings}).run
     simulate = import_module(SIMULATIONS[checked.kind]).simulate
     clock = time.perf_counter()
@@ -191,13 +205,6 @@ def _unit(job: Job) -> float:
     if _unsampled(job):
         return 1 / SHORT
     return 1 if "rounds" in job.runs[0].settings else 1000
-
-
-def _steps(job: Job) -> int:
-    settings = job.runs[0].settings
-    if _unsampled(job):
-        return len(job.runs)
-    return int(settings.get("rounds") or settings["draws"])
 
 
 def _bytes(job: Job) -> float:
