@@ -1,0 +1,353 @@
+"""A real SLURM on this machine: loopback, fake GPUs, neither systemd nor cgroups.
+
+The tests marked `slurm` start one; by hand:
+
+    python tests/slurm/cluster.py /var/tmp/cluster        # runs until Ctrl-C
+    export PATH=/var/tmp/cluster/bin:$PATH                # in another shell
+
+Every process is started in its own session, its id is kept in ``pids.json``, and it is ended by
+that id alone.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PACKAGES = ("slurm-wlm", "munge")
+ACCOUNTING = ("slurmdbd", "mariadb-server")
+CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct", "sacctmgr")
+# Daemons and clients are looked for here too: an ordinary user's PATH has no sbin.
+SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+
+CONFIGURATION = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+# Credentials expire after two minutes by default, and a requeued job waits for that long.
+AuthInfo=socket={folder}/munge.socket,cred_expire=15
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+# No cgroups: processes are followed through /proc.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+# Memory limits are enforced by polling.
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=256
+# Processors, memory and GPUs may exceed this machine's.
+SlurmdParameters=config_overrides
+GresTypes=gpu
+ReturnToService=2
+JobRequeue=1
+KillWait=5
+MinJobAge=86400
+SlurmctldTimeout=120
+SlurmdTimeout=60
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,bf_interval=1,batch_sched_delay=0,defer_batch
+{accounting}
+{nodes}
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=60 State=UP
+PartitionName=gpu Nodes=ALL MaxTime=60 State=UP
+"""
+DATABASE = """\
+AuthType=auth/munge
+AuthInfo={folder}/munge.socket
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser=root
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={storage_port}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm_acct_db
+"""
+
+
+def obstacle(accounting: bool = False) -> str | None:
+    """Say why no cluster can be started here; None if it can."""
+    programs = ["slurmctld", "slurmd", "sbatch", "munged"]
+    programs += ["slurmdbd", "mariadbd", "mariadb-install-db"] if accounting else []
+    missing = [name for name in programs if not shutil.which(name, path=SEARCHED)]
+    if missing:
+        packages = " ".join((*PACKAGES, *(ACCOUNTING if accounting else ())))
+        return f"{', '.join(missing)} missing; apt-get install --no-install-recommends {packages}"
+    if os.geteuid() != 0:
+        return "SLURM's daemons are started as root here, and this is an ordinary user"
+    return None
+
+
+@dataclass
+class Cluster:
+    """A running cluster; see :func:`running`.
+
+    Parameters
+    ----------
+    folder : Path
+        Of its configuration, state, logs and ``bin``, which goes before the PATH.
+    nodes, cpus, mem_mb, gpus : int
+        Nodes, and what each pretends to have.
+    accounting : bool
+        Whether slurmdbd keeps accounts.
+    port : int
+        The first of thirty.
+    """
+
+    folder: Path
+    nodes: int = 2
+    cpus: int = 4
+    mem_mb: int = 8000
+    gpus: int = 2
+    accounting: bool = False
+    port: int = 16800
+    pids: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes' names."""
+        return [f"node{number}" for number in range(self.nodes)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command needs to reach this cluster, and no other."""
+        return {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+        }
+
+    def call(self, *command: str, check: bool = True) -> str:
+        """Return what a client prints."""
+        found = subprocess.run(
+            command,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        if check and found.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {found.stderr or found.stdout}")
+        return found.stdout
+
+    def start(self) -> None:
+        """Write the configuration and start everything, each after what it needs."""
+        for name in ("state", *(f"spool-{node}" for node in self.names)):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o755)
+        self._configure()
+        self._munge()
+        if self.accounting:
+            self._database()
+        self.start_controller()
+        for node in self.names:
+            self.start_node(node)
+        self._await("nodes", lambda: self.call("sinfo", "-h", "-N", "-o", "%T").split())
+
+    def start_controller(self) -> None:
+        """Start slurmctld, again after :meth:`stop_one`; it takes its state up."""
+        self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
+        self._await("slurmctld", lambda: "UP" in self.call("scontrol", "ping"))
+
+    def start_node(self, node: str) -> None:
+        """Start a node's slurmd."""
+        conf = str(self.folder / "slurm.conf")
+        self._launch(node, "slurmd", "-D", "-f", conf, "-N", node)
+
+    def stop_one(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        """End one of the processes by its id, and wait for that."""
+        pid = self.pids.pop(name)
+        self._note()
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
+        deadline = time.monotonic() + 20
+        while _runs(pid):
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Cancel all jobs, wait until they are gone, and end what was started, last first."""
+        with suppress(RuntimeError, subprocess.TimeoutExpired):
+            self.call("scancel", "--user=root", check=False)
+            self.call("scancel", "--state=PENDING,RUNNING,SUSPENDED", check=False)
+            for job in self.call("squeue", "-h", "-o", "%i").split():
+                self.call("scancel", job, check=False)
+            deadline = time.monotonic() + 20
+            while self.call("squeue", "-h").strip() and time.monotonic() < deadline:
+                time.sleep(0.2)
+        for name in list(self.pids)[::-1]:
+            self.stop_one(name)
+
+    def _configure(self) -> None:
+        bins = self.folder / "bin"
+        bins.mkdir(exist_ok=True)
+        conf = self.folder / "slurm.conf"
+        # The plugin's job step takes every SLURM_* variable from its inner srun, SLURM_CONF too.
+        for name in CLIENTS:
+            if real := shutil.which(name, path=SEARCHED):
+                shim = bins / name
+                shim.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {real} "$@"\n')
+                shim.chmod(0o755)
+        for number in range(self.gpus):
+            device = self.folder / f"fakegpu{number}"
+            if not device.exists():
+                os.mknod(device, 0o666 | 0o020000, os.makedev(1, 3))
+        gres = f"Name=gpu File={self.folder}/fakegpu[0-{self.gpus - 1}]\n" if self.gpus else ""
+        (self.folder / "gres.conf").write_text(gres)
+        host = socket.gethostname()
+        nodes = "\n".join(
+            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + 10 + i} "
+            f"CPUs={self.cpus} RealMemory={self.mem_mb} State=UNKNOWN"
+            + (f" Gres=gpu:{self.gpus}" if self.gpus else "")
+            for i, name in enumerate(self.names)
+        )
+        accounting = (
+            "AccountingStorageType=accounting_storage/slurmdbd\n"
+            f"AccountingStorageHost=127.0.0.1\nAccountingStoragePort={self.port + 1}\n"
+            f"AccountingStoragePass={self.folder}/munge.socket"
+            if self.accounting
+            else "AccountingStorageType=accounting_storage/none"
+        )
+        text = CONFIGURATION.format(
+            host=host, port=self.port, folder=self.folder, nodes=nodes, accounting=accounting
+        )
+        conf.write_text(text)
+
+    def _munge(self) -> None:
+        key, place = self.folder / "munge.key", str(self.folder / "munge.socket")
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o600)
+        files = ("pid", "log", "seed")
+        options = [f"--{name}-file={self.folder}/munge.{name}" for name in files]
+        self._launch("munged", "munged", "-F", f"--socket={place}", f"--key-file={key}", *options)
+        self._await("munged", lambda: self.call("munge", "-n", "-S", place))
+
+    def _database(self) -> None:
+        data, place = self.folder / "mysql", str(self.folder / "mysql.socket")
+        subprocess.run(
+            ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}"],
+            check=True,
+            capture_output=True,
+        )
+        self._launch(
+            "mariadbd",
+            "mariadbd",
+            "--no-defaults",
+            "--user=root",
+            f"--datadir={data}",
+            f"--socket={place}",
+            f"--pid-file={self.folder}/mysql.pid",
+            "--bind-address=127.0.0.1",
+            f"--port={self.port + 2}",
+        )
+        client = ("mariadb", "--no-defaults", "-u", "root", f"--socket={place}", "-e")
+        self._await("mariadbd", lambda: self.call(*client, "select 1"))
+        self.call(*client, "create user slurm@'127.0.0.1' identified by 'slurm'")
+        self.call(*client, "grant all on slurm_acct_db.* to slurm@'127.0.0.1'")
+        conf = self.folder / "slurmdbd.conf"
+        host = socket.gethostname()
+        ports = {"port": self.port + 1, "storage_port": self.port + 2}
+        conf.write_text(DATABASE.format(folder=self.folder, host=host, **ports))
+        conf.chmod(0o600)
+        self._launch("slurmdbd", "slurmdbd", "-D", SLURM_CONF=str(self.folder / "slurm.conf"))
+        self._await("slurmdbd", lambda: self.call("sacctmgr", "-n", "show", "cluster") or True)
+
+    def _launch(self, name: str, program: str, *arguments: str, **environment: str) -> None:
+        path = shutil.which(program, path=SEARCHED)
+        assert path is not None
+        with (self.folder / f"{name}.out").open("ab") as output:
+            process = subprocess.Popen(
+                [path, *arguments],
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.pids[name] = process.pid
+        self._note()
+
+    def _note(self) -> None:
+        (self.folder / "pids.json").write_text(json.dumps(self.pids))
+
+    def _await(self, name: str, ready: Callable[[], object], seconds: float = 30) -> None:
+        """Ask until there is an answer: a daemon that runs need not listen yet."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with suppress(RuntimeError, subprocess.TimeoutExpired):
+                answer = ready()
+                if answer if not isinstance(answer, list) else set(answer) == {"idle"}:
+                    return
+            if time.monotonic() > deadline:
+                said = (self.folder / f"{name}.out").read_text() if name in self.pids else ""
+                raise RuntimeError(f"{name} does not answer after {seconds:.0f} s; {said[-2000:]}")
+            time.sleep(0.1)
+
+
+@contextmanager
+def running(folder: Path, **options: int) -> Iterator[Cluster]:
+    """Start a cluster, and end it however the block ends."""
+    cluster = Cluster(folder, **options)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _runs(pid: int) -> bool:
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state != "Z"
+
+
+def main() -> None:
+    """Run a cluster until it is interrupted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--accounting", action="store_true")
+    given = parser.parse_args()
+    if reason := obstacle(given.accounting):
+        sys.exit(reason)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    clock = time.perf_counter()
+    with running(given.folder.resolve(), nodes=given.nodes, accounting=given.accounting) as cluster:
+        print(f"ready after {time.perf_counter() - clock:.1f} s: {cluster.pids}", flush=True)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""A copy of the project in which a test runs Snakemake on the cluster, or without it."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "pyproject.toml", "papers")
+TOY = "fraboni2022general"  # whose one experiment the toy stands in for
+PATIENCE = 300.0  # seconds that a test waits for anything
+
+
+@dataclass(frozen=True)
+class User:
+    """Who runs Snakemake, and with which Python.
+
+    Parameters
+    ----------
+    name : str or None
+        None for who runs the tests.
+    python : str
+    packages : str
+        Folder of the packages that it reads.
+    """
+
+    name: str | None
+    python: str
+    packages: str
+
+
+class Project:
+    """A folder such as a clone.
+
+    Parameters
+    ----------
+    root : Path
+    environment : mapping
+        Where the cluster's clients are.
+    user : User
+    """
+
+    def __init__(self, root: Path, environment: dict[str, str], user: User) -> None:
+        self.root, self.user = root, user.name
+        self.target: tuple[str, ...] = ()
+        self.live: list[Started] = []
+        bins = root / "bin"
+        bins.mkdir(exist_ok=True)
+        for name, module in (("snakemake", "snakemake"), ("fedsampling", "fedsampling.cli")):
+            (bins / name).write_text(f'#!/bin/sh\nexec {user.python} -m {module} "$@"\n')
+            (bins / name).chmod(0o755)
+        self.environment = {
+            **os.environ,
+            **environment,
+            "PATH": f"{bins}{os.pathsep}{environment.get('PATH', os.environ['PATH'])}",
+            "PYTHONPATH": f"{root / 'src'}{os.pathsep}{user.packages}",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": str(root / "cache"),
+            "MPLCONFIGDIR": str(root / "cache"),
+            "HOME": str(root),
+        }
+        for name in ("FEDSAMPLING_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            self.environment.pop(name, None)
+
+    @classmethod
+    def made(cls, root: Path, environment: dict[str, str], user: User) -> "Project":
+        """Copy the project; the copy belongs to the user."""
+        root.mkdir()
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, root / name)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(ROOT / "src", root / "src", ignore=ignored)
+        project = cls(root, environment, user)
+        project.own()
+        return project
+
+    def own(self) -> None:
+        """Give everything to the user, also what the test has written since."""
+        if self.user:
+            owner = pwd.getpwnam(self.user)
+            for path in (self.root, *self.root.rglob("*")):
+                os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
+
+    def configure(self, **content: Any) -> None:
+        (self.root / "config.yaml").write_text(yaml.safe_dump({"scale": "quick"} | content))
+        self.own()
+
+    def play(self, behaviours: dict[str, dict[str, Any]], **config: Any) -> None:
+        """Put the toy in place of an experiment, with one job for each behaviour."""
+        shutil.copy2(Path(__file__).with_name("toy.py"), self.root / "src/fedsampling/simulations")
+        self.edit(
+            "src/fedsampling/simulations/registry.py", "simulations.weights", "simulations.toy"
+        )
+        known = ("full", "md", "uniform", "poisson", "binomial", "clustered", "optimal")
+        left_out = dict.fromkeys([name for name in known if name not in behaviours])
+        cases = dict.fromkeys(("n10-linear", "n100-equal", "n100-linear"))
+        change = {"cases": cases, "samplers": left_out}
+        self.target = (TOY,)
+        # What is drawn from the weights needs the metrics of the real simulation.
+        paper = self.root / "papers" / TOY / "paper.yaml"
+        content = yaml.safe_load(paper.read_text()) | {"artefacts": {}, "claims": {}}
+        paper.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        self.toy(behaviours)
+        self.configure(papers=[TOY], overrides={TOY: {"weights": change}}, **config)
+
+    def toy(self, behaviours: dict[str, dict[str, Any]]) -> None:
+        """Say what the toy's jobs do from now on."""
+        (self.root / "toy.json").write_text(json.dumps(behaviours))
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.root / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def command(self, *arguments: str, slurm: bool = True, jobs: int = 6) -> dict[str, Any]:
+        """Return how Snakemake is called."""
+        cluster = ("--workflow-profile", "profiles/slurm", "--jobs", str(jobs))
+        cluster += ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "10")
+        how = cluster if slurm else ("--cores", "2")
+        who = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
+        return {
+            "args": (str(self.root / "bin" / "snakemake"), *how, *arguments, *self.target),
+            "cwd": self.root,
+            "env": self.environment,
+            "text": True,
+            **who,
+        }
+
+    def snakemake(self, *arguments: str, slurm: bool = True, jobs: int = 6) -> str:
+        """Run Snakemake to its end, which must be a good one; return what it said."""
+        found = subprocess.run(
+            **self.command(*arguments, slurm=slurm, jobs=jobs),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        assert found.returncode == 0, found.stdout[-6000:]
+        return found.stdout
+
+    def call(self, *command: str) -> str:
+        """Run a command as the user; return what it said."""
+        found = subprocess.run(
+            command,
+            **{key: given for key, given in self.command().items() if key != "args"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert found.returncode == 0, found.stdout
+        return found.stdout
+
+    def started(self, *arguments: str, jobs: int = 6) -> "Started":
+        """Start Snakemake and go on."""
+        self.live.append(Started(self, *arguments, jobs=jobs))
+        return self.live[-1]
+
+    def end(self) -> None:
+        """End what a failed test has left running."""
+        for started in self.live:
+            if started.process.poll() is None:
+                started.process.kill()
+                started.process.wait()
+
+    def computed(self) -> list[tuple[str, int, int]]:
+        """Return the rounds that the toy computed: sampler, seed, round."""
+        path = self.root / "toy.log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(name, int(seed), int(t)) for name, seed, t, _ in map(str.split, lines)]
+
+    def jobs(self, sampler: str) -> list[str]:
+        """Return the SLURM jobs that computed a toy's rounds, in order."""
+        lines = (self.root / "toy.log").read_text().splitlines()
+        return list(dict.fromkeys(line.split()[3] for line in lines if line.startswith(sampler)))
+
+    def made_files(self) -> dict[str, bytes]:
+        """Return all that must not depend on where it was made: tables, digests and verdicts."""
+        results = self.root / "results"
+        found = [*results.glob("runs/**/*.json"), *results.glob("claims/*.json")]
+        found += results.glob("artefacts/**/*.csv")
+        return {str(path.relative_to(results)): path.read_bytes() for path in sorted(found)}
+
+    def stored(self) -> dict[str, int]:
+        """Return the finished runs and when each was written."""
+        found = (self.root / "results" / "store").rglob("[!.]*.parquet")
+        return {path.name: path.stat().st_mtime_ns for path in found}
+
+
+class Started:
+    """A Snakemake that runs beside the test, in a session of its own."""
+
+    def __init__(self, project: Project, *arguments: str, jobs: int) -> None:
+        self.project, self.path = project, project.root / "snakemake.out"
+        with self.path.open("w") as output:
+            self.process = subprocess.Popen(
+                **project.command(*arguments, jobs=jobs),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.path.read_text()
+
+    def end(self, how: signal.Signals | None = None) -> int:
+        """Wait for its end, after a signal if one is given; return its exit status."""
+        if how:
+            os.kill(self.process.pid, how)
+        try:
+            return self.process.wait(timeout=2 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(self.said[-6000:]) from None
+
+    def failures(self) -> int:
+        """Count the failures of jobs that it has noticed."""
+        return len(re.findall(r"SLURM-job '\d+' failed", self.said))
+
+
+def until(happened: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """Wait for something; return it."""
+    deadline = time.monotonic() + seconds
+    while not (found := happened()):
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain: {what}"
+        time.sleep(0.3)
+    return found

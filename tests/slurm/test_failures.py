@@ -1,0 +1,139 @@
+"""What goes wrong on a cluster, one by one: the run ends well, and nothing is computed twice."""
+
+import signal
+from collections.abc import Callable
+
+import pytest
+from cluster import Cluster
+from project import Project, Started, until
+
+# A sampler's job, and what befalls it.
+BEHAVIOURS = {
+    "full": {"once": "fail"},
+    "md": {"once": "sleep"},  # over its time limit
+    "uniform": {"once": "memory", "mb": 2500},
+    "poisson": {"rounds": 110, "checkpoints": True},  # 55 s and more, with a limit of a minute
+    "binomial": {"rounds": 40},  # cancelled
+}
+ROUNDS = {"full": 2, "md": 2, "uniform": 2, "poisson": 110}
+
+
+def running(slurm: Cluster, sampler: str) -> list[str]:
+    """Return the running jobs of a sampler, by the comment that the executor gives them."""
+    lines = slurm.call("squeue", "-h", "-t", "RUNNING", "-o", "%i %k").splitlines()
+    return [line.split()[0] for line in lines if f"_{sampler}_" in line]
+
+
+@pytest.mark.long
+class TestJobs:
+    """All in one run, which takes about four minutes."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def ended(slurm: Cluster, project: Callable[..., Project]) -> Started:
+        made = project("jobs")
+        made.play(BEHAVIOURS, cluster={"max_runtime": 1, "margin": 1})
+        started = made.started()
+        until(lambda: "binomial" in str(made.computed()), "the job that is cancelled")
+        (job,) = running(slurm, "binomial")
+        slurm.call("scancel", job)
+        assert started.end() == 0, started.said[-6000:]
+        return started
+
+    @pytest.mark.parametrize("sampler", ["full", "md", "uniform"])
+    def test_failed_jobs_are_repeated_once(self, ended: Started, sampler: str):
+        computed = [t for name, _, t in ended.project.computed() if name == sampler]
+        assert computed == list(range(ROUNDS[sampler]))
+
+    @pytest.mark.parametrize("state", ["FAILED", "TIMEOUT", "CANCELLED"])
+    def test_each_cause_is_named(self, ended: Started, state: str):
+        assert f"SLURM status is: '{state}'" in ended.said
+
+    def test_memory_is_named_in_the_log(self, ended: Started):
+        """Its status is OUT_OF_MEMORY only where cgroups watch; polling says FAILED."""
+        logs = (ended.project.root / "logs" / "slurm").rglob("*_uniform_*/*.log")
+        assert any("exceeded memory limit" in path.read_text() for path in logs)
+
+    def test_a_cancelled_job_is_repeated(self, ended: Started):
+        computed = [t for name, _, t in ended.project.computed() if name == "binomial"]
+        assert computed[-40:] == list(range(40))
+
+    def test_a_job_near_its_time_limit_is_queued_again_and_continues(
+        self, ended: Started, slurm: Cluster
+    ):
+        computed = [t for name, _, t in ended.project.computed() if name == "poisson"]
+        assert computed == list(range(110))
+        (job,) = ended.project.jobs("poisson")
+        assert "Restarts=1" in slurm.call("scontrol", "show", "job", job)
+
+    def test_only_four_jobs_failed(self, ended: Started):
+        """The job that was handed back is none of them."""
+        assert ended.failures() == 4
+
+    def test_results_equal_those_of_a_local_run(
+        self, ended: Started, project: Callable[..., Project]
+    ):
+        local = project("jobs-local")
+        local.play({name: {"rounds": n} for name, n in {**ROUNDS, "binomial": 40}.items()})
+        local.snakemake(slurm=False)
+        assert ended.project.made_files() == local.made_files()
+
+
+@pytest.mark.long
+def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(
+    slurm: Cluster, project: Callable[..., Project]
+):
+    made = project("daemons")
+    made.play({name: {"rounds": 30} for name in ("full", "md", "uniform", "poisson")})
+    started = made.started(jobs=4)
+    until(made.computed, "a first round")
+    slurm.call("scontrol", "update", "NodeName=node0", "State=DRAIN", "Reason=test")
+    assert "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T")
+    slurm.stop_one("slurmctld")
+    until(lambda: len(made.computed()) > 20, "rounds without slurmctld")
+    slurm.start_controller()
+    # The node has to register with the new slurmctld first.
+    until(lambda: "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"), "the node")
+    slurm.call("scontrol", "update", "NodeName=node0", "State=RESUME")
+    assert started.end() == 0, started.said[-6000:]
+    assert started.failures() == 0
+    assert len(made.computed()) == len(set(made.computed())) == 4 * 30
+
+
+def test_ctrl_c_cancels_the_jobs_and_the_next_start_completes(
+    slurm: Cluster, project: Callable[..., Project]
+):
+    made = project("interrupted")
+    made.play({"full": {"rounds": 400}, "md": {"rounds": 2}})
+    started = made.started()
+    until(lambda: {"full", "md"} <= {name for name, *_ in made.computed()}, "two jobs")
+    until(made.stored, "the short job's result")
+    before = made.stored()
+    assert started.end(signal.SIGINT) != 0
+    until(lambda: not slurm.call("squeue", "-h").strip(), "an empty queue", 60)
+    made.toy({"full": {"rounds": 3}, "md": {"rounds": 2}})
+    made.snakemake()
+    assert before.items() <= made.stored().items()
+
+
+def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(
+    slurm: Cluster, project: Callable[..., Project]
+):
+    made = project("orphan")
+    behaviours = {"full": {"rounds": 80}, "md": {"rounds": 2}}
+    made.play(behaviours)
+    started = made.started()
+    until(lambda: "full" in str(made.computed()), "the long job")
+    until(made.stored, "the short job's result")
+    before = made.stored()
+    started.end(signal.SIGKILL)
+    made.snakemake("--unlock")
+    made.snakemake()
+    # The orphan and its double met at the run's lock: every round once, by one job.
+    assert len(made.computed()) == len(set(made.computed())) == 82
+    assert len(made.jobs("full")) == 1
+    assert before.items() <= made.stored().items()
+    local = project("orphan-local")
+    local.play(behaviours)
+    local.snakemake(slurm=False)
+    assert made.made_files() == local.made_files()

@@ -1,0 +1,63 @@
+"""The pipeline on SLURM, as an ordinary user: the same tables as without it, and nothing twice."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from cluster import Cluster
+from project import Project
+
+RIZK = "rizk2022importance"
+SMALL = {
+    "papers": [RIZK],
+    "overrides": {
+        RIZK: {
+            **dict.fromkeys(("sensitivity", "uncorrected", "gradient", "inclusion")),
+            "regression": {"rounds": 300, "seeds": 4, "seed_block": 4},
+            "classification": {"rounds": 60, "seeds": 2},
+        }
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def finished(project: Callable[..., Project]) -> tuple[Project, str]:
+    """Return a project that has run on the cluster, and what Snakemake said."""
+    made = project("whole")
+    made.configure(**SMALL)
+    return made, made.snakemake()
+
+
+def test_results_equal_those_of_a_local_run_byte_for_byte(
+    finished: tuple[Project, str], project: Callable[..., Project]
+):
+    local = project("local")
+    local.configure(**SMALL)
+    local.snakemake(slurm=False)
+    made = finished[0].made_files()
+    assert any(name.endswith(".csv") for name in made)
+    assert made == local.made_files()
+
+
+def test_simulations_were_submitted_and_drawing_was_not(finished: tuple[Project, str]):
+    rules = {path.name for path in (finished[0].root / "logs" / "slurm").iterdir()}
+    assert rules == {"rule_simulate", "rule_summarise", "rule_card"}
+
+
+def test_submitted_jobs_belong_to_the_user(finished: tuple[Project, str], slurm: Cluster):
+    made, said = finished
+    jobs = re.findall(r"submitted with SLURM jobid (\d+)", said)
+    shown = slurm.call("scontrol", "show", "job", jobs[0])
+    assert f"UserId={made.user or 'root'}(" in shown
+
+
+def test_a_second_call_finds_nothing_to_do(finished: tuple[Project, str]):
+    assert "Nothing to be done" in finished[0].snakemake()
+
+
+def test_plan_knows_the_partitions_limit(finished: tuple[Project, str]):
+    """A job that asks for more than its partition gives would be queued for ever."""
+    made = finished[0]
+    made.configure(**SMALL, cluster={"max_runtime": 90})
+    said = made.call(str(made.root / "bin" / "fedsampling"), "plan", "--slurm", "--no-calibration")
+    assert "minutes, and partition cpu has 60: it would wait for ever" in said

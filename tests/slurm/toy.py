@@ -1,0 +1,66 @@
+"""Stands in for a simulation in a test's copy of the sources: it goes wrong in a stated way.
+
+What a job does is said by ``toy.json``: {sampler: behaviour}.  Every round that a job computes is a
+line of ``toy.log``.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from fedsampling.simulations.simulated import Simulated, tidy
+from fedsampling.stopping import Stopped
+from fedsampling.streams import stream
+
+ROUND = 0.5  # seconds
+
+
+def simulate(settings, data, seeds, where, progress=lambda done: None):
+    name = settings.sampler.name
+    asked = json.loads(Path("toy.json").read_text()).get(name, {})
+    if asked.get("once"):
+        first = _first(name)
+        if first and asked["once"] == "fail":
+            raise RuntimeError("fails once, as it was told to")
+        if first and asked["once"] == "sleep":
+            time.sleep(600)
+        if first and asked["once"] == "memory":
+            held = np.ones(asked["mb"] * 2**17)
+            time.sleep(600)
+            del held
+    return Simulated([_run(seed, name, asked, where, progress) for seed in seeds])
+
+
+def _run(seed, name, asked, where, progress):
+    at, values = 0, []
+    if asked.get("checkpoints") and where.checkpoint.is_file():
+        values = np.load(where.checkpoint).tolist()
+        at = len(values)
+    for t in range(at, asked.get("rounds", 2)):
+        if asked.get("checkpoints") and where.stop():
+            where.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            np.save(where.checkpoint.with_suffix(".npy"), np.array(values))
+            where.checkpoint.with_suffix(".npy").rename(where.checkpoint)
+            raise Stopped(f"stopped before round {t}")
+        time.sleep(ROUND)
+        values.append(stream(seed, "toy", t).random())
+        _log(f"{name} {seed} {t} {os.environ.get('SLURM_JOB_ID', 'local')}")
+        progress(t)
+    rounds = np.arange(len(values))
+    return tidy({"toy": (rounds, np.cumsum(values))})
+
+
+def _first(name):
+    try:
+        Path(f"toy-{name}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _log(line):
+    with Path("toy.log").open("a") as file:
+        file.write(line + "\n")
