@@ -7,6 +7,7 @@ temporary folder, runs no simulation, and prints a table; what it found is in do
 """
 
 import argparse
+import atexit
 import os
 import shutil
 import signal
@@ -85,15 +86,17 @@ def prepare(folder: Path, jobs: int, seconds: float) -> dict[str, str]:
 
 
 def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start the controller on all jobs and the summary behind them."""
+    """Start the controller on all jobs and the summary behind them; it dies with this process."""
     with (folder / "snakemake.out").open("ab") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             ["snakemake", "--workflow-profile", "profiles/slurm", "--jobs", "100000", TARGET],
             cwd=folder,
             env=environment,
             stdout=output,
             stderr=output,
         )
+    atexit.register(process.kill)
+    return process
 
 
 def submitted(folder: Path) -> list[float]:

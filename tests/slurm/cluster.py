@@ -191,16 +191,18 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """Cancel all jobs, wait until they are gone, and end what was started, last first."""
+    def cancel(self) -> None:
+        """Cancel all jobs, and wait until they are gone."""
         with suppress(RuntimeError, subprocess.TimeoutExpired):
-            self.call("scancel", "--user=root", check=False)
-            self.call("scancel", "--state=PENDING,RUNNING,SUSPENDED", check=False)
-            for job in self.call("squeue", "-h", "-o", "%i").split():
-                self.call("scancel", job, check=False)
+            if jobs := self.call("squeue", "-h", "-o", "%i").split():
+                self.call("scancel", *jobs, check=False)
             deadline = time.monotonic() + 20
             while self.call("squeue", "-h").strip() and time.monotonic() < deadline:
                 time.sleep(0.2)
+
+    def stop(self) -> None:
+        """Cancel all jobs, and end what was started, last first."""
+        self.cancel()
         for name in list(self.pids)[::-1]:
             self.stop_one(name)
 

@@ -32,7 +32,7 @@ def slurm() -> Iterator[cluster.Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))
     with cluster.running(folder) as found:
         yield found
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -79,5 +79,6 @@ def project(slurm: cluster.Cluster, user: User) -> Iterator[Callable[..., Projec
     yield make
     for each in made:
         each.end()
+    slurm.cancel()
     if "FEDSAMPLING_KEEP" not in os.environ:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)

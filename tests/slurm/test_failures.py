@@ -90,16 +90,19 @@ def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(
     slurm.call("scontrol", "update", "NodeName=node0", "State=DRAIN", "Reason=test")
     assert "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T")
     slurm.stop_one("slurmctld")
-    until(lambda: len(made.computed()) > 20, "rounds without slurmctld")
+    before = len(made.computed())
+    until(lambda: len(made.computed()) > before + 10, "rounds without slurmctld")
     slurm.start_controller()
-    # The node has to register with the new slurmctld first.
-    until(lambda: "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"), "the node")
-    slurm.call("scontrol", "update", "NodeName=node0", "State=RESUME")
+    # It may know the node as drained still, or have it back already.
+    if "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"):
+        slurm.call("scontrol", "update", "NodeName=node0", "State=RESUME", check=False)
+    until(lambda: "drain" not in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"), "the node")
     assert started.end() == 0, started.said[-6000:]
     assert started.failures() == 0
     assert len(made.computed()) == len(set(made.computed())) == 4 * 30
 
 
+@pytest.mark.long
 def test_ctrl_c_cancels_the_jobs_and_the_next_start_completes(
     slurm: Cluster, project: Callable[..., Project]
 ):
