@@ -6,7 +6,7 @@ The tests marked `slurm` start one; by hand:
     export PATH=/var/tmp/cluster/bin:$PATH                # in another shell
 
 Every process is started in its own session, its id is kept in ``pids.json``, and it is ended by
-that id alone.
+that id alone, or by the kernel if the process that started it is killed.
 """
 
 import argparse
@@ -92,7 +92,7 @@ StorageLoc=slurm_acct_db
 
 def obstacle(accounting: bool = False) -> str | None:
     """Say why no cluster can be started here; None if it can."""
-    programs = ["slurmctld", "slurmd", "sbatch", "munged"]
+    programs = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv"]
     programs += ["slurmdbd", "mariadbd", "mariadb-install-db"] if accounting else []
     missing = [name for name in programs if not shutil.which(name, path=SEARCHED)]
     if missing:
@@ -285,7 +285,8 @@ class Cluster:
         assert path is not None
         with (self.folder / f"{name}.out").open("ab") as output:
             process = subprocess.Popen(
-                [path, *arguments],
+                # Should this process be killed, they end with it.
+                ["setpriv", "--pdeathsig", "TERM", path, *arguments],
                 env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
