@@ -9,7 +9,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module, metadata
@@ -18,20 +18,24 @@ from typing import Any
 
 from fedsampling import store
 from fedsampling.config import Config
+from fedsampling.errors import InputError
 from fedsampling.files import check_writable, write_json
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
-from fedsampling.workflow import simulation_code
+from fedsampling.training.checkpoint import Checkpoint
+from fedsampling.workflow import digest, simulation_code
 
-LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow")
+LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
+PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
+CHECKPOINTED = frozenset({"network"})  # kinds of which a job may take hours
 Progress = Callable[[str, int, int], None]
 
 
 def stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
     """Return this run store, and the folders of finished runs that may be used as they are."""
-    return results / "store", [Path(folder) for folder in config.reuse]
+    return results / "store", [*(Path(folder) for folder in config.reuse), PUBLISHED]
 
 
 def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path:
@@ -61,12 +65,13 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
             steps = len(missing)  # nobody is sampled: a seed is a step
         else:
             steps = int(missing[0].settings.get("rounds") or missing[0].settings["draws"])
+        where = surroundings(job, config, results, code, [run.hash for run in missing])
         started, clock = datetime.now(UTC), time.perf_counter()
         done = import_module(SIMULATIONS[settings.kind]).simulate(
             settings,
             missing[0].data,
             [run.seed for run in missing],
-            Where(results / "data", config.mirror),
+            where,
             lambda at: progress(job.name, at, steps),
         )
         seconds = time.perf_counter() - clock
@@ -78,15 +83,47 @@ def execute(job: Job, config: Config, results: Path, progress: Progress) -> Path
             "finished": _stamp(datetime.now(UTC)),
             "seconds": round(seconds / len(missing), 4),  # the stacked seeds share the job's time
             "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-            **environment(),
+            **environment(where.device),
         }
         for run, table in zip(missing, done.tables, strict=True):
             noted = {**shared_metadata, "hash": run.hash, "spec": run.identity}
             found[run.hash] = store.save(own, table, noted)
+        where.checkpoint.remove()
     progress(job.name, 1, 1)
     manifest = results / "runs" / f"{job.name}.json"
     write_json(manifest, {"job": job.name, "runs": [_entry(run, found) for run in job.runs]})
     return manifest
+
+
+def surroundings(
+    job: Job, config: Config, results: Path, code: str, hashes: Sequence[str]
+) -> Where:
+    """Say where a job's simulation finds data, device and checkpoint."""
+    if job.runs[0].settings["kind"] not in CHECKPOINTED:
+        return Where(results / "data", config.mirror)
+    key = digest([code, *hashes])
+    path = results / "checkpoints" / f"{key}.npz"
+    kept = Checkpoint(path, key, config.checkpoint_seconds)
+    return Where(results / "data", config.mirror, device(config), kept)
+
+
+def device(config: Config) -> str:
+    """Return the device that networks are trained on, as PyTorch names it.
+
+    Raises
+    ------
+    InputError
+        If a GPU is asked for and PyTorch sees none.
+    """
+    if config.device == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if config.device == "cuda":
+        raise InputError("device: cuda is asked for and PyTorch sees no GPU; use cpu or auto")
+    return "cpu"
 
 
 def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | None:
@@ -95,14 +132,14 @@ def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | No
 
 
 @cache
-def environment() -> dict[str, Any]:
+def environment(device: str = "cpu") -> dict[str, Any]:
     """Say what ran: package, commit, libraries and device."""
     return {
         "package": metadata.version("fedsampling"),
         "commit": _commit(),
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in LIBRARIES},
-        "device": f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads",
+        "device": _device(device),
     }
 
 
@@ -131,6 +168,14 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return described.stdout.strip() or None
+
+
+def _device(device: str) -> str:
+    if device == "cuda":
+        import torch
+
+        return f"cuda: {torch.cuda.get_device_name()}"
+    return f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads"
 
 
 def _processor() -> str:

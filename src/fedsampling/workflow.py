@@ -19,6 +19,7 @@ from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering
 from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
+from fedsampling.models.registry import NETWORKS
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.settings import dataset_record
@@ -206,6 +207,8 @@ def simulation_code(job: Job) -> str:
         roots.append(dataset_record(settings).loader)
         sampler = SAMPLERS.get(settings["sampler"]["name"])  # none, where nobody is sampled
         roots += [sampler.partition(":")[0]] if sampler else []
+        network = NETWORKS.get(settings.get("model", {}).get("name"))
+        roots += [network.partition(":")[0]] if network else []
     return fingerprint(*roots)
 
 

@@ -1,4 +1,4 @@
-"""What every simulation takes and returns."""
+"""Where a simulation runs, and what it returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from fedsampling.training.checkpoint import NEVER, Checkpoint
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,16 @@ class Where:
         Folder of verified files.
     mirror : str or None
         Folder or URL that is tried first.
+    device : str
+        Where networks are trained, as PyTorch names it.
+    checkpoint : Checkpoint
+        Where a long job continues after it was stopped.
     """
 
     cache: Path
     mirror: str | None
+    device: str = "cpu"
+    checkpoint: Checkpoint = NEVER
 
 
 @dataclass(frozen=True)
