@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from fedsampling.settings_datasets import NetworkData, Positive, Share
+from fedsampling.settings_datasets import NetworkData, Nycmesh, Positive, Range, Share, ordered
 from fedsampling.settings_models import NetworkModel
 from fedsampling.settings_samplers import NetworkSampler
 from fedsampling.validation import Strict
@@ -48,6 +48,28 @@ class PrecisionSettings(Strict):
     bf16: bool = Field(False, description="bfloat16 activations")
 
 
+class SyntheticDelays(Strict):
+    """Synthetic delays, harshvardhan2025latency, section 6; a parameter is sent in four bytes."""
+
+    name: Literal["synthetic"]
+    speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
+    computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
+    per_round: bool = Field(False, description="draw the computation in each round")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "SyntheticDelays":
+        for name in ("speed", "computation"):
+            ordered(name, getattr(self, name))
+        return self
+
+    def files(self) -> tuple[str, ...]:
+        """Datasets whose official files are read."""
+        return ()
+
+
+NetworkDelays = Annotated[Nycmesh | SyntheticDelays, Field(discriminator="name")]
+
+
 class NetworkSettings(Strict):
     """A training run of a network."""
 
@@ -67,3 +89,12 @@ class NetworkSettings(Strict):
         None, description="part of each client's training data that is the test set, for tuning"
     )
     problem_seed: Seed = Field(0, description="draws the partition: the same for all seeds")
+    delays: NetworkDelays | None = Field(None, description="what the clients take; null: no clock")
+    feature_batch: Positive = Field(
+        100, description="samples of a client's batch, where a scheme needs their features"
+    )
+
+    def files(self) -> tuple[str, ...]:
+        """Datasets whose official files are read."""
+        clock = self.delays.files() if self.delays is not None else ()
+        return (*self.dataset.files(), *clock)

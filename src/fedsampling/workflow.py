@@ -23,6 +23,7 @@ from fedsampling.models.registry import NETWORKS
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.settings import dataset_record
+from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.specs import Job, experiments, jobs
 from fedsampling.uses import Use, uses
@@ -214,6 +215,8 @@ def simulation_code(job: Job) -> str:
 
 def official_files(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Datasets whose official files a run with these settings, plain data, may read."""
+    if settings["kind"] == "network":
+        return NetworkSettings.model_validate(settings).files()
     return dataset_record(settings).files() if "dataset" in settings else ()
 
 

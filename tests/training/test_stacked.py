@@ -101,7 +101,7 @@ class TestLocalWork:
         nobody = Slots.stack([np.empty(0, np.int64)] * 2)
         updates = made.work(theta, nobody, MD(3), Draws(SEEDS[:2], 0))
         assert torch.equal(made.advance(theta, updates, nobody, np.empty(0)), theta)
-        assert not made.charge(MD(3), nobody, np.empty(0), 2)["reports"].any()
+        assert not made.charge(MD(3), nobody, np.empty(0), Draws(SEEDS[:2], 0))["reports"].any()
 
     def test_bfloat16_is_close_and_not_the_same(self):
         exact, rough = learner(WORK["steps"]), learner(WORK["steps"], bf16=True)
@@ -144,7 +144,7 @@ def test_costs_are_counted_from_who_trained_and_who_reports():
     made = learner(WORK["steps"])
     slots = Slots.stack([np.array([2, 0, 2]), np.array([1])])
     made.work(made.start(SEEDS[:2]), slots, MD(3), Draws(SEEDS[:2], 0))
-    costs = made.charge(MD(3), slots, np.array([0.5, 0.0, 0.5, 1.0]), 2)
+    costs = made.charge(MD(3), slots, np.array([0.5, 0.0, 0.5, 1.0]), Draws(SEEDS[:2], 0))
     d = made.network.dimension
     assert d == 6 * 5 + 5 + 5 * 4 + 4
     assert costs["clients"].tolist() == [2, 1]

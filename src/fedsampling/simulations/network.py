@@ -8,15 +8,21 @@ import torch
 from fedsampling.datasets import load
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.holdout import hold_out
+from fedsampling.delays import mesh
+from fedsampling.delays.delays import Delays, assign
+from fedsampling.delays.nycmesh import nycmesh
+from fedsampling.delays.synthetic import synthetic
 from fedsampling.errors import InputError
 from fedsampling.models.cost import activation_bytes
 from fedsampling.models.registry import build
 from fedsampling.samplers.registry import sampler_class
 from fedsampling.samplers.slots import Sampler, Setup
+from fedsampling.settings_datasets import Nycmesh
 from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.simulated import Simulated, Where
 from fedsampling.streams import stream
 from fedsampling.training.evaluation import Evaluation, evaluate
+from fedsampling.training.observing import SIGHTS
 from fedsampling.training.schedule import LocalWork
 from fedsampling.training.server import train
 from fedsampling.training.stacked import Stacked
@@ -41,8 +47,11 @@ def simulate(
         every round what :meth:`fedsampling.training.stacked.Stacked.charge` counts.
     """
     problem = load_problem(settings, data, where)
-    learner = build_learner(settings, problem, where.device)
+    learner = build_learner(settings, problem, data, where)
     sampler = build_sampler(settings, learner, seeds)
+    rng = stream(settings.problem_seed, "features")
+    for name in sorted(sampler.needs & SIGHTS.keys()):
+        learner.sights[name] = SIGHTS[name](learner, settings.feature_batch, rng)
     how = Evaluation(dropout=settings.evaluation.dropout)
     tables = train(
         learner,
@@ -67,8 +76,26 @@ def load_problem(settings: NetworkSettings, data: str, where: Where) -> Federate
     return hold_out(problem, settings.holdout, stream(seed, "holdout"))
 
 
-def build_learner(settings: NetworkSettings, problem: FederatedDataset, device: str) -> Stacked:
-    """Put network, data and local work together."""
+def load_delays(
+    settings: NetworkSettings, data: str, clients: int, dimension: int, where: Where
+) -> Delays | None:
+    """Give each client the delays of a place, the same for all seeds."""
+    given = settings.delays
+    if given is None:
+        return None
+    if isinstance(given, Nycmesh):
+        city = mesh.load(data, where.cache, where.mirror)
+        found = nycmesh(city, given.parameters, settings.problem_seed)
+    else:
+        ranges = given.model_dump(exclude={"name"})
+        found = synthetic(clients, 4.0 * dimension, settings.problem_seed, **ranges)
+    return assign(found, clients, settings.problem_seed)
+
+
+def build_learner(
+    settings: NetworkSettings, problem: FederatedDataset, data: str, where: Where
+) -> Stacked:
+    """Put network, data, local work and delays together."""
     torch.backends.cuda.matmul.allow_tf32 = settings.precision.tf32
     torch.backends.cudnn.allow_tf32 = settings.precision.tf32
     network = build(settings.model, problem.x.shape[1:], problem.classes)
@@ -79,9 +106,10 @@ def build_learner(settings: NetworkSettings, problem: FederatedDataset, device: 
         LocalWork(**work.model_dump()),
         settings.inputs,
         settings.server_step,
-        device,
+        where.device,
         activation_bytes(network, problem.x.shape[1:], work.batch),
         settings.precision.bf16,
+        load_delays(settings, data, problem.n_clients, network.dimension, where),
     )
 
 
@@ -110,6 +138,7 @@ def build_sampler(settings: NetworkSettings, learner: Stacked, seeds: Sequence[i
         labels=learner.labels,
         seeds=np.asarray(seeds, np.int64),
         dimension=learner.network.dimension,
+        delays=None if learner.delays is None else learner.delays.mean,
     )
     made: Sampler = sampler_class(settings.sampler.name).make(settings.sampler, setup)
     return made

@@ -75,7 +75,7 @@ class Convex:
         return np.where(lost[:, None], 0.0, theta)
 
     def charge(
-        self, sampler: Sampler, slots: Slots, omega: Array, runs: int
+        self, sampler: Sampler, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
         """Count what a round costs each run: bits sent by clients, and gradients they compute.
 
@@ -86,6 +86,7 @@ class Convex:
             server.  ``gradients``: per sample, those that only the choice of samples needs
             included.
         """
+        runs = len(rng.seeds)
         k, E, B = slots.client, self.local.E, self.local.B
         reports = np.bincount(slots.run, minlength=runs).astype(np.float64)
         bits: Array = 32 * self.data.x.shape[1] * reports

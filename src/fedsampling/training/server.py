@@ -53,7 +53,7 @@ class Learner(Protocol):
         """Put lost runs at zero, which keeps the others' arithmetic free of warnings."""
 
     def charge(
-        self, sampler: Sampler, slots: Slots, omega: Array, runs: int
+        self, sampler: Sampler, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
         """Count what the round cost and who took part, each of shape (runs,)."""
 
@@ -129,7 +129,7 @@ def train(
         view = replace(view, observed={**seen, **learner.report(sampler.needs, updates)})
         omega = sampler.weigh(slots, view, rng)
         theta = learner.advance(theta, updates, slots, omega)
-        for name, cost in learner.charge(sampler, slots, omega, runs).items():
+        for name, cost in learner.charge(sampler, slots, omega, rng).items():
             now.charged.append((t + 1, name, cost))
         diverged_at[(diverged_at < 0) & ~learner.finite(theta)] = t + 1
         theta = learner.reset(theta, diverged_at >= 0)

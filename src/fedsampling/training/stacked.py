@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.delays.delays import Delays
 from fedsampling.models.network import Network
-from fedsampling.samplers.slots import ExchangeSampler, Sampler, Slots, UpdateSampler
+from fedsampling.samplers.slots import MeasuringSampler, Sampler, Slots, UpdateSampler
 from fedsampling.streams import Draws, stream
 from fedsampling.training.batches import Batches
+from fedsampling.training.charges import bits, participation, seconds
 from fedsampling.training.dropout import keeper
 from fedsampling.training.schedule import LocalWork, dropout_keys
 
@@ -50,6 +52,10 @@ class Stacked:
         Of one slot's step, as estimated; stacks are cut so that they take no more than ``ROOM``.
     bf16 : bool
         Compute local steps in bfloat16 where PyTorch's autocast deems it safe.
+    delays : Delays, optional
+        Seconds of the clients.
+    sights : dict
+        What the scheme must see, each a :class:`fedsampling.training.observing.Sight`.
     """
 
     network: Network
@@ -60,6 +66,8 @@ class Stacked:
     device: str = "cpu"
     activation_bytes: int = 1
     bf16: bool = False
+    delays: Delays | None = None
+    sights: dict[str, Any] = field(default_factory=dict)
     noted: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,7 +97,7 @@ class Stacked:
 
     def observe(self, needs: frozenset[str], theta: Tensor) -> Mapping[str, Any]:
         """Compute what a scheme must see before it selects, and nothing else."""
-        return {}
+        return {name: self.sights[name](theta) for name in self.sights if name in needs}
 
     def work(self, theta: Tensor, slots: Slots, sampler: Sampler, rng: Draws) -> Tensor:
         """Run every slot's local SGD from its run's model; return θ_i − θ, shape [slots, d]."""
@@ -112,6 +120,11 @@ class Stacked:
             "train_loss": np.bincount(slots.run, seen, runs) / np.maximum(weight, 1),
             "gradients": weight.astype(np.float64),
         }
+        sights = [self.sights[name] for name in self.sights if name in sampler.needs]
+        for sight in sights:
+            sight.renew(theta, slots)
+        if sights:
+            self.noted["observation_bits"] = sum(sight.bits() for sight in sights)
         if isinstance(sampler, UpdateSampler):
             sampler.saw_updates(slots, updates.cpu().numpy())
         return updates
@@ -138,7 +151,7 @@ class Stacked:
             if live == 0:
                 break
             rows = first[:live, None] + index[s, :live]
-            x, y = self._gather(rows)
+            x, y = self.gather(rows)
             with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
                 loss = sgd_step(
                     self.network, w[:live], x, y, weight[s, :live], step[:live],
@@ -150,7 +163,8 @@ class Stacked:
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
 
-    def _gather(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def gather(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return samples and targets of pooled rows [slots, B]."""
         flat = rows.flatten()
         x = self.x.index_select(0, flat).view(*rows.shape, *self.x.shape[1:])
         y = self.y.index_select(0, flat).view(*rows.shape, *self.y.shape[1:])
@@ -181,46 +195,42 @@ class Stacked:
         return theta
 
     def charge(
-        self, sampler: Sampler, slots: Slots, omega: Array, runs: int
+        self, sampler: Sampler, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
-        """Count what the round cost each run, and who took part.
+        """Count what the round cost each run, and who took part; see :mod:`.charges`.
 
         Returns
         -------
         mapping of float arrays, shape (runs,)
-            ``clients`` that trained, ``labels``: distinct ones among their most frequent, and
-            ``reports``, those whose model is used.  Bits: ``model_bits`` of the reports, 32 per
-            parameter; ``norm_bits``, 32 for each client that sends its update's norm;
-            ``exchange_bits`` of the scheme's own protocol; ``down_bits``, the model to everybody
-            who trains.  ``gradients`` computed, per sample, and ``train_loss``, the mean loss of
-            the samples that local work met.
+            Besides participation, bits and seconds: ``gradients`` computed, per sample;
+            ``train_loss``, the mean loss of the samples that local work met; ``observation_bits``
+            of what the scheme had to see; and what the scheme itself measured.
         """
-        pairs = np.unique(np.stack([slots.run, slots.client]), axis=1)
-        clients = np.bincount(pairs[0], minlength=runs).astype(np.float64)
-        trained = np.bincount(slots.run, minlength=runs).astype(np.float64)
-        reports = np.bincount(slots.run[omega != 0], minlength=runs).astype(np.float64)
-        model = 32.0 * self.network.dimension
+        runs = len(rng.seeds)
         counted = {
-            "clients": clients,
-            "reports": reports,
-            "model_bits": model * reports,
-            "norm_bits": 32 * trained * ("update_norms" in sampler.needs),
-            "down_bits": model * clients,
+            **participation(slots, omega, self.labels, runs),
+            **bits(sampler, slots, omega, self.network.dimension, runs),
             **self.noted,
         }
-        if isinstance(sampler, ExchangeSampler):
-            counted["exchange_bits"] = sampler.exchange_bits()
-        if self.labels is not None:
-            labelled = np.unique(np.stack([slots.run, self.labels[slots.client]]), axis=1)
-            counted["labels"] = np.bincount(labelled[0], minlength=runs).astype(np.float64)
+        if self.delays is not None:
+            counted |= seconds(sampler, slots, self.delays, len(self.p), rng)
+        if isinstance(sampler, MeasuringSampler):
+            counted |= sampler.measured()
         return counted
 
     def state(self, theta: Tensor) -> Mapping[str, NDArray[Any]]:
-        """Only θ is carried from round to round."""
-        return {"theta": theta.cpu().numpy()}
+        """θ, and what is remembered of the clients."""
+        seen = {
+            f"{name}/{key}": value
+            for name, sight in self.sights.items()
+            for key, value in sight.state().items()
+        }
+        return {"theta": theta.cpu().numpy(), **seen}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Tensor:
         """Go back to a state."""
+        for name, sight in self.sights.items():
+            sight.restore({key: state[f"{name}/{key}"] for key in sight.state()})
         return torch.from_numpy(state["theta"]).to(self.device)
 
 
