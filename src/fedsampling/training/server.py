@@ -23,13 +23,15 @@ Measure = Callable[[Any, Any], Mapping[str, Array]]
 
 
 class Learner(Protocol):
-    """Models and data, as the loop sees them; θ is whatever the learner makes of it.
+    """Models and data, as the loop sees them; θ is whatever the learner makes of it."""
 
-    ``n_samples`` and ``p``, shape (n,), are the clients' sample counts and importances.
-    """
+    @property
+    def n_samples(self) -> NDArray[np.int64]:
+        """Samples of each client, shape (n,)."""
 
-    n_samples: NDArray[np.int64]
-    p: Array
+    @property
+    def p(self) -> Array:
+        """Importance of each client, shape (n,)."""
 
     def start(self, seeds: NDArray[np.int64]) -> Any:
         """Return the first global models, one for each run."""
