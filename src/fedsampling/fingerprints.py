@@ -26,6 +26,7 @@ NOT_FOLLOWED = frozenset(
         "papers",
         "samplers.registry",
         "settings",
+        "settings_allocation",
         "settings_datasets",
         "settings_latency",
         "settings_models",

@@ -29,7 +29,7 @@ from fedsampling.workflow import digest, simulation_code
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
-CHECKPOINTED = frozenset({"network"})  # kinds of which a job may take hours
+CHECKPOINTED = frozenset({"allocation", "network"})  # kinds of which a job may take hours
 Progress = Callable[[str, int, int], None]
 
 

@@ -5,8 +5,8 @@ A record's ``name`` is its scheme's in :mod:`fedsampling.samplers.registry`, and
 :data:`TrainingSampler` where convex models are trained, :data:`NetworkSampler` for networks.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import Field, ValidationInfo, field_validator
@@ -162,3 +162,35 @@ def sampler_record(name: str, words: Sequence[str]) -> Strict:
             raise InputError(f"{word}: not a setting; write it as key=value")
         given[key] = yaml.safe_load(value)
     return check(SamplerSettings, {"sampler": given}, "").sampler
+
+
+def network_records() -> dict[str, type[Strict]]:
+    """Return the record of every scheme that can train a network, by name."""
+    union = get_args(get_args(NetworkSampler)[0])
+    return {get_args(record.model_fields["name"].annotation)[0]: record for record in union}
+
+
+def every_sampler(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Write out ``"*"`` among an experiment's samplers: every scheme that no other label names.
+
+    Parameters
+    ----------
+    given : mapping
+        Samplers by label; that of ``"*"`` holds what each scheme is told, as far as it has such a
+        setting. Null in place of a record leaves the scheme of that name out.
+
+    Returns
+    -------
+    dict
+        Without ``"*"``; a scheme that a user registers is in it by itself.
+    """
+    rest = {label: record for label, record in given.items() if label != "*"}
+    named = {label: record for label, record in rest.items() if record is not None}
+    taken = {(record or {}).get("name", label) for label, record in rest.items()}
+    common = given["*"]
+    others = {
+        name: {"name": name} | {key: common[key] for key in common if key in record.model_fields}
+        for name, record in network_records().items()
+        if name not in taken
+    }
+    return named | others

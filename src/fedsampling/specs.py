@@ -16,6 +16,7 @@ from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
 from fedsampling.papers import Experiment, Paper
 from fedsampling.settings import AnySettings, Run
+from fedsampling.settings_samplers import every_sampler
 from fedsampling.validation import check, merge
 
 SMALLER_SCALES = ("quick", "reduced")  # what a paper's file may say of them is laid over its own
@@ -165,6 +166,8 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     base = {key: value for key, value in given.items() if key not in SMALLER_SCALES}
     base = merge(base, given.get(config.scale, {}))
     merged = _grouped(merge(base, changes.get(name) or {}))
+    if isinstance(merged.get("samplers"), dict) and isinstance(merged["samplers"].get("*"), dict):
+        merged["samplers"] = every_sampler(merged["samplers"])
     place = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
     experiment = check(Experiment, merged, f"{place}.")
     problems: list[str] = []

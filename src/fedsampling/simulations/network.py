@@ -13,7 +13,7 @@ from fedsampling.delays.delays import Delays, assign
 from fedsampling.delays.nycmesh import nycmesh
 from fedsampling.delays.synthetic import synthetic
 from fedsampling.errors import InputError
-from fedsampling.models.cost import activation_bytes
+from fedsampling.models.cost import cost
 from fedsampling.models.registry import build
 from fedsampling.samplers.registry import sampler_class
 from fedsampling.samplers.slots import Sampler, Setup
@@ -107,7 +107,7 @@ def build_learner(
         settings.inputs,
         settings.server_step,
         where.device,
-        activation_bytes(network, problem.x.shape[1:], work.batch),
+        cost(network, problem.x.shape[1:], work.batch).step_bytes,
         settings.precision.bf16,
         load_delays(settings, data, problem.n_clients, network.dimension, where),
     )
