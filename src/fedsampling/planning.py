@@ -11,9 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fedsampling.config import Config
 from fedsampling.datasets.fetch import preferred
-from fedsampling.runs import locate, stores
+from fedsampling.runs import device, locate, stores
 from fedsampling.settings import Run
+from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
@@ -96,6 +98,9 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
                 continue
             disk += len(todo) * _bytes(job)
             if calibrate:
+                if job.runs[0].settings["kind"] == "network":
+                    hours += (START_UP + len(todo) * _trained(job, results, plan.config)) / 3600
+                    continue
                 key = (name, job.sampler)
                 if key not in speeds:
                     speeds[key] = _speed(job, results, plan.config.mirror)
@@ -161,6 +166,19 @@ def _speed(job: Job, results: Path, mirror: str | None) -> tuple[float, float]:
     return max(short - per_step * SHORT * _unit(job), 0.0), per_step
 
 
+def _trained(job: Job, results: Path, config: Config) -> float:
+    """Estimate the seconds of one run of a network."""
+    from fedsampling.effort import effort  # torch takes seconds to import
+
+    checked = Run.model_validate({"run": job.runs[0].settings}).run
+    assert isinstance(checked, NetworkSettings)
+    data = job.runs[0].data
+    if data == "official" and not _available(job, results):
+        data = "embedded"
+    where = Where(results / "data", config.mirror, device(config))
+    return effort(checked, data, where).seconds
+
+
 def _piece(
     job: Job, steps: int, seeds: list[int], data: str, results: Path, mirror: str | None
 ) -> float:
@@ -206,6 +224,10 @@ def _bytes(job: Job) -> float:
         rows = 11.0 * CLIENTS
     elif settings["kind"] == "delays":
         rows = CLIENTS * (settings["rounds"] + 10.0) if settings["detail"] else 10.0
+    elif settings["kind"] == "network":
+        rows = settings["rounds"] * (9.0 + 4.0 / settings["evaluation"]["every"])
+    elif settings["kind"] in ("allocation", "dsgd", "quadratic"):
+        rows = 10 * CLIENTS
     elif "rounds" in settings:
         rows = 3 * (settings["rounds"] / settings["every"] + 20)
     else:
