@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -38,7 +40,7 @@ def conv(inputs, outputs, size, padding=0, pool=1, relu=True):
 
 def dense(*widths):
     layers = [nn.Flatten()]
-    for inputs, outputs in zip(widths[:-1], widths[1:], strict=True):
+    for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return layers[:-1]
 

@@ -77,27 +77,29 @@ def test_numbers_of_parameters_are_the_published_ones(name):
 def test_slots_do_not_depend_on_their_neighbours_to_the_last_bit(name):
     name, *norm = name.split()
     network = make(name, *SMALL[name], **({"norm": "group"} if norm else {}))
-    theta, x = copies(network, 5), inputs(name, 5, batch=2 if name == "resnet18" else 8)
+    heavy = name == "resnet18"
+    slots, batch = (2, 2) if heavy else (5, 8)
+    theta, x = copies(network, slots), inputs(name, slots, batch)
     if name in ("linear", "softmax"):
         theta += torch.randn(theta.shape, generator=torch.Generator().manual_seed(2))
     z, gradient = outputs_and_gradient(network, theta, x)
-    assert len(z.flatten(1).unique(dim=0)) == 5
-    for slots in (slice(0, 1), slice(4, 5), slice(2, 4)):
-        own, by_own = outputs_and_gradient(network, theta[slots], x[slots].clone())
-        assert torch.equal(own, z[slots])
-        assert torch.equal(by_own, gradient[slots])
+    assert len(z.flatten(1).unique(dim=0)) == slots
+    for some in [slice(1, 2)] if heavy else [slice(0, 1), slice(4, 5), slice(2, 4)]:
+        own, by_own = outputs_and_gradient(network, theta[some], x[some].clone())
+        assert torch.equal(own, z[some])
+        assert torch.equal(by_own, gradient[some])
 
 
 @pytest.mark.parametrize("name", [*IMAGES, "resnet18 group"])
 def test_folded_slots_as_on_a_gpu_give_what_single_slots_give(name, monkeypatch):
     name, *norm = name.split()
     network = make(name, *SMALL[name], **({"norm": "group"} if norm else {}))
-    theta, x = copies(network, 2).double(), inputs(name, 2, batch=3).double()
+    theta, x = copies(network, 2).double(), inputs(name, 2, batch=4).double()
     expected = outputs_and_gradient(network, theta, x)
     for module in (layers, residual):
         monkeypatch.setattr(module, "together", lambda h: True)
     found = outputs_and_gradient(network, theta, x)
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import numpy as np
 import pytest
 import torch
@@ -10,16 +12,10 @@ from fedsampling.settings_models import ResNet18
 @pytest.fixture(scope="module")
 def torchvision_resnet18():
     # A torchvision built for another torch lacks its operators, of which only the names are needed.
-    for schema in (
-        "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-        "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    ):
-        try:
-            torch.library.define(
-                f"torchvision::{schema.split('(')[0]}", schema[schema.index("(") :]
-            )
-        except RuntimeError:
-            pass  # it has them
+    arguments = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+    for name in ("nms", "qnms"):
+        with suppress(RuntimeError):  # it has them
+            torch.library.define(f"torchvision::{name}", arguments)
     from torchvision.models import resnet18
 
     def make(norm):

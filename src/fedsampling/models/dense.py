@@ -42,7 +42,7 @@ def softmax(record: Softmax, sample: tuple[int, ...], classes: int | None) -> Ne
         "head.weight": Parameter((outputs, prod(sample)), zero),
         "head.bias": Parameter((outputs,), zero),
     }
-    return network("softmax", parameters, _flat, lambda w, h: dense(w, "head", h))
+    return network("softmax", parameters, _flat, lambda w, h: dense(w, "head", h), layers=("head",))
 
 
 def mlp(record: Mlp, sample: tuple[int, ...], classes: int | None) -> Network:
@@ -60,7 +60,9 @@ def mlp(record: Mlp, sample: tuple[int, ...], classes: int | None) -> Network:
     def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
         return torch.relu(dense(w, "hidden", x.flatten(2)))
 
-    return network("mlp", parameters, body, lambda w, h: dense(w, "head", h))
+    return network(
+        "mlp", parameters, body, lambda w, h: dense(w, "head", h), layers=("hidden", "head")
+    )
 
 
 def _flat(w: Parts, x: Tensor, keep: Keep) -> Tensor:

@@ -43,6 +43,7 @@ def network(
     body: Callable[[Parts, Tensor, Keep], Tensor],
     head: Callable[[Parts, Tensor], Tensor],
     loss: Literal["cross_entropy", "squared"] = "cross_entropy",
+    layers: tuple[str, ...] = (),
 ) -> Network:
     """Make a network of its parameters and functions."""
     shapes = {key: parameter.shape for key, parameter in parameters.items()}
@@ -50,7 +51,7 @@ def network(
     def draw(rng: np.random.Generator) -> dict[str, Array]:
         return {key: each.law(rng, each.shape) for key, each in parameters.items()}
 
-    return Network(name, shapes, draw, body, head, loss)
+    return Network(name, shapes, draw, body, head, loss, layers)
 
 
 def torch_layer(name: str, *shape: int) -> dict[str, Parameter]:

@@ -7,8 +7,9 @@ the wider half of the vector units idle.  oneDNN's product has no public name in
 is missing, the batched product serves.
 
 A slot's result does not depend on the slots beside it, nor on its place among them.  The latter
-takes care: a batched product of some forms rounds differently by where in memory a matrix begins,
-so that only those forms are used that do not (those whose right factor has its rows contiguous).
+takes care: a batched product of some forms rounds differently by where in memory a matrix begins.
+Only those are used whose right factor has its rows contiguous, which leaves the result: each slot's
+must begin at a multiple of 16 bytes, as the first one does.
 """
 
 from collections.abc import Sequence
@@ -40,13 +41,16 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """Return x Wᵀ of each slot, outside of automatic differentiation; shapes as `product`'s."""
-    if _by_slot(x, weight.shape[1]):
+    if _by_slot(x, x.shape[1], weight.shape[1]):
         return torch.stack([_linear(a, b) for a, b in zip(x, weight, strict=True)])
     if x.device.type != "cpu":
         return torch.bmm(x, weight.transpose(1, 2))
     if weight.shape[1] == 1:
         return (x * weight).sum(-1, keepdim=True)
-    return torch.bmm(x, _with_rows(weight.transpose(1, 2)))
+    right = _with_rows(weight.transpose(1, 2))
+    if not _aligned(x.shape[1] * weight.shape[1]):
+        return torch.stack([a @ b for a, b in zip(x, right, strict=True)])
+    return torch.bmm(x, right)
 
 
 def gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -66,9 +70,21 @@ def gradient(g: Tensor, x: Tensor) -> Tensor:
     return multiply(x.transpose(1, 2), g.transpose(1, 2)).transpose(1, 2)
 
 
+def subtract_gradient(weight: Tensor, g: Tensor, x: Tensor) -> None:
+    """Subtract gᵀ x of each slot from its weights, in place; shapes as `gradient`'s."""
+    rows = g.transpose(1, 2)
+    if g.device.type != "cpu":
+        weight.baddbmm_(rows, x, alpha=-1)
+    elif g.shape[2] <= x.shape[2] and _by_slot(rows, g.shape[2], x.shape[2]):
+        for own, a, b in zip(weight, rows, x.transpose(1, 2), strict=True):
+            own.sub_(_linear(a, b))  # while it is in the cache
+    else:
+        weight.sub_(gradient(g, x))
+
+
 def unstacked(weight: Tensor, rows: int) -> Weights:
     """Prepare weights [slots, outputs, inputs] for many calls of :func:`advance`."""
-    if _by_slot(weight.transpose(1, 2), rows):
+    if _by_slot(weight, rows, weight.shape[1]):
         return weight.unbind()
     return _with_rows(weight.transpose(1, 2))
 
@@ -98,10 +114,17 @@ def _with_rows(matrix: Tensor) -> Tensor:
     return matrix if whole else matrix.contiguous()
 
 
-def _by_slot(x: Tensor, outputs: int) -> bool:
-    # Small products are not worth a call each.  Only sizes within a slot may decide.
-    worthwhile = x.shape[1] * x.shape[2] * outputs >= _SMALLEST
-    return _ONEDNN and worthwhile and x.device.type == "cpu" and x.dtype == torch.float32
+def _by_slot(factor: Tensor, rows: int, outputs: int) -> bool:
+    """Say whether oneDNN multiplies; only sizes within a slot may decide."""
+    if not (_ONEDNN and factor.device.type == "cpu" and factor.dtype == torch.float32):
+        return False
+    worth_a_call = rows * factor.shape[2] * outputs >= _SMALLEST
+    return worth_a_call or not _aligned(rows * outputs)
+
+
+def _aligned(numbers: int) -> bool:
+    # Whether slots of so many single-precision numbers all begin at multiples of 16 bytes.
+    return numbers % 4 == 0
 
 
 class _Product(torch.autograd.Function):

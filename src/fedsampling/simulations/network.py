@@ -14,6 +14,7 @@ from fedsampling.delays.nycmesh import nycmesh
 from fedsampling.delays.synthetic import synthetic
 from fedsampling.errors import InputError
 from fedsampling.models.cost import cost
+from fedsampling.models.memory import keep_memory
 from fedsampling.models.registry import build
 from fedsampling.samplers.registry import sampler_class
 from fedsampling.samplers.slots import Sampler, Setup
@@ -46,13 +47,16 @@ def simulate(
         At each measured round what :func:`fedsampling.training.evaluation.evaluate` gives, and of
         every round what :meth:`fedsampling.training.stacked.Stacked.charge` counts.
     """
+    keep_memory()
     problem = load_problem(settings, data, where)
     learner = build_learner(settings, problem, data, where)
     sampler = build_sampler(settings, learner, seeds)
     rng = stream(settings.problem_seed, "features")
     for name in sorted(sampler.needs & SIGHTS.keys()):
         learner.sights[name] = SIGHTS[name](learner, settings.feature_batch, rng)
-    how = Evaluation(dropout=settings.evaluation.dropout)
+    how = Evaluation(
+        dropout=settings.evaluation.dropout, training_loss=settings.evaluation.training_loss
+    )
     tables = train(
         learner,
         sampler,
