@@ -16,8 +16,8 @@ P = np.arange(1, N + 1) / 45
 NORMS = np.array([3.0, 0.1, 0.5, 9.0, 0.2, 1.0, 0.3, 2.0, 0.0])
 
 
-def play(report, seeds, t=0, norms=NORMS, j_max=4):
-    sampler = Available(A, M, report, j_max)
+def play(report, seeds, t=0, norms=NORMS, j_max=4, **options):
+    sampler = Available(A, M, report, j_max, **options)
     view = View(np.arange(1, N + 1), P, t, len(seeds))
     slots = sampler.select(view, Draws(seeds, t))
     if sampler.needs:
@@ -120,9 +120,35 @@ def test_an_update_without_a_norm_is_reported_and_ends_only_its_run(report, bad)
 
 def test_unbiased_only_where_the_denominator_does_not_vary():
     one = np.ones(N, np.int64)
-    given = {"m": M, "report": "full", "j_max": 4}
+    given = {"m": M, "report": "full", "j_max": 4, "scale": 1.0, "beside": None}
     claims = [
         Available.make(SimpleNamespace(available=available, **given), Setup(one, p, one, one, 1))
         for available, p in ((A, P), (N, P), (A, one / N))
     ]
     assert [sampler.unbiased for sampler in claims] == [False, True, True]
+
+
+def test_deviation_has_mean_zero_and_variance_one():
+    sampler, _, _ = play("approximate", np.arange(20_000), norms=NORMS[::-1])
+    deviation = sampler.measured()["deviation"]
+    # Five standard errors: a false alarm has probability 6e-7.
+    assert abs(deviation.mean()) < 5 / np.sqrt(20_000)
+    assert np.var(deviation) == pytest.approx(1, abs=0.1)
+
+
+def test_other_numbers_of_exchanges_are_measured_beside_the_scheme():
+    sampler, _, _ = play("approximate", np.arange(30), j_max=1, beside=3)
+    found = sampler.measured()
+    np.testing.assert_array_equal(found["alpha_1"], found["alpha"])
+    np.testing.assert_array_equal(found["expected_reports_1"], found["expected_reports"])
+    # With m = 2 one exchange after the first is enough for equation (6).
+    np.testing.assert_allclose(found["alpha_3"], found["alpha_exact"], rtol=1e-12)
+    assert (found["expected_reports_0"] < found["expected_reports_3"] - 1e-3).any()
+
+
+def test_a_step_of_its_own_scales_local_work_and_changes_no_draw():
+    _, slots, omega = play("uniform", np.arange(4))
+    _, scaled, same = play("uniform", np.arange(4), scale=0.25)
+    np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
+    np.testing.assert_array_equal(scaled.client, slots.client)
+    np.testing.assert_array_equal(omega, same)

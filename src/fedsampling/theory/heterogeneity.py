@@ -26,7 +26,7 @@ Floats = NDArray[np.floating[Any]]
 
 TILE = 20  # clients on each side of a block of pairs: its vectors stay in the cache
 EARLY, CHECK = 12, 4  # Lanczos steps that are all looked at, and between two looks afterwards
-SETTLED = 1e-5  # residual, relative to the eigenvalue, that ends the iteration
+SETTLED = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
 
 
 def pairwise(features: Floats, ridge: float = 0.0, threads: int = 1) -> Array:
@@ -62,7 +62,7 @@ def pairwise(features: Floats, ridge: float = 0.0, threads: int = 1) -> Array:
     *No d × d matrix is formed per pair.*  In the eigenbasis of A its inverse is diagonal, and A_i
     is applied as two products with the n features of client i, for all j at once.  The iteration of
     Lanczos on MᵀM, M = (A_i − A_j) A⁻¹, runs in single precision for all pairs of a block until
-    the residual is 1e-5 of the eigenvalue; ‖Mx‖ in double precision, whose error is of the order of
+    the residual is 1e-4 of the eigenvalue; ‖Mx‖ in double precision, whose error is of the order of
     the residual's square, is what is returned.
 
     References

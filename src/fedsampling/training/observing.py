@@ -106,7 +106,10 @@ class Heterogeneity:
         for run, w in enumerate(theta):
             clients = np.unique(slots.client[slots.run == run])
             if len(clients):
-                self.features[run, clients] = self._features(w, clients)
+                found = self._features(w, clients)
+                if np.array_equal(found, self.features[run, clients]):
+                    continue  # raw features do not change, and B must not either
+                self.features[run, clients] = found
                 self.B[run] = refresh(self.B[run], self.features[run], clients)
                 self.sent[run] += 32 * self.features[run, clients].size
 
