@@ -22,6 +22,7 @@ from fedsampling.settings import FederatedSettings
 from fedsampling.simulations.federated import at_optimum, build_sampler, draw_work, load_problem
 from fedsampling.simulations.simulated import Where
 from fedsampling.streams import uniforms
+from fedsampling.training.convex import Convex
 from fedsampling.training.server import train
 
 REPETITIONS = 100
@@ -129,7 +130,7 @@ def time_stack(settings: FederatedSettings) -> tuple[float, np.ndarray]:
         sampler = build_sampler(settings, work, problem, REPETITIONS, optimum)
         begin = perf_counter()
         measures = [(1, keep)] if rounds == ROUNDS_LOOP else []
-        train(model, problem, work, sampler, range(REPETITIONS), rounds, measures)
+        train(Convex(model, problem, work), sampler, range(REPETITIONS), rounds, measures)
         times.append((perf_counter() - begin) / rounds * 1e3)
     return median(times[1:]), np.stack(w)
 

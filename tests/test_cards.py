@@ -97,6 +97,30 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
     assert found.partitions[0].labels == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("femnist", "nist_sd19"),
+        ("emnist_digits", "tff_emnist"),
+        ("tff_cifar100", "tff_cifar100"),
+        ("tff_shakespeare", "tff_shakespeare"),
+    ],
+)
+def test_dataset_that_no_experiment_uses_still_names_its_files(name: str, files: str):
+    found = card(name, "official", Path("none"), None)
+    assert {origin.dataset for origin in found.origins} == {files}
+    assert all(origin.licence and origin.citation for origin in found.origins)
+    assert (found.partitions, found.badges, found.notes) == ((), (), ())
+
+
+def test_labels_of_a_sequences_steps_are_described_but_not_listed():
+    way = _way(settings={"min_samples": 8, "importance": "samples"}, files=("tff_shakespeare",))
+    (partition,) = card("tff_shakespeare", "embedded", Path("none"), None, [way]).partitions
+    assert partition.statistics["classes"] == 86
+    assert partition.statistics["sample shape"] == "5"
+    assert partition.labels == {}
+
+
 def test_unknown_dataset_is_named():
     with pytest.raises(InputError, match="'ijcnn' is not known; did you mean 'ijcnn1'"):
         card("ijcnn", "embedded", Path("none"), None)

@@ -52,7 +52,7 @@ def test_metadata_say_what_made_a_run(tmp_path: Path):
     assert re.fullmatch("[0-9a-f]{16}", found["code"])
     assert found["inputs"] == {}
     assert found["unverified"] is False
-    assert found["versions"].keys() == {"numpy", "scipy", "pandas", "pyarrow"}
+    assert found["versions"].keys() == {"numpy", "scipy", "pandas", "pyarrow", "torch"}
     assert re.match(r"cpu: .+, .+ threads", found["device"])
     assert found["seconds"] >= 0
     assert 10 < found["peak_mb"] < 100_000

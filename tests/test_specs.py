@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fedsampling.config import Config
 from fedsampling.errors import InputError
 from fedsampling.papers import Paper, load_papers
-from fedsampling.specs import RunSpec, experiments, find_job, jobs
+from fedsampling.specs import RunSpec, experiments, find_job, jobs, scale_of
 from fedsampling.validation import merge
 
 ROOT = Path(__file__).parents[1]
@@ -229,7 +229,7 @@ class TestLoading:
             "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
         )
 
-    @pytest.mark.parametrize("scale", ["quick", "paper"])
+    @pytest.mark.parametrize("scale", ["quick", "reduced", "paper"])
     @pytest.mark.parametrize("key", [path.parent.name for path in ROOT.glob("papers/*/paper.yaml")])
     def test_every_shipped_paper_is_in_order(self, key: str, scale: str):
         asked = Config(papers=[key], scale=scale)
@@ -247,6 +247,33 @@ class TestPrecedence:
         assert rounds(scale="quick") == 4
         assert rounds(scale="quick", e={"rounds": 9}) == 9
         assert rounds(scale="paper", e={"rounds": 9}) == 9
+
+    def test_reduced_scale_is_the_papers_unless_its_file_says_otherwise(self):
+        given = TRAINING | {"reduced": {"rounds": 7}}
+        for asked, rounds in ((given, 7), (TRAINING, 20)):
+            found = experiments(paper(e=asked), config(scale="reduced"))["e"]
+            assert found.settings["rounds"] == rounds
+
+    @pytest.mark.parametrize(
+        ("scale", "override", "found"),
+        [
+            ("paper", {}, "paper"),
+            ("quick", {}, "quick"),
+            ("quick", {"rounds": 20, "seeds": 5}, "paper"),
+            ("reduced", {}, "paper"),  # whose file does not reduce it
+            ("paper", {"rounds": 19}, "changed"),
+            ("paper", {"seeds": [0]}, "changed"),
+            ("paper", {"seeds": 9, "seed_block": 9}, "paper"),  # more of the same
+            ("paper", {"samplers": {"plain": None}}, "changed"),
+            ("paper", {"samplers": {"mine": {"name": "uniform", "m": 1}}}, "paper"),
+            ("quick", {"rounds": 19}, "changed"),
+        ],
+    )
+    def test_scale_is_the_papers_where_its_runs_are_among_those_asked_for(
+        self, scale, override, found
+    ):
+        asked = config(scale=scale, **({"e": override} if override else {}))
+        assert scale_of(paper(e=TRAINING), "e", asked) == found
 
     def test_case_beats_settings(self):
         given = TRAINING | {"cases": {"base": {}, "long": {"rounds": 99}}}

@@ -144,11 +144,11 @@ from fedsampling.simulations.simulated import Simulated, tidy
 from fedsampling.stopping import Stopped
 
 def simulate(settings, data, seeds, where, progress):
-    done = int(where.checkpoint.read_text()) if where.checkpoint.exists() else 0
+    done = int(where.checkpoint.path.read_text()) if where.checkpoint.path.exists() else 0
     for t in range(done, 60):
-        if where.stop():
-            where.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            where.checkpoint.write_text(str(t))
+        if where.checkpoint.stop():
+            where.checkpoint.path.parent.mkdir(parents=True, exist_ok=True)
+            where.checkpoint.path.write_text(str(t))
             raise Stopped(f"stopped before round {t}")
         print("round", t, flush=True)
         __import__("time").sleep(0.05)

@@ -21,6 +21,7 @@ from fedsampling.delays.parameters import Parameters
 from fedsampling.delays.synthetic import synthetic
 from fedsampling.errors import InputError, nearest
 from fedsampling.files import write_text
+from fedsampling.settings_datasets import official_files
 from fedsampling.uses import Use
 
 _DELAYS = ("nycmesh", "synthetic")  # no samples, but seconds
@@ -200,7 +201,7 @@ def overview(cache: Path, mirror: str | None) -> tuple[Origin, ...]:
 
 
 def _origins(name: str, ways: Sequence[Use], cache: Path, mirror: str | None) -> tuple[Origin, ...]:
-    names = [file for use in ways for file in use.files] or [name]
+    names = [file for use in ways for file in use.files] or [*official_files(name)] or [name]
     return tuple(each for file in dict.fromkeys(names) for each in _of(file, cache, mirror))
 
 

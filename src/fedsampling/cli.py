@@ -270,6 +270,20 @@ def verdicts(config: Path, results: Path, papers: Path) -> None:
     print_verdicts(config, results, papers)
 
 
+@main.command("check-sampler")
+@click.argument("name")
+@click.argument("options", nargs=-1)
+def check_one(name: str, options: tuple[str, ...]) -> None:
+    """Check that scheme NAME, with OPTIONS such as m=4, keeps the promises of a sampler."""
+    from fedsampling.samplers.check import check_sampler
+    from fedsampling.settings_samplers import sampler_record
+
+    done = check_sampler(name, sampler_record(name, options))
+    click.echo(f"{name}: in order: {', '.join(done.accepted)}")
+    for population, why in done.refused.items():
+        click.echo(f"  refuses {population}: {why}")
+
+
 @main.command()
 @click.option("--check", "only_check", is_flag=True, help="Fail if a file is out of step.")
 def schema(only_check: bool) -> None:

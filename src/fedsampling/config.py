@@ -58,10 +58,11 @@ class Cluster(Strict):
 class Config(Strict):
     """What to reproduce, at which scale, from which data."""
 
-    scale: Literal["quick", "paper"] = Field(
+    scale: Literal["quick", "reduced", "paper"] = Field(
         "quick",
         description="quick: minutes on a laptop, to see that everything works; "
-        "paper: the papers' own sizes, the only scale at which claims are judged.",
+        "reduced: what a processor can do in hours where the paper's size needs a GPU, the paper's "
+        "size elsewhere; paper: the papers' own sizes. Claims are judged on these alone.",
     )
     data: Literal["embedded", "official"] = Field(
         "embedded",
@@ -82,6 +83,16 @@ class Config(Strict):
         None,
         description="Folder or URL that holds the official files under their own names; "
         f"tried before the official addresses. The variable {MIRROR_VARIABLE} stands in when null.",
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="Where networks are trained; auto: on the GPU if there is one.",
+    )
+    checkpoint_seconds: float = Field(
+        60.0,
+        ge=0,
+        description="Time between two checkpoints of a job that trains a network; a job that is "
+        "killed continues from the last one.",
     )
     reuse: list[str] = Field(
         default_factory=list,

@@ -19,7 +19,18 @@ from fedsampling.validation import Strict, check, distinct, read_yaml
 class Experiment(Strict):
     """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
 
-    kind: Literal["delays", "federated", "gradient", "inclusion", "partition", "weights"]
+    kind: Literal[
+        "allocation",
+        "delays",
+        "dsgd",
+        "federated",
+        "gradient",
+        "inclusion",
+        "network",
+        "partition",
+        "quadratic",
+        "weights",
+    ]
     title: str
     cases: dict[str, dict[str, Any]] = Field(
         {"base": {}}, description="named changes to the settings"

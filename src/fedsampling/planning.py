@@ -11,11 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fedsampling.config import Config
 from fedsampling.datasets.fetch import preferred
 from fedsampling.files import write_json
 from fedsampling.resources import MEASURED, Measured, key, load, steps
-from fedsampling.runs import locate, stores
+from fedsampling.runs import device, locate, stores
 from fedsampling.settings import Run
+from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
@@ -106,6 +108,9 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
             due.append(job)
             disk += len(todo) * _bytes(job)
             if calibrate:
+                if job.runs[0].settings["kind"] == "network" and key(job) not in speeds:
+                    per_run = _trained(job, results, plan.config)
+                    speeds[key(job)] = Measured(0.0, len(job.runs) * per_run / steps(job))
                 if key(job) not in speeds:
                     speeds[key(job)] = _speed(job, results, plan.config.mirror)
                 speed, share = speeds[key(job)], len(todo) / len(job.runs)
@@ -175,6 +180,19 @@ def _speed(job: Job, results: Path, mirror: str | None) -> Measured:
     return Measured(max(short - per_step * SHORT * _unit(job), 0.0), per_step)
 
 
+def _trained(job: Job, results: Path, config: Config) -> float:
+    """Estimate the seconds of one run of a network."""
+    from fedsampling.effort import effort  # torch takes seconds to import
+
+    checked = Run.model_validate({"run": job.runs[0].settings}).run
+    assert isinstance(checked, NetworkSettings)
+    data = job.runs[0].data
+    if data == "official" and not _available(job, results):
+        data = "embedded"
+    where = Where(results / "data", config.mirror, device(config))
+    return effort(checked, data, where).seconds
+
+
 def _piece(
     job: Job, length: int, seeds: list[int], data: str, results: Path, mirror: str | None
 ) -> float:
@@ -213,6 +231,10 @@ def _bytes(job: Job) -> float:
         rows = 11.0 * CLIENTS
     elif settings["kind"] == "delays":
         rows = CLIENTS * (settings["rounds"] + 10.0) if settings["detail"] else 10.0
+    elif settings["kind"] == "network":
+        rows = settings["rounds"] * (9.0 + 4.0 / settings["evaluation"]["every"])
+    elif settings["kind"] in ("allocation", "dsgd", "quadratic"):
+        rows = 10 * CLIENTS
     elif "rounds" in settings:
         rows = 3 * (settings["rounds"] / settings["every"] + 20)
     else:

@@ -38,12 +38,16 @@ class Need:
 # By kind of simulation, for a block of seeds at paper scale. Generous: what is asked for and not
 # used costs a place in the queue, what is missing costs the job.
 DEFAULTS: Mapping[str, Need] = {
+    "allocation": Need(60, 4000, 4000),
     "delays": Need(10, 1500),
+    "dsgd": Need(30, 2000),
     "federated": Need(30, 1500),
     "gradient": Need(15, 1500),
     "inclusion": Need(10, 1000),
     "network": Need(240, 8000, 16000),
     "partition": Need(20, 4000),  # reads whole official data sets
+    "quadratic": Need(30, 2000),
+    "selection": Need(60, 2000),
     "weights": Need(20, 1500),
 }
 OTHER = Need(60, 4000)

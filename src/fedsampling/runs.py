@@ -19,24 +19,27 @@ from typing import Any
 
 from fedsampling import store
 from fedsampling.config import Config
+from fedsampling.errors import InputError
 from fedsampling.files import check_writable, write_json
 from fedsampling.locks import held
-from fedsampling.resources import steps
+from fedsampling.resources import steps, uses_device
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Simulated, Where
 from fedsampling.specs import Job, RunSpec
 from fedsampling.stopping import Stop
+from fedsampling.training.checkpoint import Checkpoint
 from fedsampling.workflow import digest, simulation_code
 
-LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow")
+LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
+PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
 Progress = Callable[[str, int, int], None]
 
 
 def stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
     """Return this run store, and the folders of finished runs that may be used as they are."""
     own = Path(config.store) if config.store else results / "store"
-    return own, [Path(folder) for folder in config.reuse]
+    return own, [*(Path(folder) for folder in config.reuse), PUBLISHED]
 
 
 def execute(
@@ -83,13 +86,12 @@ def execute(
             lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
         ):
             if due := missing():
-                where = _where(due, code, config, results, stop)
+                where = _where(job, due, code, config, results, stop)
                 done, facts = _compute(job, due, where, progress)
                 for run, table in zip(due, done.tables, strict=True):
                     noted = {"code": code, **facts, "hash": run.hash, "spec": run.identity}
                     found[run.hash] = store.save(own, table, noted)
-                if where.checkpoint:
-                    where.checkpoint.unlink(missing_ok=True)
+                where.checkpoint.remove()
     progress(job.name, 1, 1)
     manifest = results / "runs" / f"{job.name}.json"
     write_json(manifest, {"job": job.name, "runs": [_entry(run, found) for run in job.runs]})
@@ -97,12 +99,14 @@ def execute(
 
 
 def _where(
-    due: Sequence[RunSpec], code: str, config: Config, results: Path, stop: Stop | None
+    job: Job, due: Sequence[RunSpec], code: str, config: Config, results: Path, stop: Stop | None
 ) -> Where:
-    """Say where the simulation of these runs finds data, and keeps its progress."""
+    """Say where the simulation of these runs finds data and device, and keeps its progress."""
     key = digest([code, *(run.hash for run in due)])
-    checkpoint = results / "checkpoints" / f"{key}.npz"
-    return Where(results / "data", config.mirror, checkpoint, stop or (lambda: False))
+    path = results / "checkpoints" / f"{key}.npz"
+    kept = Checkpoint(path, key, config.checkpoint_seconds, stop or (lambda: False))
+    trained_on = device(config) if uses_device(job) else "cpu"
+    return Where(results / "data", config.mirror, trained_on, kept)
 
 
 def _compute(
@@ -127,8 +131,27 @@ def _compute(
         "finished": _stamp(datetime.now(UTC)),
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        **environment(),
+        **environment(where.device),
     }
+
+
+def device(config: Config) -> str:
+    """Return the device that networks are trained on, as PyTorch names it.
+
+    Raises
+    ------
+    InputError
+        If a GPU is asked for and PyTorch sees none.
+    """
+    if config.device == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if config.device == "cuda":
+        raise InputError("device: cuda is asked for and PyTorch sees no GPU; use cpu or auto")
+    return "cpu"
 
 
 def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | None:
@@ -137,14 +160,14 @@ def locate(run_hash: str, own: Path, shared: list[Path], code: str) -> Path | No
 
 
 @cache
-def environment() -> dict[str, Any]:
+def environment(device: str = "cpu") -> dict[str, Any]:
     """Say what ran: package, commit, libraries and device."""
     return {
         "package": metadata.version("fedsampling"),
         "commit": _commit(),
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in LIBRARIES},
-        "device": f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads",
+        "device": _device(device),
     }
 
 
@@ -173,6 +196,14 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return described.stdout.strip() or None
+
+
+def _device(device: str) -> str:
+    if device == "cuda":
+        import torch
+
+        return f"cuda: {torch.cuda.get_device_name()}"
+    return f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads"
 
 
 def _processor() -> str:

@@ -1,10 +1,12 @@
 """The settings of one run, as checked records: what each kind of simulation can be told.
 
-Six kinds: ``federated`` (training); Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
+Eight kinds: ``federated`` (training); ``quadratic`` and ``dsgd`` (training on quadratic losses, in
+:mod:`fedsampling.settings_quadratic`); Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
 probabilities and of aggregation ``weights``; and two in which nobody is sampled: ``partition``
 counts what each client has, ``delays`` draws what each client takes.  :mod:`fedsampling.specs`
 makes them from the papers' files; :mod:`fedsampling.simulations` runs them.  The records of the
-datasets are in :mod:`fedsampling.settings_datasets`.
+datasets are in :mod:`fedsampling.settings_datasets`, those of the samplers in
+:mod:`fedsampling.settings_samplers`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fedsampling.settings_allocation import AllocationSettings
 from fedsampling.settings_datasets import (
     DatasetSettings,
     DelayData,
@@ -22,6 +25,9 @@ from fedsampling.settings_datasets import (
     TrainingData,
     ordered,
 )
+from fedsampling.settings_network import NetworkSettings
+from fedsampling.settings_quadratic import DsgdSettings, QuadraticSettings
+from fedsampling.settings_samplers import TrainingSampler
 from fedsampling.validation import Strict
 
 SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.streams
@@ -41,36 +47,6 @@ class WorkSettings(Strict):
     epochs: tuple[Positive, Positive] = Field(description="range of E_k")
     batch: tuple[Positive, Positive] = Field(description="range of B_k")
     correct: bool = Field(True, description="divide the step by E_k")
-
-
-class UniformSampler(Strict):
-    """m clients uniformly without replacement."""
-
-    name: Literal["uniform"]
-    m: Positive
-
-
-class MDSampler(Strict):
-    """m clients with replacement, by importance."""
-
-    name: Literal["md"]
-    m: Positive
-
-
-class ISFedAvgSampler(Strict):
-    """Importance sampling of agents and data."""
-
-    name: Literal["isfedavg"]
-    m: Positive = Field(description="L")
-    probabilities: Literal["optimal", "approximate", "tracked"]
-    variability: Literal["optimum", "estimated"] = Field(
-        "optimum", description="σ²_s,k in equations (50), (52): at w^o, or from what is sampled"
-    )
-
-
-TrainingSampler = Annotated[
-    UniformSampler | MDSampler | ISFedAvgSampler, Field(discriminator="name")
-]
 
 
 class FederatedSettings(Strict):
@@ -192,11 +168,15 @@ class DelaysSettings(Strict):
 
 
 AnySettings = (
-    DelaysSettings
+    AllocationSettings
+    | DelaysSettings
+    | DsgdSettings
     | FederatedSettings
     | GradientSettings
     | InclusionSettings
+    | NetworkSettings
     | PartitionSettings
+    | QuadraticSettings
     | WeightsSettings
 )
 
@@ -241,5 +221,6 @@ def _fitting(
 def dataset_record(settings: Mapping[str, Any]) -> DatasetSettings:
     """Return the record of a run's dataset, of its settings as plain data."""
     checked = Run.model_validate({"run": settings}).run
-    assert not isinstance(checked, InclusionSettings | WeightsSettings)
+    without = DsgdSettings | InclusionSettings | QuadraticSettings | WeightsSettings
+    assert not isinstance(checked, without)
     return checked.dataset

@@ -6,7 +6,7 @@ reads, none where the paper generates its data itself.  :mod:`fedsampling.settin
 into those of a run; nothing here imports a loader, as every call of the workflow reads this.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -171,6 +171,58 @@ class Shakespeare(DatasetSettings):
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
 
 
+class TffShakespeare(DatasetSettings):
+    """Shakespeare by role as TFF has it, in sequences of five characters, chen2022optimal."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.tff_shakespeare"
+    official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
+
+    name: Literal["tff_shakespeare"]
+    min_samples: Positive = Field(1, description="sequences of a role, training")
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class TffCifar100(DatasetSettings):
+    """CIFAR-100 over TFF's clients, chen2022optimal, appendix G."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.tff_images"
+    official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
+
+    name: Literal["tff_cifar100"]
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class EmnistDigits(DatasetSettings):
+    """Federated EMNIST's digits by writer, as TFF has them."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.tff_images"
+    official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
+
+    name: Literal["emnist_digits"]
+    unbalance: Number | None = Field(
+        None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
+    )
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
+class Femnist(DatasetSettings):
+    """FEMNIST by writer, as LEAF cuts it."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.femnist"
+    official: ClassVar[tuple[str, ...]] = ("nist_sd19",)
+
+    name: Literal["femnist"]
+    clients: Positive | None = Field(None, description="the first of those drawn; null: all")
+    fraction: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="of all images")
+    min_samples: Positive = Field(1, description="of a writer, training and test")
+    train: Share = Field(0.9, description="share of a writer's images for training")
+    repeat_first: bool = Field(
+        False,
+        description="enter the first image of every writer but the first twice, as LEAF's code",
+    )
+    importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+
+
 class Nycmesh(DatasetSettings):
     """Delays on the network of NYC Mesh, harshvardhan2025latency, section 3."""
 
@@ -201,11 +253,32 @@ class Synthetic(DatasetSettings):
 
 
 TrainingData = Annotated[Regression | Ijcnn1, Field(discriminator="name")]
-PartitionData = Annotated[
-    Cifar10 | Cookup | FashionMnist | Ijcnn1 | Mnist | Regression | Shakespeare,
+NetworkData = Annotated[
+    Cifar10
+    | Cookup
+    | EmnistDigits
+    | FashionMnist
+    | Femnist
+    | Mnist
+    | Shakespeare
+    | TffCifar100
+    | TffShakespeare,
     Field(discriminator="name"),
 ]
+PartitionData = Annotated[Ijcnn1 | NetworkData | Regression, Field(discriminator="name")]
 DelayData = Annotated[Nycmesh | Synthetic, Field(discriminator="name")]
+
+
+def official_files(name: str) -> tuple[str, ...]:
+    """List the datasets whose files all datasets of that name read, whatever their settings."""
+    waiting: list[type[DatasetSettings]] = [DatasetSettings]
+    while waiting:
+        record = waiting.pop()
+        field = record.model_fields.get("name")
+        if field and get_args(field.annotation) == (name,):
+            return record.official
+        waiting += record.__subclasses__()
+    return ()
 
 
 def ordered(key: str, bounds: tuple[float, float]) -> None:

@@ -16,7 +16,10 @@ from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
 from fedsampling.papers import Experiment, Paper
 from fedsampling.settings import AnySettings, Run
+from fedsampling.settings_samplers import every_sampler
 from fedsampling.validation import check, merge
+
+SMALLER_SCALES = ("quick", "reduced")  # what a paper's file may say of them is laid over its own
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,24 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
     return resolved
 
 
+def scale_of(paper: Paper, name: str, config: Config) -> str:
+    """Say at which scale an experiment is asked for.
+
+    Returns
+    -------
+    str
+        ``"paper"`` where all runs of the paper's size are among them, whatever the configuration's
+        scale is called; else that scale, or ``"changed"`` if an override has made the difference.
+    """
+    full = config.model_copy(update={"scale": "paper", "overrides": {}})
+    unchanged = config.model_copy(update={"overrides": {}})
+    asked = _resolved(paper, name, config)
+    if _covers(asked, _resolved(paper, name, full)):
+        return "paper"
+    same = _covers(asked, _resolved(paper, name, unchanged))
+    return config.scale if same and config.scale != "paper" else "changed"
+
+
 def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -> AnySettings:
     """Return the checked settings of one case and sampler; `place` begins each error line."""
     given = merge(experiment.settings, experiment.cases[case])
@@ -142,10 +163,11 @@ def find_job(paper: Paper, config: Config, name: str) -> Job:
 
 def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     given, changes = paper.experiments[name], config.overrides.get(paper.key, {})
-    base = {key: value for key, value in given.items() if key != "quick"}
-    if config.scale == "quick":
-        base = merge(base, given.get("quick", {}))
+    base = {key: value for key, value in given.items() if key not in SMALLER_SCALES}
+    base = merge(base, given.get(config.scale, {}))
     merged = _grouped(merge(base, changes.get(name) or {}))
+    if isinstance(merged.get("samplers"), dict) and isinstance(merged["samplers"].get("*"), dict):
+        merged["samplers"] = every_sampler(merged["samplers"])
     place = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
     experiment = check(Experiment, merged, f"{place}.")
     problems: list[str] = []
@@ -155,6 +177,16 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     if problems:
         raise InputError(*problems)
     return experiment
+
+
+def _covers(asked: Experiment, wanted: Experiment) -> bool:
+    """Whether all runs of `wanted` are among those of `asked`, which may have more of them."""
+    return (
+        asked.settings == wanted.settings
+        and asked.cases.items() >= wanted.cases.items()
+        and asked.samplers.items() >= wanted.samplers.items()
+        and set(asked.seeds) >= set(wanted.seeds)
+    )
 
 
 def _says(case: Any, key: str) -> bool:

@@ -14,6 +14,7 @@ from fedsampling.evidence import summaries, verdicts
 from fedsampling.files import sha256, write_json
 from fedsampling.papers import load_paper
 from fedsampling.runs import stores
+from fedsampling.specs import scale_of
 from fedsampling.workflow import Plan
 from fedsampling.workflow import plan as make_plan
 
@@ -66,7 +67,8 @@ def summarise_experiment(
     own, shared = stores(results, plan.config)
     out = results / "summaries" / paper / f"{experiment}.parquet"
     settings = plan.experiments[f"{paper}/{experiment}"]
-    summaries.write(manifests, [own, *shared], settings, _facts(plan.config), out)
+    facts = {**_facts(plan.config), "scale": scale_of(plan.papers[paper], experiment, plan.config)}
+    summaries.write(manifests, [own, *shared], settings, facts, out)
     return out
 
 
@@ -94,7 +96,7 @@ def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     for name, claim in spec.claims.items():
         behind = spec.artefacts[claim.artefact].experiments
         obstacles = kit.badges({key: found[key] for key in behind}, facts)
-        if facts["scale"] != "paper" and not obstacles:
+        if facts["scale"] == "quick" and not behind:
             obstacles = ["quick scale"]  # of what a claim computes itself
         finding = verdicts.judge(judges[name](found, claim), obstacles)
         claims.append(

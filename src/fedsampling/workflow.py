@@ -20,9 +20,11 @@ from fedsampling.config import PRIVATE, Config
 from fedsampling.errors import InputError, gathering
 from fedsampling.files import check_writable, write_json
 from fedsampling.fingerprints import fingerprint
+from fedsampling.models.registry import NETWORKS
 from fedsampling.papers import Paper, load_papers
 from fedsampling.samplers.registry import SAMPLERS
 from fedsampling.settings import dataset_record
+from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.specs import Job, experiments, jobs
 from fedsampling.uses import Use, uses
@@ -232,11 +234,15 @@ def simulation_code(job: Job) -> str:
         roots.append(dataset_record(settings).loader)
         sampler = SAMPLERS.get(settings["sampler"]["name"])  # none, where nobody is sampled
         roots += [sampler.partition(":")[0]] if sampler else []
+        network = NETWORKS.get(settings.get("model", {}).get("name"))
+        roots += [network.partition(":")[0]] if network else []
     return fingerprint(*roots)
 
 
 def official_files(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Datasets whose official files a run with these settings, plain data, may read."""
+    if settings["kind"] == "network":
+        return NetworkSettings.model_validate(settings).files()
     return dataset_record(settings).files() if "dataset" in settings else ()
 
 

@@ -28,8 +28,9 @@ def paper() -> Paper:
     return Paper(key="p", year=2022, experiments={}, artefacts=artefacts, claims={}, **texts)
 
 
-def summary(*data: str, unverified: bool = False, **changes: Any) -> Summary:
+def summary(*data: str, scale: str = "paper", unverified: bool = False, **changes: Any) -> Summary:
     noted = {
+        "scale": scale,
         "run_data": list(data or ["generated"]),
         "unverified": unverified,
         "runs": 4,
@@ -73,7 +74,7 @@ class TestFiles:
         ],
     )
     def test_files_are_those_that_the_description_names(self, tmp_path, name, made, kinds):
-        described = save(made(), name, tmp_path, e=summary())
+        described = save(made(), name, tmp_path, e=summary(scale="quick"))
         assert described["files"] == {kind: f"{name}.{kind}" for kind in kinds}
         found = {path.name for path in tmp_path.iterdir()}
         assert found == {*described["files"].values(), "artefact.json"}
@@ -82,7 +83,7 @@ class TestFiles:
             assert (tmp_path / f"{name}.{kind}").read_bytes().startswith(starts[kind])
 
     def test_the_description_says_what_it_is_and_how_to_make_it_again(self, tmp_path):
-        described = save(figure(), "figure1", tmp_path, e=summary())
+        described = save(figure(), "figure1", tmp_path, e=summary(scale="quick"))
         assert described["command"] == "fedsampling render p figure1"
         assert (described["kind"], described["title"], described["caption"]) == ("figure", "T", "C")
         assert (described["alt"], described["notes"]) == ("A line.", ["It rises."])
@@ -90,8 +91,8 @@ class TestFiles:
 
     def test_the_same_artefact_is_the_same_bytes(self, tmp_path):
         for folder in ("one", "two"):
-            save(figure(), "figure1", tmp_path / folder, e=summary())
-            save(Artefact(DATA), "table1", tmp_path / folder / "t", e=summary())
+            save(figure(), "figure1", tmp_path / folder, e=summary(scale="quick"))
+            save(Artefact(DATA), "table1", tmp_path / folder / "t", e=summary(scale="quick"))
         one, two = (
             {path.relative_to(tmp_path / f): path.read_bytes() for path in files if path.is_file()}
             for f, files in ((f, (tmp_path / f).rglob("*")) for f in ("one", "two"))
@@ -126,9 +127,11 @@ class TestBadges:
         [
             ([summary("official")], PAPER_SCALE, []),
             ([summary("generated")], PAPER_SCALE, []),
-            ([summary("official")], QUICK, ["quick scale"]),
-            ([summary("generated")], QUICK, ["quick scale"]),
-            ([summary("embedded")], QUICK, ["quick scale", "embedded data"]),
+            ([summary("official", scale="quick")], QUICK, ["quick scale"]),
+            ([summary("official", scale="reduced"), summary()], QUICK, ["reduced scale"]),
+            ([summary("official", scale="changed")], PAPER_SCALE, ["changed settings"]),
+            ([summary("generated")], QUICK, []),
+            ([summary("embedded", scale="quick")], QUICK, ["quick scale", "embedded data"]),
             ([summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official"), summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official", unverified=True)], PAPER_SCALE, ["unverified copy"]),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedsampling.datasets import cookup, fetch, tff
+from fedsampling.datasets import cookup, fetch, tff, tff_images
 from fedsampling.datasets.federated import share_of_largest
 from fedsampling.errors import InputError
 
@@ -16,7 +16,7 @@ from fedsampling.errors import InputError
 )
 def test_the_stand_in_has_the_published_imbalance(number: int, top: float, share: float):
     found = cookup.load(0, "embedded", Path("unused"), None, set=number, importance="samples")
-    assert found.n_clients == cookup.WRITERS
+    assert found.n_clients == tff_images.WRITERS
     assert share_of_largest(found.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(found.p, found.n_samples / len(found.x))
 

@@ -3,14 +3,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedsampling.datasets import embedded_glyphs, embedded_images
+from fedsampling.datasets import embedded_glyphs, embedded_images, embedded_scenes
 from fedsampling.datasets.raw import Raw
 from fedsampling.streams import stream
 
 MAKERS: dict[str, Callable[[np.random.Generator], Raw]] = {
     "digits": lambda rng: embedded_images.digits_like(rng, train=3000, test=500, writers=30),
     "fashion": lambda rng: embedded_images.fashion_like(rng, train=3000, test=500),
-    "cifar": lambda rng: embedded_images.cifar_like(rng, train=1500, test=300),
+    "cifar": lambda rng: embedded_scenes.cifar_like(rng, train=1500, test=300),
     "femnist": lambda rng: embedded_images.femnist_like(rng, samples=4000, writers=40),
 }
 

@@ -108,7 +108,7 @@ class TestSeveral:
 
 
 ELSEWHERE = ("tff_emnist", "tff_shakespeare", "tff_cifar100", "cookup", "nist_sd19")
-NOT_THIS = ("zip", "geojson", "binary", "python")  # editions
+NOT_THIS = ("zip", "geojson", "json", "binary", "python")  # editions
 IN_MIRROR = [
     name
     for name, source in SOURCES.items()

@@ -53,7 +53,7 @@ def converted(tmp_path: Path) -> Path:
 
 class TestConvert:
     def test_images_are_matched_by_content_and_grouped_by_writer(self, converted: Path):
-        raw = leaf_femnist.read(converted, repeat_first=False)
+        raw = leaf_femnist.read(converted)
         assert raw.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
         assert [leaf_femnist.CLASSES[label] for label in raw.y] == ["7", "K", "z", "0", "0"]
         assert raw.writer is not None
@@ -61,10 +61,10 @@ class TestConvert:
         assert raw.classes == 62
 
     def test_labels_are_numbered_as_leaf_numbers_them(self, converted: Path):
-        assert leaf_femnist.read(converted, repeat_first=False).y.tolist() == [7, 20, 61, 0, 0]
+        assert leaf_femnist.read(converted).y.tolist() == [7, 20, 61, 0, 0]
 
     def test_leaf_repeats_the_first_image_of_every_writer_but_the_first(self, converted: Path):
-        raw = leaf_femnist.read(converted, repeat_first=True)
+        raw = leaf_femnist.first_repeated(leaf_femnist.read(converted))
         assert raw.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
         assert raw.writer is not None
         assert raw.writer.tolist() == [0, 0, 1, 1, 2, 2, 2]
@@ -78,7 +78,7 @@ class TestConvert:
         wrong = {"by_class/31/train_31/train_31_00000.png": png(10)}
         target = tmp_path / "femnist.npz"
         leaf_femnist.convert(by_class(tmp_path, wrong), by_write(tmp_path), target)
-        assert leaf_femnist.read(target, repeat_first=False).y[0] == 7
+        assert leaf_femnist.read(target).y[0] == 7
 
     def test_image_of_no_class_is_refused(self, tmp_path: Path):
         more = {"by_write/hsf_4/f2100_06/d2100_06/d2100_06_00002.png": png(60)}

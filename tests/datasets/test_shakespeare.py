@@ -113,7 +113,7 @@ class TestEmbedded:
     @pytest.mark.parametrize(
         ("changed", "complaint"),
         [
-            ({"clients": 101}, "clients: there are 100 roles .* give 1 to 100"),
+            ({"clients": 101}, "clients: there are 100 with .* give 1 to 100"),
             ({"fraction": 0.0}, "fraction: 0.0 of"),
             ({"min_samples": 10**6}, "min_samples: 1000000 leave no client"),
             ({"train": 1.0}, "train: 1.0 is not a fraction"),

@@ -6,7 +6,10 @@ import pytest
 
 from fedsampling.datasets import tff
 from fedsampling.datasets.raw import Raw
+from fedsampling.datasets.tff_parts import Part
 from fedsampling.errors import InputError
+
+from .tff_files import hdf5
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
@@ -17,13 +20,8 @@ DIGITS = {  # not in the order of the names; f0002_14 has nothing to test with
 }
 
 
-def write(path: Path, clients: dict[str, dict[str, object]]) -> Path:
-    with h5py.File(path, "w") as file:
-        examples = file.create_group("examples")
-        for client, features in clients.items():
-            for feature, values in features.items():
-                examples.create_dataset(f"{client}/{feature}", data=values)
-    return path
+def write(path: Path, clients: dict[str, dict[str, object]]) -> Part:
+    return Part(hdf5(path, clients))
 
 
 def digits(clients: dict[str, tuple[np.float32, list[int]]]) -> dict[str, dict[str, object]]:
@@ -92,7 +90,7 @@ class TestDigits:
     def test_file_without_examples_is_refused(self, tmp_path: Path):
         h5py.File(tmp_path / "a.h5", "w").close()
         with pytest.raises(ValueError, match="has no group 'examples'"):
-            tff.read_digits("tff_emnist", tmp_path / "a.h5", tmp_path / "a.h5")
+            tff.read_digits("tff_emnist", Part(tmp_path / "a.h5"), Part(tmp_path / "a.h5"))
 
 
 class TestVerify:
@@ -165,7 +163,7 @@ class TestSnippets:
                 file.create_dataset(
                     f"examples/{role}/snippets", data=features["snippets"], dtype=kind
                 )
-        snippets = tff.read_snippets(tmp_path / "a.h5")
+        snippets = tff.read_snippets(Part(tmp_path / "a.h5"))
         assert list(snippets) == ["PLAY_A", "PLAY_B"]
         assert snippets["PLAY_B"] == (b"To be,", "or n\u00f6t".encode())
 

@@ -1,12 +1,16 @@
 """The network: distances, joins, and the facts of the real files."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from fedsampling.datasets.readers import READERS
 from fedsampling.delays.mesh import EARTH, assemble, great_circle, load
+from fedsampling.errors import InputError
 
 
 def test_great_circle_on_known_arcs():
@@ -40,6 +44,65 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     np.testing.assert_array_equal(mesh.nodes["degree"][:3], [52, 33, 16])
     np.testing.assert_array_equal(mesh.nodes[["lon", "lat"]].iloc[0], [-74.001122, 40.711137])
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
+
+
+def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
+    tables = {
+        name: pd.read_csv(Path(mirror, "nycmesh", f"{name}.csv"))
+        for name in ("nodes", "links", "network-map/nodes_installed")
+    }
+    folder = tmp_path / "mirror" / "nycmesh"
+    (folder / "network-map").mkdir(parents=True)
+    points = [
+        {
+            "properties": {"id": int(row.id), "status": "Installed"},
+            "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]},
+        }
+        for row in tables["nodes"].itertuples()
+    ]
+    lines = [
+        {
+            "properties": {"status": row.status},
+            "geometry": {"coordinates": [[row.lon1, row.lat1], [row.lon2, row.lat2]]},
+        }
+        for row in tables["links"].itertuples()
+    ]
+    placed = [
+        {
+            "id": int(row.id),
+            "status": "Installed",
+            "coordinates": [row.lon, row.lat, row.alt_m if row.alt_m > 0 else 5],
+        }
+        for row in tables["network-map/nodes_installed"].itertuples()
+    ]
+    for file, features in {"active.json": points, "links.json": lines}.items():
+        whole = {"type": "FeatureCollection", "features": features}
+        (folder / file).write_text(json.dumps(whole))
+    (folder / "network-map" / "nodes.json").write_text(json.dumps(placed))
+    found = load("official", tmp_path / "cache", str(folder.parent))
+    expected = load("official", tmp_path / "other", mirror)
+    measured = expected.nodes["height"] != 5  # which the plain lists write for the unknown, too
+    assert (~measured).sum() == 1
+    pd.testing.assert_frame_equal(
+        found.nodes, expected.nodes.assign(height=expected.nodes["height"].where(measured))
+    )
+    pd.testing.assert_frame_equal(found.links, expected.links)
+    assert found.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
+    assert found.unverified
+    assert READERS["nycmesh", "geojson"](folder) == (
+        "200 installed nodes",
+        "289 links",
+        "124 active links",
+    )
+
+
+def test_json_of_something_else_is_one_line(mirror, tmp_path):
+    folder = tmp_path / "mirror" / "nycmesh"
+    shutil.copytree(Path(mirror, "nycmesh", "network-map"), folder / "network-map")
+    for file in ("active.json", "links.json"):
+        (folder / file).write_text('{"message": "Not Found"}')
+    with pytest.raises(InputError, match=r"active.json: is no network of NYC Mesh \(is neither"):
+        load("official", tmp_path / "cache", str(folder.parent))
 
 
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():

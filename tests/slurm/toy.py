@@ -36,14 +36,14 @@ def simulate(settings, data, seeds, where, progress=lambda done: None):
 
 def _run(seed, name, asked, where, progress):
     at, values = 0, []
-    if asked.get("checkpoints") and where.checkpoint.is_file():
-        values = np.load(where.checkpoint).tolist()
+    if asked.get("checkpoints") and where.checkpoint.path.is_file():
+        values = np.load(where.checkpoint.path).tolist()
         at = len(values)
     for t in range(at, asked.get("rounds", 2)):
-        if asked.get("checkpoints") and where.stop():
-            where.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            np.save(where.checkpoint.with_suffix(".npy"), np.array(values))
-            where.checkpoint.with_suffix(".npy").rename(where.checkpoint)
+        if asked.get("checkpoints") and where.checkpoint.stop():
+            where.checkpoint.path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(where.checkpoint.path.with_suffix(".npy"), np.array(values))
+            where.checkpoint.path.with_suffix(".npy").rename(where.checkpoint.path)
             raise Stopped(f"stopped before round {t}")
         time.sleep(ROUND)
         values.append(stream(seed, "toy", t).random())

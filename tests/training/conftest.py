@@ -15,6 +15,7 @@ from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.schemes import MD, Uniform
 from fedsampling.simulations.federated import at_optimum
 from fedsampling.store import digest
+from fedsampling.training.convex import Convex
 from fedsampling.training.local import Work
 from fedsampling.training.server import train
 
@@ -59,7 +60,7 @@ class Problem:
             return {"square": (theta**2).sum(-1)}
 
         sampler = self.sampler(variant, len(seeds), m)
-        return train(self.model, self.data, self.work, sampler, seeds, rounds, [(1, keep)])
+        return train(Convex(self.model, self.data, self.work), sampler, seeds, rounds, [(1, keep)])
 
     def digests(self, variant: str, seeds: Any, rounds: int = 6) -> dict[int, str]:
         tables = self.train(variant, seeds, rounds)

@@ -9,6 +9,7 @@ from fedsampling.samplers.importance import capped
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.schemes import Uniform
 from fedsampling.simulations.federated import at_optimum
+from fedsampling.training.convex import Convex
 from fedsampling.training.local import Work
 from fedsampling.training.server import train
 
@@ -113,7 +114,7 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
         deviations.append((theta[:, 0] - w_o) ** 2)
         return {}
 
-    train(model, data, work, sampler, range(runs), rounds, [(1, measure)])
+    train(Convex(model, data, work), sampler, range(runs), rounds, [(1, measure)])
     for i in (0, 1, 4, 20, 50, rounds):
         error = deviations[i].std() / np.sqrt(runs) + 1e-15
         # Five standard errors: six comparisons raise a false alarm with probability 3.4e-6.
@@ -171,5 +172,5 @@ def test_measures_are_taken_at_their_period_and_at_the_end(linear):
     problem = linear()
     measures = [(3, lambda theta, _: {"first": theta[:, 0]})]
     sampler = problem.sampler("fedavg", 1)
-    (table,) = train(problem.model, problem.data, problem.work, sampler, [0], 7, measures)
+    (table,) = train(Convex(problem.model, problem.data, problem.work), sampler, [0], 7, measures)
     assert list(table.loc[table.metric == "first", "at"]) == [0, 3, 6, 7]

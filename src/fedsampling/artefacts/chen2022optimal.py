@@ -1,9 +1,10 @@
-"""Figures of chen2022optimal."""
+"""Figures of chen2022optimal; those on quadratics are in ``…_algorithms`` and ``…_theorem2``."""
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fedsampling.artefacts import chen2022optimal_algorithms, chen2022optimal_theorem2
 from fedsampling.artefacts.drawing import BLACK, BLUE, panels, style
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
@@ -92,8 +93,13 @@ def held(samples: np.ndarray, top: float) -> float:
     return float(ordered[: max(round(top * len(ordered)), 1)].sum() / ordered.sum())
 
 
-ARTEFACTS: dict[str, Draw] = {"figure1": figure1, "figure1_writers": figure1_writers}
-CLAIMS: dict[str, Judge] = {}
+ARTEFACTS: dict[str, Draw] = {
+    "figure1": figure1,
+    "figure1_writers": figure1_writers,
+    **chen2022optimal_algorithms.ARTEFACTS,
+    **chen2022optimal_theorem2.ARTEFACTS,
+}
+CLAIMS: dict[str, Judge] = {**chen2022optimal_algorithms.CLAIMS}
 
 
 def _artefact(summary: Summary) -> Artefact:

@@ -1,7 +1,8 @@
 """Tables, figure and claims of fraboni2022general that need no training.
 
 ``table1`` and claim ``c6`` read the Monte-Carlo experiment ``weights``; ``table2``, ``corollary1``
-and claim ``c7`` are closed forms and need no run.
+and claim ``c7`` are closed forms and need no run.  The figures on quadratic losses are in the
+module ``…_quadratic`` beside it.
 """
 
 from math import floor, log10
@@ -12,6 +13,7 @@ from matplotlib.axes import Axes
 from scipy.stats import norm
 
 from fedsampling.artefacts.drawing import BLUE, GREEN, PURPLE, VERMILION, panels, style
+from fedsampling.artefacts.fraboni2022general_quadratic import ARTEFACTS as QUADRATIC
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
@@ -179,7 +181,12 @@ def c7(summaries: Summaries, spec: ClaimSpec) -> Finding:
     )
 
 
-ARTEFACTS: dict[str, Draw] = {"table1": table1, "table2": table2, "corollary1": corollary1}
+ARTEFACTS: dict[str, Draw] = {
+    "table1": table1,
+    "table2": table2,
+    "corollary1": corollary1,
+    **QUADRATIC,
+}
 CLAIMS: dict[str, Judge] = {"c6": c6, "c7": c7}
 
 

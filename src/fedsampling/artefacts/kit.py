@@ -45,6 +45,14 @@ class Artefact:
     formats: Mapping[str, int] = field(default_factory=dict)
 
 
+# From the furthest from evidence to evidence itself, with the badge of each.
+SCALES = {
+    "quick": "quick scale",
+    "changed": "changed settings",
+    "reduced": "reduced scale",
+    "paper": "",
+}
+
 Draw = Callable[[Summaries, Paper], Artefact]
 Judge = Callable[[Summaries, ClaimSpec], Finding]
 
@@ -116,9 +124,8 @@ def displayed(artefact: Artefact) -> pd.DataFrame:
 
 def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     """Say why an artefact is no evidence, if so; nothing where no run stands behind it."""
-    found = []
-    if summaries and facts["scale"] != "paper":
-        found.append("quick scale")
+    scale = _scale(summaries, facts)
+    found = [SCALES[scale]] if summaries and scale != "paper" else []
     data = {kind for summary in summaries.values() for kind in summary.provenance["run_data"]}
     if "embedded" in data:
         found.append("embedded data")
@@ -134,7 +141,7 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> dict[str, Any]
         return {"scale": facts["scale"], "data": "none", "runs": 0, "seeds": 0}
     data = sorted({kind for part in parts for kind in part["run_data"]})
     return {
-        "scale": facts["scale"],
+        "scale": _scale(summaries, facts),
         "data": ", ".join(data),
         "runs": sum(part["runs"] for part in parts),
         "seeds": max(part["seeds"] for part in parts),
@@ -151,6 +158,13 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> dict[str, Any]
         "finished": max(part["finished"] for part in parts),
         "inputs": {k: v for part in parts for k, v in part["inputs"].items()},
     }
+
+
+def _scale(summaries: Summaries, facts: Mapping[str, str]) -> str:
+    """Return the smallest scale of what an artefact is drawn from."""
+    scales = {summary.provenance["scale"] for summary in summaries.values()}
+    found = [scale for scale in SCALES if scale in scales]
+    return found[0] if found else facts["scale"]
 
 
 def _digest(hashes: Sequence[str]) -> str:

@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedsampling.datasets import cookup, ijcnn1, images, regression, shakespeare
+from fedsampling.datasets import (
+    cookup,
+    femnist,
+    ijcnn1,
+    images,
+    regression,
+    shakespeare,
+    tff_images,
+    tff_shakespeare,
+)
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.errors import InputError, nearest
 
@@ -21,11 +30,15 @@ __all__ = ["DATASETS", "FederatedDataset", "load"]
 DATASETS: dict[str, Callable[..., FederatedDataset]] = {
     "cifar10": images.cifar10,
     "cookup": cookup.load,
+    "emnist_digits": tff_images.emnist_digits,
     "fashion_mnist": images.fashion_mnist,
+    "femnist": femnist.load,
     "ijcnn1": ijcnn1.load,
     "mnist": images.mnist,
     "regression": regression.load,
     "shakespeare": shakespeare.load,
+    "tff_cifar100": tff_images.tff_cifar100,
+    "tff_shakespeare": tff_shakespeare.load,
 }
 
 

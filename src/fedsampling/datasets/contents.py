@@ -21,9 +21,9 @@ UNKNOWN_BOUND = 8 << 30  # bytes of a file whose size is not known
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 
 _BEGINNINGS = {  # of a file without a checksum: no login page, no error text
-    ".h5": b"\x89HDF\r\n\x1a\n",
-    ".json": b"{",
-    ".zip": b"PK\x03\x04",
+    ".h5": (b"\x89HDF\r\n\x1a\n",),
+    ".json": (b"{", b"["),
+    ".zip": (b"PK\x03\x04",),
 }
 
 
@@ -89,7 +89,8 @@ def _checked(source: Source, pieces: Iterator[bytes]) -> Iterator[bytes]:
     expected = [each.split(":") for each in (source.checksum, source.published) if each]
     hashes = [hashlib.new(algorithm, usedforsecurity=False) for algorithm, _ in expected]
     bound = source.size or UNKNOWN_BOUND
-    beginning = b"" if expected else _BEGINNINGS.get(PurePosixPath(source.file).suffix, b"")
+    suffix = PurePosixPath(source.file).suffix
+    beginning = (b"",) if expected else _BEGINNINGS.get(suffix, (b"",))
     size = 0
     for piece in pieces:
         if size == 0 and not piece.startswith(beginning):

@@ -13,20 +13,18 @@ from typing import Literal
 
 from fedsampling.datasets import tff
 from fedsampling.datasets.archives import Bounds, unpack
-from fedsampling.datasets.embedded_images import digits_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch_dataset
 from fedsampling.datasets.gather import gather
 from fedsampling.datasets.images import unbalanced
 from fedsampling.datasets.raw import Raw
 from fedsampling.datasets.sources import SOURCES
+from fedsampling.datasets.tff_images import emnist_like
+from fedsampling.datasets.tff_parts import Part
 from fedsampling.errors import InputError
 from fedsampling.partitions import by_owner
-from fedsampling.streams import stream
 
 TEST = "test.h5"
-WRITERS, PER_WRITER = 200, 101  # of the stand-in; Federated EMNIST has 3,383 of 101 on average
-
 _BOUNDS = Bounds(members=50, size=4 << 30)
 
 
@@ -59,7 +57,7 @@ def load(
     """
     if set not in (1, 2, 3):
         raise InputError(f"set: {set} is not one of the sets; give 1, 2 or 3")
-    raw = _official(set, cache, mirror) if data == "official" else _embedded()
+    raw = _official(set, cache, mirror) if data == "official" else emnist_like("cookup-like")
     assert raw.writer is not None
     train = by_owner(raw.writer)
     if data != "official":
@@ -81,16 +79,10 @@ def _official(number: int, cache: Path, mirror: str | None) -> Raw:
             files = {path.name: path for path in members.values()}
             if missing := [name for name in wanted if name not in files]:
                 raise InputError(f"{archive}: holds no {missing[0]}; fetch the archive again")
-        raw = tff.read_digits(f"cookup_{number}", files[_train(number)], files[TEST])
+        raw = tff.read_digits(f"cookup_{number}", Part(files[_train(number)]), Part(files[TEST]))
     tff.verify(raw)
     return replace(raw, unverified=any(SOURCES[name].unverified for name in paths))
 
 
 def _train(number: int) -> str:
     return f"cookup_train_{number}.h5"
-
-
-def _embedded() -> Raw:
-    rng = stream(0, "data.cookup_like")
-    drawn = digits_like(rng, train=WRITERS * PER_WRITER, test=1_000, writers=WRITERS)
-    return replace(drawn, name="cookup-like")

@@ -1,9 +1,9 @@
 """Stand-ins for image data: the same shapes and the same kind of difficulty, with no download.
 
 Handwriting (:func:`digits_like`, :func:`femnist_like`) comes from pen strokes that every writer
-bends, slants and scales in a way of their own; garments and scenes (:func:`fashion_like`,
-:func:`cifar_like`) from silhouettes, textures and colours.  They show that the machine works;
-nothing about a paper is judged on them.
+bends, slants and scales in a way of their own; garments (:func:`fashion_like`) from silhouettes and
+textures; :mod:`embedded_scenes` has coloured images.  They show that the machine works; nothing
+about a paper is judged on them.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from fedsampling.datasets.embedded_glyphs import POINTS, glyphs
 from fedsampling.datasets.raw import Raw
 
 _PIXELS = 3.2  # per unit of the glyphs' grid
-_CHUNK = 1000  # images drawn at once: bounds the memory
+CHUNK = 1000  # images drawn at once: bounds the memory
 
 Floats = NDArray[np.floating]
 
@@ -35,7 +35,7 @@ def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int
         `x` is uint8 of shape (train, 28, 28), 0 for the background.
     """
     hand = _Hand(rng, writers, 10)
-    y, y_test = _balanced(rng, train, 10), _balanced(rng, test, 10)
+    y, y_test = balanced(rng, train, 10), balanced(rng, test, 10)
     writer, writer_test = (rng.integers(writers, size=size) for size in (train, test))
     return Raw(
         name="digits-like",
@@ -102,34 +102,13 @@ def fashion_like(rng: np.random.Generator, *, train: int, test: int) -> Raw:
     Raw
         `x` is uint8 of shape (train, 28, 28), 0 for the background.
     """
-    y, y_test = _balanced(rng, train, 10), _balanced(rng, test, 10)
+    y, y_test = balanced(rng, train, 10), balanced(rng, test, 10)
     x, x_test = _garments(rng, y), _garments(rng, y_test)
     return Raw(name="fashion-like", x=x, y=y, x_test=x_test, y_test=y_test, classes=10)
 
 
-def cifar_like(rng: np.random.Generator, *, train: int, test: int) -> Raw:
-    """Draw coloured things before coloured backgrounds, as CIFAR-10 shows them.
-
-    The label decides hue and grain of the thing, both only on average; its place, size, form and
-    phase and the whole background tell nothing.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    train, test : int
-        Number of images; each label is met equally often, up to one.
-
-    Returns
-    -------
-    Raw
-        `x` is uint8 of shape (train, 32, 32, 3).
-    """
-    y, y_test = _balanced(rng, train, 10), _balanced(rng, test, 10)
-    x, x_test = _scenes(rng, y), _scenes(rng, y_test)
-    return Raw(name="cifar-like", x=x, y=y, x_test=x_test, y_test=y_test, classes=10)
-
-
-def _balanced(rng: np.random.Generator, size: int, classes: int) -> NDArray[np.int64]:
+def balanced(rng: np.random.Generator, size: int, classes: int) -> NDArray[np.int64]:
+    """Draw labels, each equally often, up to one."""
     return rng.permutation(np.arange(size) % classes)
 
 
@@ -141,28 +120,28 @@ class _Hand:
         # A bend is a sum of half waves along the strokes, smaller the shorter they are.
         along = np.linspace(0, np.pi, POINTS, dtype=np.float32)
         self.waves = np.stack([np.cos(k * along) / k for k in range(1, 5)], axis=1)
-        self.bend = 0.35 * _normal(rng, writers, classes, 4, 2)
-        self.map = np.eye(2, dtype=np.float32) + [[0.14, 0.08], [0.25, 0.1]] * _normal(
+        self.bend = 0.35 * normal(rng, writers, classes, 4, 2)
+        self.map = np.eye(2, dtype=np.float32) + [[0.14, 0.08], [0.25, 0.1]] * normal(
             rng, writers, 2, 2
         )
-        self.pen = np.exp(-0.15 + 0.2 * _normal(rng, writers))  # half its width in pixels
+        self.pen = np.exp(-0.15 + 0.2 * normal(rng, writers))  # half its width in pixels
 
     def write(
         self, rng: np.random.Generator, writer: NDArray[np.int64], y: NDArray[np.int64]
     ) -> NDArray[np.uint8]:
         """Draw one image for each entry of `writer` and `y`; shape (samples, 28, 28)."""
         images = np.empty((len(y), 28, 28), np.uint8)
-        for begin in range(0, len(y), _CHUNK):
-            part = slice(begin, begin + _CHUNK)
+        for begin in range(0, len(y), CHUNK):
+            part = slice(begin, begin + CHUNK)
             images[part] = self._draw(rng, writer[part], y[part])
         return images
 
     def _draw(
         self, rng: np.random.Generator, writer: NDArray[np.int64], y: NDArray[np.int64]
     ) -> NDArray[np.uint8]:
-        bend = self.bend[writer, y] + 0.15 * _normal(rng, len(y), 4, 2)
-        turn = self.map[writer] + 0.06 * _normal(rng, len(y), 2, 2)
-        shift = 14 + 0.6 * _normal(rng, len(y), 1, 2)
+        bend = self.bend[writer, y] + 0.15 * normal(rng, len(y), 4, 2)
+        turn = self.map[writer] + 0.06 * normal(rng, len(y), 2, 2)
+        shift = 14 + 0.6 * normal(rng, len(y), 1, 2)
         points = shift + _PIXELS * (self.points[y] + self.waves @ bend) @ turn
         pen = self.pen[writer][:, None, None]
         # A blob is a product of its profiles, so that all blobs sum up in one matrix product.
@@ -171,7 +150,7 @@ class _Hand:
         down = np.exp(-(((points[:, :, 1:] - grid) / pen) ** 2))
         spacing = (_PIXELS / POINTS * self.length[y])[:, None, None]
         ink = down.transpose(0, 2, 1) @ across * spacing / pen
-        return _bytes(-np.expm1(-2 * ink))
+        return as_bytes(-np.expm1(-2 * ink))
 
 
 # Half widths of the outlines and of the gap in their middle, in pixels, from top to bottom.
@@ -191,7 +170,7 @@ _INNER = np.array([[0] * 7, [0, 0, 1, 2, 2, 3, 3], [0] * 7, [0] * 7, [1, 4, 4, 0
 def _garments(rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.uint8]:
     N = len(y)
     grid = np.arange(28, dtype=np.float32) - 13.5
-    size = 1 + 0.12 * _normal(rng, N, 2)
+    size = 1 + 0.12 * normal(rng, N, 2)
     # Row of the outline (0 to 6) under each row of the image, by the garment's height.
     place = np.clip((grid / size[:, :1] + 12.5) / 25 * 6, -1, 7)
     outer, inner = (
@@ -199,50 +178,17 @@ def _garments(rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.uint
         for profile in (_OUTER, _INNER)
     )
     inside = (place > 0) & (place < 6)
-    x = np.abs(grid + 0.7 * _normal(rng, N, 1))[:, None]
+    x = np.abs(grid + 0.7 * normal(rng, N, 1))[:, None]
     outer, inner = outer[:, :, None], inner[:, :, None]
     edge = np.minimum(outer - x, np.where(inner > 0, x - inner + 0.5, 1))
     mask = np.clip(edge, 0, 1) * inside[:, :, None]
     # Even labels are woven across, odd ones upright.
-    wave = np.sin(grid * (1.2 + 0.1 * _normal(rng, N, 1)) + 1.2 * _normal(rng, N, 1))
+    wave = np.sin(grid * (1.2 + 0.1 * normal(rng, N, 1)) + 1.2 * normal(rng, N, 1))
     weave = np.where((y % 2 == 0)[:, None, None], wave[:, :, None], wave[:, None])
     strength = 0.25 * rng.random((N, 1, 1), dtype=np.float32)
     bright = 0.45 + 0.4 * rng.random((N, 1, 1), dtype=np.float32)
-    light = bright * (1 + strength * weave + 0.1 * _normal(rng, N, 28, 28))
-    return _bytes(mask * light)
-
-
-def _scenes(rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.uint8]:
-    images = np.empty((len(y), 32, 32, 3), np.uint8)
-    for begin in range(0, len(y), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        images[part] = _draw_scenes(rng, y[part])
-    return images
-
-
-def _draw_scenes(rng: np.random.Generator, y: NDArray[np.int64]) -> NDArray[np.uint8]:
-    N = len(y)
-    grid = np.linspace(-1, 1, 32, dtype=np.float32)
-    # The background: 4 x 4 colours with straight passages between them.
-    knots = np.maximum(0, 1 - np.abs(1.5 * (grid[:, None] - np.linspace(-1, 1, 4))))
-    tint = 0.45 + 0.15 * _normal(rng, N, 3, 1, 1) + 0.12 * _normal(rng, N, 3, 4, 4)
-    ground = (knots @ tint @ knots.T).transpose(0, 2, 3, 1)
-    # The thing: an ellipse with a soft edge.
-    middle = 0.25 * _normal(rng, N, 2, 1)
-    radius = np.exp(-0.5 + 0.2 * _normal(rng, N, 2, 1))
-    u, v = ((grid - middle[:, k]) / radius[:, k] for k in range(2))
-    mask = (1 - np.tanh(5 * (u[:, None] ** 2 + v[:, :, None] ** 2 - 1))) / 2
-    # Hue from label mod 5, grain from the label's half.
-    hue = 2 * np.pi * (y % 5 / 5 + 0.06 * _normal(rng, N))
-    colour = 0.5 + 0.25 * np.cos(hue[:, None] - 2 * np.pi / 3 * np.arange(3))
-    angle = np.pi * (y // 5 / 2 + 0.08 * _normal(rng, N) + 0.125)[:, None]
-    phase = 2 * np.pi * rng.random((N, 1, 1))
-    wave = np.sin(
-        14 * ((np.cos(angle) * grid)[:, None] + (np.sin(angle) * grid)[:, :, None]) + phase
-    )
-    thing = colour[:, None, None] + 0.18 * wave[..., None]
-    mixed = ground + mask[..., None] * (thing - ground)
-    return _bytes(mixed + 0.04 * _normal(rng, N, 32, 32, 3))
+    light = bright * (1 + strength * weave + 0.1 * normal(rng, N, 28, 28))
+    return as_bytes(mask * light)
 
 
 def _between(profile: Floats, place: Floats) -> Floats:
@@ -253,10 +199,12 @@ def _between(profile: Floats, place: Floats) -> Floats:
     return left + (inner - low).astype(np.float32) * (right - left)
 
 
-def _bytes(light: Floats) -> NDArray[np.uint8]:
+def as_bytes(light: Floats) -> NDArray[np.uint8]:
+    """Turn light from 0 to 1 into pixels from 0 to 255."""
     whole: Floats = np.rint(255 * np.clip(light, 0, 1))
     return whole.astype(np.uint8)
 
 
-def _normal(rng: np.random.Generator, *shape: int) -> Floats:
+def normal(rng: np.random.Generator, *shape: int) -> Floats:
+    """Draw standard normal numbers, float32."""
     return rng.standard_normal(shape, dtype=np.float32)

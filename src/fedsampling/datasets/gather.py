@@ -1,7 +1,7 @@
 """The last step of every loader of published samples: rows dealt out become a dataset.
 
 The flow: a reader's :class:`~fedsampling.datasets.raw.Raw` -> a partition's
-:data:`~fedsampling.partitions.Shares` -> :func:`gather`.
+:data:`~fedsampling.partitions.Shares`, or the :func:`first` of them -> :func:`gather`.
 """
 
 from typing import Literal
@@ -12,6 +12,7 @@ from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.raw import Raw
 from fedsampling.errors import InputError
 from fedsampling.partitions import Shares
+from fedsampling.partitions.shares import take
 
 
 def gather(
@@ -52,3 +53,19 @@ def gather(
         start_test=None if test is None else test[1],
         classes=raw.classes,
     )
+
+
+def first(shares: Shares, clients: int | None) -> Shares:
+    """Keep the first so many clients, or all; smaller numbers are prefixes of larger ones.
+
+    Raises
+    ------
+    InputError
+        If there are not so many.
+    """
+    n = len(shares[1]) - 1
+    if clients is None:
+        return shares
+    if not 1 <= clients <= n:
+        raise InputError(f"clients: there are {n} with enough samples; give 1 to {n}")
+    return take(shares, np.arange(clients))

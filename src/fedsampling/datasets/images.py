@@ -18,7 +18,8 @@ from fedsampling.datasets import cifar10 as cifar10_files
 from fedsampling.datasets import mnist as mnist_files
 from fedsampling.datasets import qmnist
 from fedsampling.datasets.archives import Bounds, unpack
-from fedsampling.datasets.embedded_images import cifar_like, digits_like, fashion_like
+from fedsampling.datasets.embedded_images import digits_like, fashion_like
+from fedsampling.datasets.embedded_scenes import cifar_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch_dataset
 from fedsampling.datasets.gather import gather

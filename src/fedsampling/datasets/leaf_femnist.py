@@ -6,8 +6,8 @@ them from 128 x 128 to 28 x 28, group them by writer.  That takes minutes, so :f
 it once and :func:`read` reads what it has written.
 
 LEAF enters the first image of every writer but the first twice (its grouping starts a new list
-with the image and then appends it), which makes 817,851 samples of 814,255 images.  :func:`read`
-can do the same.
+with the image and then appends it), which makes 817,851 samples of 814,255 images.
+:func:`first_repeated` does the same.  :mod:`femnist` makes clients of the writers.
 
 References
 ----------
@@ -20,6 +20,7 @@ import io
 import string
 import zipfile
 import zlib
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
@@ -78,14 +79,8 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
         )
 
 
-def read(path: Path, *, repeat_first: bool) -> Raw:
+def read(path: Path) -> Raw:
     """Read what :func:`convert` has written; everything is training data, LEAF splits later.
-
-    Parameters
-    ----------
-    path : Path
-    repeat_first : bool
-        Whether to enter the first image of every writer but the first twice, as LEAF does.
 
     Returns
     -------
@@ -96,9 +91,6 @@ def read(path: Path, *, repeat_first: bool) -> Raw:
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
     writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    if repeat_first:
-        row = np.insert(np.arange(len(x)), start[1:-1], start[1:-1])
-        x, y, writer = x[row], y[row], writer[row]
     return Raw(
         name="femnist",
         x=x,
@@ -110,6 +102,14 @@ def read(path: Path, *, repeat_first: bool) -> Raw:
         writer_test=writer[:0],
         inputs={path.name: sha256(path)},
     )
+
+
+def first_repeated(raw: Raw) -> Raw:
+    """Enter the first image of every writer but the first twice, as LEAF does."""
+    assert raw.writer is not None
+    first = np.flatnonzero(np.diff(raw.writer)) + 1  # the samples come writer by writer
+    row = np.insert(np.arange(len(raw.y)), first, first)
+    return replace(raw, x=raw.x[row], y=raw.y[row], writer=raw.writer[row])
 
 
 def verify(raw: Raw) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 from fedsampling.datasets.contents import OPENERS
 from fedsampling.datasets.sources import SOURCES, Source
 
-_NEVER_PACKED = (*OPENERS, ".zip", ".webp")  # nobody packs these again
+_NEVER_PACKED = (*OPENERS, ".lzma", ".webp", ".zip")  # nobody packs these again
 
 
 def is_url(mirror: str) -> bool:

@@ -9,9 +9,22 @@ from pathlib import Path
 
 import numpy as np
 
-from fedsampling.datasets import cifar10, ijcnn1, mnist, qmnist, shakespeare, shakespeare_roles, tff
+from fedsampling.datasets import (
+    cifar10,
+    ijcnn1,
+    leaf_femnist,
+    mnist,
+    network_json,
+    qmnist,
+    shakespeare,
+    shakespeare_roles,
+    tff,
+)
 from fedsampling.datasets.archives import Bounds, unpack
 from fedsampling.datasets.raw import confirmed
+from fedsampling.datasets.sources import editions
+from fedsampling.datasets.tff_archives import parts
+from fedsampling.datasets.tff_parts import Part
 
 Reader = Callable[[Path], tuple[str, ...]]  # told the folder of an edition's files
 
@@ -65,33 +78,48 @@ def _shakespeare(folder: Path) -> tuple[str, ...]:
     return shakespeare.verify(shakespeare_roles.read(path))
 
 
-def _tff_digits(folder: Path) -> tuple[str, ...]:
-    train, test = _two(folder, "fed_emnist_digitsonly")
-    return tff.verify(tff.read_digits("tff_emnist", train, test))
+def _tff(dataset: str, edition: str) -> Reader:
+    """Make a reader of one edition of one of TFF's datasets."""
+
+    def reader(folder: Path) -> tuple[str, ...]:
+        (source,) = editions(dataset)[edition]
+        train, test = parts(folder / source.file, dataset, edition, folder)
+        if dataset == "tff_shakespeare":
+            return tff.verify_snippets(tff.read_snippets(train), tff.read_snippets(test))
+        if dataset == "tff_cifar100":
+            return tff.verify(tff.read_cifar100(train, test))
+        return tff.verify(tff.read_digits(dataset, train, test))
+
+    return reader
 
 
-def _tff_cifar100(folder: Path) -> tuple[str, ...]:
-    return tff.verify(tff.read_cifar100(*_two(folder, "fed_cifar100")))
-
-
-def _tff_shakespeare(folder: Path) -> tuple[str, ...]:
-    train, test = _two(folder, "shakespeare")
-    return tff.verify_snippets(tff.read_snippets(train), tff.read_snippets(test))
-
-
-def _two(folder: Path, name: str) -> tuple[Path, Path]:
-    """Unpack one of TFF's archives; return its training and its test file."""
-    unpack(folder / f"{name}.tar.bz2", folder, _ARCHIVE)
-    return folder / f"{name}_train.h5", folder / f"{name}_test.h5"
+def _nist(folder: Path) -> tuple[str, ...]:
+    target = folder / "femnist.npz"
+    leaf_femnist.convert(folder / "by_class.zip", folder / "by_write.zip", target)
+    return leaf_femnist.verify(leaf_femnist.read(target))
 
 
 def _cookup(folder: Path) -> tuple[str, ...]:
     phrases: list[str] = []
     for number in (1, 2, 3):
         name = f"cookup_{number}"
-        raw = tff.read_digits(name, folder / f"cookup_train_{number}.h5", folder / "test.h5")
+        train, test = Part(folder / f"cookup_train_{number}.h5"), Part(folder / "test.h5")
+        raw = tff.read_digits(name, train, test)
         phrases += [f"{phrase} in {name}" for phrase in tff.verify(raw)]
     return tuple(phrases)
+
+
+def _geojson(folder: Path) -> tuple[str, ...]:
+    found = network_json.nodes((folder / "active.json").read_bytes())
+    links = network_json.links((folder / "links.json").read_bytes())
+    return confirmed(
+        "nycmesh",
+        {
+            "200 installed nodes": len(found) == 200,
+            "289 links": len(links) == 289,
+            "124 active links": int((links["status"] == "active").sum()) == 124,
+        },
+    )
 
 
 def _tables(**rows: int) -> Reader:
@@ -113,15 +141,20 @@ READERS: dict[tuple[str, str], Reader] = {
     ("cifar10", "binary"): _cifar10_binary,
     ("cifar10", "python"): _cifar10_python,
     ("cifar10", "sheets"): _cifar10,
-    ("tff_emnist", ""): _tff_digits,
-    ("tff_shakespeare", ""): _tff_shakespeare,
-    ("tff_cifar100", ""): _tff_cifar100,
+    ("tff_emnist", "sqlite"): _tff("tff_emnist", "sqlite"),
+    ("tff_emnist", "hdf5"): _tff("tff_emnist", "hdf5"),
+    ("tff_shakespeare", "sqlite"): _tff("tff_shakespeare", "sqlite"),
+    ("tff_shakespeare", "hdf5"): _tff("tff_shakespeare", "hdf5"),
+    ("tff_cifar100", "sqlite"): _tff("tff_cifar100", "sqlite"),
+    ("tff_cifar100", "hdf5"): _tff("tff_cifar100", "hdf5"),
+    ("nist_sd19", ""): _nist,
     ("cookup", "files"): _cookup,
     ("shakespeare", "zip"): _shakespeare,
     ("shakespeare", "text"): _shakespeare,
     ("ijcnn1", ""): _ijcnn1,
     ("nycmesh", "tables"): _tables(nodes=201, links=290),
-    ("nycmesh/network-map", ""): _tables(
+    ("nycmesh", "geojson"): _geojson,
+    ("nycmesh/network-map", "tables"): _tables(
         nodes_installed=462, links_installed=421, sectors_installed=145
     ),
     ("async_hfl_delays", ""): _tables(delay_client_to_gateway=184, comp=184, comp1=184),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fedsampling.datasets.embedded_text import play_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch_dataset
+from fedsampling.datasets.gather import first
 from fedsampling.datasets.raw import confirmed
 from fedsampling.datasets.shakespeare_roles import LENGTH, Roles, pooled, read
 from fedsampling.datasets.sources import SOURCES
@@ -27,7 +28,7 @@ from fedsampling.datasets.vocabulary import SIZES, encode
 from fedsampling.errors import InputError
 from fedsampling.files import sha256
 from fedsampling.partitions import Shares, at_least, sample_clients, split
-from fedsampling.partitions.shares import starts, take
+from fedsampling.partitions.shares import starts
 from fedsampling.streams import stream
 
 GAP = LENGTH - 1  # windows between training and test, so that none of one overlaps the other
@@ -91,7 +92,7 @@ def load(
         roles = pooled(play_like(stream(0, "data.play_like")))
     drawn = sample_clients(windows(roles), fraction, stream(seed, "data.roles"))
     own, tests = split(at_least(drawn, min_samples), train, GAP)
-    own, tests = _first(own, clients), _first(tests, clients)
+    own, tests = first(own, clients), first(tests, clients)
     x, y = gather(roles, own[0], vocabulary)
     x_test, y_test = gather(roles, tests[0], vocabulary)
     n_samples = np.diff(own[1])
@@ -169,12 +170,3 @@ def _official(cache: Path, mirror: str | None) -> tuple[Roles, dict[str, str], b
     verify(roles)
     unverified = any(SOURCES[name].unverified for name in paths)
     return roles, {path.name: sha256(path)}, unverified
-
-
-def _first(shares: Shares, clients: int | None) -> Shares:
-    n = len(shares[1]) - 1
-    if clients is None:
-        return shares
-    if not 1 <= clients <= n:
-        raise InputError(f"clients: there are {n} roles with enough samples; give 1 to {n}")
-    return take(shares, np.arange(clients))

@@ -2,12 +2,14 @@
 
 Sizes and SHA-256 are of the files as kept.  They were computed from files at hand, except for the
 archives of CIFAR-10, TFF and NIST and for Gutenberg's zip: what their publishers or users state.
+The rows of radio networks are in :mod:`source_networks`, those of data that comes by its owners in
+:mod:`source_writers`.
 """
 
+from fedsampling.datasets.source_networks import NETWORKS
+from fedsampling.datasets.source_row import Row
 from fedsampling.datasets.source_sheets import SHEETS
-
-# name, bytes, checksum, the publisher's own checksum if it is another, what it becomes
-Row = tuple[str, int | None, str | None, str | None, str]
+from fedsampling.datasets.source_writers import WRITERS
 
 FILES: dict[tuple[str, str], tuple[Row, ...]] = {
     ("mnist", ""): (
@@ -104,33 +106,6 @@ FILES: dict[tuple[str, str], tuple[Row, ...]] = {
             "the same images as pickles, read without unpickling",
         ),
     ),
-    ("tff_emnist", ""): (
-        (
-            "fed_emnist_digitsonly.tar.bz2",
-            None,
-            "sha256:55333deb8546765427c385710ca5e7301e16f4ed8b60c1dc5ae224b42bd5b14b",
-            None,
-            "HDF5: 3,383 writers, 341,873 training and 40,832 test digits",
-        ),
-    ),
-    ("tff_shakespeare", ""): (
-        (
-            "shakespeare.tar.bz2",
-            None,
-            "sha256:0285be9906cb5f268092eee4edeeacfc2af4574f2941f7cc2f08a321d7f5c707",
-            None,
-            "HDF5: 715 roles, 16,068 training and 2,356 test snippets",
-        ),
-    ),
-    ("tff_cifar100", ""): (
-        (
-            "fed_cifar100.tar.bz2",
-            None,
-            "sha256:e8575e22c038ecef1ce6c7d492d7abee7da13b1e1ba9b70a7fc18531ba7590de",
-            None,
-            "HDF5: 500 training clients and 100 test clients of 100 images",
-        ),
-    ),
     ("cookup", "files"): (
         (
             "cookup_train_1.h5",
@@ -162,22 +137,6 @@ FILES: dict[tuple[str, str], tuple[Row, ...]] = {
             None,
             None,
             "the three unbalanced sets and the test set in one archive",
-        ),
-    ),
-    ("nist_sd19", ""): (
-        (
-            "by_class.zip",
-            None,
-            "md5:79572b1694a8506f2b722c7be54130c4",
-            None,
-            "handwritten characters by class, for LEAF FEMNIST",
-        ),
-        (
-            "by_write.zip",
-            568113446,
-            "md5:a29f21babf83db0bb28a2f77b2b456cb",
-            None,
-            "the same characters by writer",
         ),
     ),
     ("shakespeare", "zip"): (
@@ -221,74 +180,7 @@ FILES: dict[tuple[str, str], tuple[Row, ...]] = {
             "91,701 test samples",
         ),
     ),
-    ("nycmesh", "tables"): (
-        (
-            "nodes.csv",
-            5452,
-            "sha256:c6c3086b3a1aa2f69cf11c54e4104423f4eb4d7e768511c73c96e228a27b3ad4",
-            None,
-            "200 installed nodes: longitude, latitude, roof",
-        ),
-        (
-            "links.csv",
-            14248,
-            "sha256:400ffb1b60dbefd5507690590d6e807d8b2578ba9307cad4a92d820c7314da5b",
-            None,
-            "289 links, 124 of them active",
-        ),
-    ),
-    ("nycmesh/network-map", ""): (
-        (
-            "nodes_installed.csv",
-            21693,
-            "sha256:77d75ef6da397b510721a83b0c7fdeba0f48dd026120e0be0585dd965bb0deb9",
-            None,
-            "461 installed nodes with altitude",
-        ),
-        (
-            "links_installed.csv",
-            6984,
-            "sha256:69e4bb0d1161f38ee82831425b178866f9009d5e6c6ce66489ab8700edd8056c",
-            None,
-            "420 links between them",
-        ),
-        (
-            "sectors_installed.csv",
-            4212,
-            "sha256:0c877442f37c2d1410c218c7697fe1db03a94ff7433e1efdefcb9d42921b6dbf",
-            None,
-            "144 sectors of their antennas",
-        ),
-    ),
-    ("async_hfl_delays", ""): (
-        (
-            "delay_client_to_gateway.csv",
-            7592,
-            "sha256:22597017fe7c67b11d832961169ea621811fd7ceb9ce860c8320cbb0b37c5321",
-            None,
-            "seconds of 184 clients to 6 gateways; 0 is unreachable",
-        ),
-        (
-            "delay_gateway_to_cloud.csv",
-            36,
-            "sha256:843eee75dc4a5b7e8d18540c7ecc5c92741f8359070e8bb13c38fdd6f2274540",
-            None,
-            "seconds of the 6 gateways to the cloud",
-        ),
-        (
-            "comp.txt",
-            4600,
-            "sha256:dfe90b56584d3a390e391bf6fa3dc258ad1418a1dfca7b32dda7db4263cbe194",
-            None,
-            "computation of 184 clients, seconds",
-        ),
-        (
-            "comp1.txt",
-            4600,
-            "sha256:d11fa583cc3974ebb3a73d25398640399e9a55c5e0534658a28b4040ac1a1f08",
-            None,
-            "the same, log-normal(4, 3) + 30, at most 15,000 s",
-        ),
-    ),
     ("cifar10", "sheets"): SHEETS,
+    **NETWORKS,
+    **WRITERS,
 }

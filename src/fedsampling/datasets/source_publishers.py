@@ -47,6 +47,8 @@ _CIFAR_LICENCE = "none stated by the publisher; free for research use by custom,
 _CIFAR_PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _TFF = "https://storage.googleapis.com/tff-datasets-public/"
 _TFF_PAGE = "https://www.tensorflow.org/federated/api_docs/python/tff/simulation/datasets/"
+_TFF_EMNIST = "none stated; derived from NIST's public data"
+_TFF_SHAKESPEARE = "none stated; the text is in the public domain"
 _DATAVERSE = "https://dataverse.harvard.edu/"
 _COOKUP = (
     "W. Chen, S. Horváth, P. Richtárik. Optimal client sampling for federated learning: unbalanced "
@@ -61,6 +63,8 @@ _ETEXT_PAGE = "https://www.gutenberg.org/ebooks/100"
 _GITHUB = "https://raw.githubusercontent.com/"
 _GEO_PAGE = "https://github.com/Orienfish/NYCMesh-geo"
 _GEO_LICENCE = "MIT, © 2022 Xiaofan Yu"
+_MAP_PAGE = "https://github.com/nycmeshnet/network-map"
+_MAP_LICENCE = "MIT, © 2020 Mesh Center"
 _MESH = "NYC Mesh. Network map: nodes and links. https://www.nycmesh.net/map."
 
 PUBLISHERS: dict[tuple[str, str], Publisher] = {
@@ -105,13 +109,20 @@ PUBLISHERS: dict[tuple[str, str], Publisher] = {
         _CIFAR,
     ),
     ("cifar10", "sheets"): Publisher((), _CIFAR_PAGE, _CIFAR_LICENCE, _CIFAR, verified="copy"),
-    ("tff_emnist", ""): Publisher(
-        (_TFF,), f"{_TFF_PAGE}emnist", "none stated; derived from NIST's public data", _EMNIST
+    ("tff_emnist", "sqlite"): Publisher(
+        (_TFF,), f"{_TFF_PAGE}emnist", _TFF_EMNIST, _EMNIST, verified="others"
     ),
-    ("tff_shakespeare", ""): Publisher(
-        (_TFF,), f"{_TFF_PAGE}shakespeare", "none stated; the text is in the public domain", _LEAF
+    ("tff_emnist", "hdf5"): Publisher((_TFF,), f"{_TFF_PAGE}emnist", _TFF_EMNIST, _EMNIST),
+    ("tff_shakespeare", "sqlite"): Publisher(
+        (_TFF,), f"{_TFF_PAGE}shakespeare", _TFF_SHAKESPEARE, _LEAF, verified="others"
     ),
-    ("tff_cifar100", ""): Publisher((_TFF,), f"{_TFF_PAGE}cifar100", _CIFAR_LICENCE, _CIFAR),
+    ("tff_shakespeare", "hdf5"): Publisher(
+        (_TFF,), f"{_TFF_PAGE}shakespeare", _TFF_SHAKESPEARE, _LEAF
+    ),
+    ("tff_cifar100", "sqlite"): Publisher(
+        (_TFF,), f"{_TFF_PAGE}cifar100", _CIFAR_LICENCE, _CIFAR, verified="others"
+    ),
+    ("tff_cifar100", "hdf5"): Publisher((_TFF,), f"{_TFF_PAGE}cifar100", _CIFAR_LICENCE, _CIFAR),
     ("cookup", "files"): Publisher((), _COOKUP_PAGE, _COOKUP_LICENCE, _COOKUP, verified="content"),
     ("cookup", "bundle"): Publisher(
         (f"{_DATAVERSE}api/access/dataset/:persistentId/?persistentId=doi:10.7910/DVN/RZQIKP",),
@@ -156,12 +167,22 @@ PUBLISHERS: dict[tuple[str, str], Publisher] = {
         suffix=".bz2",
     ),
     ("nycmesh", "tables"): Publisher((), _GEO_PAGE, _GEO_LICENCE, _MESH, verified="copy"),
-    ("nycmesh/network-map", ""): Publisher(
-        (),
-        "https://github.com/nycmeshnet/network-map",
-        "MIT, © 2020 Mesh Center",
+    ("nycmesh", "geojson"): Publisher(
+        (f"{_GITHUB}Orienfish/NYCMesh-geo/f224945a35ad59bdec3c2a7a48dc0bd94b930573/",),
+        _GEO_PAGE,
+        _GEO_LICENCE,
         _MESH,
-        verified="copy",
+        verified="content",
+    ),
+    ("nycmesh/network-map", "tables"): Publisher(
+        (), _MAP_PAGE, _MAP_LICENCE, _MESH, verified="copy"
+    ),
+    ("nycmesh/network-map", "json"): Publisher(
+        (f"{_GITHUB}nycmeshnet/network-map/632db620efe4858f198a6829682f7b5171d2b00f/src/data/",),
+        _MAP_PAGE,
+        _MAP_LICENCE,
+        _MESH,
+        verified="content",
     ),
     ("async_hfl_delays", ""): Publisher(
         (f"{_GITHUB}Orienfish/Async-HFL/8ca5264798a721120458fb01217c4e3f3212aa30/delays/",),

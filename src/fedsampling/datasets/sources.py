@@ -8,8 +8,9 @@ files to :mod:`source_files` and where they come from to :mod:`source_publishers
 
 from dataclasses import dataclass
 
-from fedsampling.datasets.source_files import FILES, Row
+from fedsampling.datasets.source_files import FILES
 from fedsampling.datasets.source_publishers import PUBLISHERS, Publisher
+from fedsampling.datasets.source_row import Row
 
 # What stands behind a checksum, the strongest first; the readers check contents in every case.
 VERIFIED = {

@@ -1,8 +1,8 @@
-"""Federated datasets in TensorFlow Federated's HDF5 layout, and chen2022optimal's own cuts.
+"""Federated datasets of TensorFlow Federated, and chen2022optimal's own cuts, as arrays.
 
-A file holds one group per client, ``examples/<client>``, with one array per feature.  Features
-are read client by client straight into their place in the pooled array, so that no second copy
-is ever held.  Clients are numbered by their sorted names.
+The flow: a part, in either of TFF's layouts (:mod:`tff_sqlite`, :mod:`tff_hdf5`) -> pooled arrays.
+Features are read client by client straight into their place, so that no second copy is ever held.
+Clients are numbered by their sorted names.
 
 References
 ----------
@@ -12,16 +12,17 @@ W. Chen, S. Horváth, P. Richtárik: Optimal client sampling for federated learn
 files at doi:10.7910/DVN/RZQIKP.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.datasets import tff_hdf5, tff_sqlite
 from fedsampling.datasets.raw import Raw, confirmed
+from fedsampling.datasets.tff_parts import Examples, Kind, Part
 from fedsampling.files import sha256
 
 Snippets = dict[str, tuple[bytes, ...]]
@@ -50,14 +51,14 @@ SHARES = {"cookup_1": (0.10, 0.82), "cookup_2": (0.20, 0.90), "cookup_3": (0.50,
 _NEAR = 0.02  # the publisher writes "about"
 
 
-def read_digits(name: str, train: Path, test: Path) -> Raw:
+def read_digits(name: str, train: Part, test: Part) -> Raw:
     """Read Federated EMNIST digits, or an unbalanced training set with the same test set.
 
     Parameters
     ----------
     name : {"tff_emnist", "cookup_1", "cookup_2", "cookup_3"}
-    train, test : Path
-        HDF5 files with ``pixels`` (n, 28, 28) and ``label`` (n,) for every client.
+    train, test : Part
+        With ``pixels`` (n, 28, 28) and ``label`` (n,) for every client.
 
     Returns
     -------
@@ -69,8 +70,9 @@ def read_digits(name: str, train: Path, test: Path) -> Raw:
     ValueError
         If a file is not of this layout.
     """
-    x, y, owners = _read(train, "pixels", "label", (28, 28), np.float32)
-    x_test, y_test, owners_test = _read(test, "pixels", "label", (28, 28), np.float32)
+    pixels = Kind((28, 28), np.float32)
+    x, y, owners = _read(train, "pixels", pixels)
+    x_test, y_test, owners_test = _read(test, "pixels", pixels)
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
     return Raw(
         name=name,
@@ -81,11 +83,11 @@ def read_digits(name: str, train: Path, test: Path) -> Raw:
         classes=10,
         writer=_expand(owners, number),
         writer_test=_expand(owners_test, number),
-        inputs=_inputs(train, test),
+        inputs=inputs(train, test),
     )
 
 
-def read_cifar100(train: Path, test: Path) -> Raw:
+def read_cifar100(train: Part, test: Part) -> Raw:
     """Read Federated CIFAR-100 with its fine labels.
 
     Its 100 test clients are not among the 500 of training, though their names recur: the test
@@ -93,8 +95,8 @@ def read_cifar100(train: Path, test: Path) -> Raw:
 
     Parameters
     ----------
-    train, test : Path
-        HDF5 files with ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client.
+    train, test : Part
+        With ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client.
 
     Returns
     -------
@@ -106,8 +108,9 @@ def read_cifar100(train: Path, test: Path) -> Raw:
     ValueError
         If a file is not of this layout.
     """
-    x, y, owners = _read(train, "image", "label", (32, 32, 3), np.uint8)
-    x_test, y_test, _ = _read(test, "image", "label", (32, 32, 3), np.uint8)
+    image = Kind((32, 32, 3), np.uint8)
+    x, y, owners = _read(train, "image", image)
+    x_test, y_test, _ = _read(test, "image", image)
     return Raw(
         name="tff_cifar100",
         x=x,
@@ -116,11 +119,11 @@ def read_cifar100(train: Path, test: Path) -> Raw:
         y_test=y_test,
         classes=100,
         writer=_expand(owners, {client: k for k, client in enumerate(owners)}),
-        inputs=_inputs(train, test),
+        inputs=inputs(train, test),
     )
 
 
-def read_snippets(path: Path) -> Snippets:
+def read_snippets(part: Part) -> Snippets:
     """Read the lines of each role of TFF's Shakespeare, by the role's name, in sorted order.
 
     Raises
@@ -128,10 +131,10 @@ def read_snippets(path: Path) -> Snippets:
     ValueError
         If the file is not of this layout.
     """
-    with _clients(path) as examples:
+    with _opened(part, {"snippets": Kind((), np.object_)}) as examples:
         return {
-            client: tuple(bytes(line) for line in _feature(path, examples[client], "snippets"))
-            for client in sorted(examples)
+            client: tuple(bytes(line) for line in examples.read(client)["snippets"])
+            for client in examples.sizes
         }
 
 
@@ -181,6 +184,12 @@ def share_of_largest(n_samples: NDArray[np.int64], clients: float) -> float:
     return float(largest.sum() / n_samples.sum())
 
 
+def inputs(*parts: Part) -> dict[str, str]:
+    """Return the SHA-256 of the published files of parts, by their names."""
+    paths = dict.fromkeys(part.origin or part.path for part in parts)
+    return {path.name: sha256(path) for path in paths}
+
+
 def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str, bool]:
     published = PUBLISHED[name]
     found = {f"{published.test:,} test samples": test == published.test}
@@ -192,47 +201,33 @@ def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str,
 
 
 def _read(
-    path: Path, feature: str, label: str, sample: tuple[int, ...], dtype: type[np.generic]
+    part: Part, feature: str, kind: Kind
 ) -> tuple[NDArray[Any], NDArray[np.int64], dict[str, int]]:
     """Return samples and labels, client after client, and the number of samples of each."""
-    with _clients(path) as examples:
-        owners = {
-            client: len(_feature(path, examples[client], feature)) for client in sorted(examples)
-        }
-        total = sum(owners.values())
-        x, y = np.empty((total, *sample), dtype), np.empty(total, np.int64)
+    with _opened(part, {feature: kind, "label": Kind((), np.int64)}) as examples:
+        total = sum(examples.sizes.values())
+        x, y = np.empty((total, *kind.shape), kind.dtype), np.empty(total, np.int64)
         begin = 0
-        for client, count in owners.items():
+        for client, count in examples.sizes.items():
             end = begin + count
-            values, labels = (_feature(path, examples[client], key) for key in (feature, label))
-            if values.shape[1:] != sample or values.dtype != dtype or len(labels) != len(values):
+            found = examples.read(client)
+            values, labels = found[feature], found["label"]
+            fits = values.shape == (count, *kind.shape) and values.dtype == kind.dtype
+            if not fits or labels.shape != (count,):
                 raise ValueError(
-                    f"{path}: client {client} has {feature} {values.dtype} {values.shape} and "
-                    f"{label} {labels.shape}, not {np.dtype(dtype)} {('n', *sample)} and (n,)"
+                    f"{part.path}: client {client} has {feature} {values.dtype} {values.shape} and "
+                    f"label {labels.shape}, not {np.dtype(kind.dtype)} {('n', *kind.shape)} and "
+                    "(n,)"
                 )
-            if end > begin:
-                values.read_direct(x, dest_sel=np.s_[begin:end])
-                y[begin:end] = labels[()]
+            x[begin:end], y[begin:end] = values, labels
             begin = end
-    return x, y, owners
+    return x, y, examples.sizes
 
 
-@contextmanager
-def _clients(path: Path) -> Iterator[Any]:
-    """Open a file and yield the group that holds one group per client."""
-    # Only whoever reads such a file needs h5py.
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        if "examples" not in file:
-            raise ValueError(f"{path}: has no group 'examples'")
-        yield file["examples"]
-
-
-def _feature(path: Path, group: Any, feature: str) -> Any:
-    if feature not in group:
-        raise ValueError(f"{path}: {group.name} has no '{feature}', but {sorted(group)}")
-    return group[feature]
+def _opened(part: Part, kinds: Mapping[str, Kind]) -> AbstractContextManager[Examples]:
+    if part.split:
+        return tff_sqlite.examples(part.path, part.split, kinds)
+    return tff_hdf5.examples(part.path, kinds)
 
 
 def _expand(owners: dict[str, int], number: dict[str, int]) -> NDArray[np.int64]:
@@ -240,7 +235,3 @@ def _expand(owners: dict[str, int], number: dict[str, int]) -> NDArray[np.int64]
     return np.repeat(
         np.array([number[client] for client in owners], np.int64), list(owners.values())
     )
-
-
-def _inputs(*paths: Path) -> dict[str, str]:
-    return {path.name: sha256(path) for path in paths}

@@ -1,7 +1,8 @@
-"""Characters to symbol numbers, for the two models that read Shakespeare.
+"""Characters to symbol numbers, for the three models that read Shakespeare.
 
 fraboni2022general's network has an input for each of Python's 100 printable characters; LEAF's
-has one for each of the 80 that it lists.
+has one for each of the 80 that it lists; chen2022optimal's for each of the 86 of TFF's tutorial on
+text generation, where whatever else is met counts as the first of them, the letter d.
 """
 
 import string
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 
 _LEAF = "\n !\"&'(),-.0123456789:;>?" + string.ascii_uppercase + "[]" + string.ascii_lowercase + "}"
 
-VOCABULARIES = {"printable": string.printable, "leaf": _LEAF}
+_TFF = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
+_UNKNOWN = {"tff": 0}  # where a model has a symbol for what it does not know
+
+VOCABULARIES = {"printable": string.printable, "leaf": _LEAF, "tff": _TFF}
 SIZES = {name: len(symbols) for name, symbols in VOCABULARIES.items()}
 
 
@@ -22,7 +26,7 @@ def encode(text: NDArray[np.uint8], vocabulary: str) -> NDArray[np.int8]:
     ----------
     text : uint8 array
         Latin-1 codes.
-    vocabulary : {"printable", "leaf"}
+    vocabulary : {"printable", "leaf", "tff"}
 
     Returns
     -------
@@ -31,10 +35,10 @@ def encode(text: NDArray[np.uint8], vocabulary: str) -> NDArray[np.int8]:
     Raises
     ------
     ValueError
-        If a character is not in the vocabulary.
+        If a character is not in the vocabulary, and that has no symbol for such.
     """
     symbols = VOCABULARIES[vocabulary].encode("latin-1")
-    table = np.full(256, -1, np.int8)
+    table = np.full(256, _UNKNOWN.get(vocabulary, -1), np.int8)
     table[np.frombuffer(symbols, np.uint8)] = np.arange(len(symbols))
     codes = table[text]
     if (codes < 0).any():

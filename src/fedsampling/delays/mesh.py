@@ -1,10 +1,11 @@
 """The radio network: where its nodes stand, who is linked, and which nodes are hubs.
 
-Official: the installed nodes of NYC Mesh, their links, and the altitudes of the network map.
-Embedded: a city of the same build.  :mod:`fedsampling.delays.nycmesh` makes delays of either.
+Official: the installed nodes of NYC Mesh, their links, and the altitudes of the network map, from
+tables or as the map itself has them (:mod:`fedsampling.datasets.network_json`).  Embedded: a city
+of the same build.  :mod:`fedsampling.delays.nycmesh` makes delays of either.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.datasets.fetch import fetch
+from fedsampling.datasets import network_json
+from fedsampling.datasets.fetch import fetch_dataset
 from fedsampling.datasets.sources import SOURCES
+from fedsampling.errors import InputError
 from fedsampling.files import sha256
 from fedsampling.streams import stream
 
@@ -21,7 +24,8 @@ Array = NDArray[np.float64]
 
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York
-FILES = ("nodes.csv", "links.csv", "network-map/nodes_installed.csv")
+NODES, LINKS = ("nodes.csv", "active.json"), ("links.csv", "links.json")
+HEIGHTS = ("nodes_installed.csv", "nodes.json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +67,36 @@ def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     """
     if data != "official":
         return mesh_like(stream(0, "data.mesh_like"))
-    sources = [SOURCES[f"nycmesh/{file}"] for file in FILES]
-    paths = [fetch(source, cache, mirror) for source in sources]
-    return replace(
-        assemble(*(pd.read_csv(path) for path in paths)),
-        inputs={file: sha256(path) for file, path in zip(FILES, paths, strict=True)},
-        unverified=any(source.unverified for source in sources),
+    found = fetch_dataset("nycmesh", cache, mirror)
+    heights = fetch_dataset("nycmesh/network-map", cache, mirror)
+    chosen = (_chosen(found, NODES), _chosen(found, LINKS), _chosen(heights, HEIGHTS))
+    paths = [{**found, **heights}[name] for name in chosen]
+    nodes, links, altitudes = (
+        _table(path, network_json.links if path.name in LINKS else network_json.nodes)
+        for path in paths
     )
+    return replace(
+        assemble(nodes, links, altitudes),
+        inputs={
+            name.removeprefix("nycmesh/"): sha256(path)
+            for name, path in zip(chosen, paths, strict=True)
+        },
+        unverified=any(SOURCES[name].unverified for name in chosen),
+    )
+
+
+def _chosen(paths: Mapping[str, Path], files: tuple[str, ...]) -> str:
+    """Return the source that is one of `files`, whichever edition was fetched."""
+    return next(name for name, path in paths.items() if path.name in files)
+
+
+def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
+    if path.suffix == ".csv":
+        return pd.read_csv(path)
+    try:
+        return read(path.read_bytes())
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: is no network of NYC Mesh ({error}); fetch it again") from error
 
 
 def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) -> Mesh:

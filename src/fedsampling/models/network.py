@@ -45,6 +45,9 @@ class Network:
         ``head(w, h) -> z``: the last layer, to [slots, batch, ..., classes].
     loss : str
         Of z and the targets: cross entropy, or half the squared error of one output.
+    layers : tuple of str
+        Names of the dense layers, from inputs to outputs, where there is nothing else but a
+        rectifier between two of them, and the loss is cross entropy; empty for other networks.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Network:
     body: Callable[[Parts, Tensor, Keep], Tensor]
     head: Callable[[Parts, Tensor], Tensor]
     loss: Literal["cross_entropy", "squared"] = "cross_entropy"
+    layers: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:

@@ -5,16 +5,28 @@ the number of classes, and returns a :class:`fedsampling.models.network.Network`
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedsampling.models.network import Network
+if TYPE_CHECKING:  # the workflow reads the names, and must not wait for torch
+    from fedsampling.models.network import Network
 
 NETWORKS: dict[str, str] = {
+    "linear": "fedsampling.models.dense:linear",
+    "softmax": "fedsampling.models.dense:softmax",
     "mlp": "fedsampling.models.dense:mlp",
+    "cifar_cnn": "fedsampling.models.convolutional:cifar_cnn",
+    "simple_cnn": "fedsampling.models.convolutional:simple_cnn",
+    "cifar100_cnn": "fedsampling.models.convolutional:cifar100_cnn",
+    "leaf_cnn": "fedsampling.models.convolutional:leaf_cnn",
+    "convnet": "fedsampling.models.convolutional:convnet",
+    "resnet18": "fedsampling.models.residual:resnet18",
+    "lstm": "fedsampling.models.recurrent:lstm",
+    "leaf_lstm": "fedsampling.models.recurrent:leaf_lstm",
+    "gru": "fedsampling.models.recurrent:gru",
 }
 
 
-def build(record: Any, sample: tuple[int, ...], classes: int | None) -> Network:
+def build(record: Any, sample: tuple[int, ...], classes: int | None) -> "Network":
     """Build the network that a settings record names.
 
     Parameters
@@ -25,6 +37,11 @@ def build(record: Any, sample: tuple[int, ...], classes: int | None) -> Network:
         Shape of one sample.
     classes : int or None
         Number of labels; None for regression.
+
+    Raises
+    ------
+    InputError
+        If the network does not fit samples of this shape, or these targets.
     """
     module, _, function = NETWORKS[record.name].partition(":")
     network: Network = getattr(import_module(module), function)(record, sample, classes)

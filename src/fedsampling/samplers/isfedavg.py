@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.errors import InputError
 from fedsampling.samplers.importance import (
     agent_scores,
     capped,
@@ -65,6 +66,8 @@ class ISFedAvg:
         in (52) from the sampled batches.
     """
 
+    unbiased = True
+
     def __init__(
         self,
         L: int,
@@ -79,8 +82,9 @@ class ISFedAvg:
         self.needs = NEEDS[probabilities, variability]
         self.L, self.E, self.B, self.N = L, E, B, N
         self.probabilities = probabilities
-        best = data_variability(optimum["mean_norm"], E, B)
-        self._sigma2 = best if variability == "optimum" else None
+        self._sigma2 = None
+        if variability == "optimum":
+            self._sigma2 = data_variability(optimum["mean_norm"], E, B)
         K = len(N)
         padded = np.arange(N.max()) >= N[:, None]
         self.p_agents: Array = np.full((runs, K), 1 / K)
@@ -88,7 +92,8 @@ class ISFedAvg:
         # Where `_pi` and `_totals` have a client's data: its own row, or that of its slot.
         self._row = np.tile(np.arange(K), (runs, 1))
         if probabilities == "optimal":
-            scores = agent_scores(best, optimum["gradient"], E, B)
+            sigma2 = data_variability(optimum["mean_norm"], E, B)
+            scores = agent_scores(sigma2, optimum["gradient"], E, B)
             self.p_agents[:] = scores / scores.sum()
             self.p_data = data_probabilities(optimum["sample_norms"])
             self._pi = capped(self.p_data, B)
@@ -98,10 +103,29 @@ class ISFedAvg:
 
     @classmethod
     def make(cls, given: Any, setup: Setup) -> "ISFedAvg":
-        """Build it from an ``ISFedAvgSampler`` record."""
+        """Build it from an ``ISFedAvgSampler`` record.
+
+        Raises
+        ------
+        InputError
+            If agents differ in importance, for equation (1) weighs them alike.
+        """
+        if np.ptp(setup.p) > 1e-12:
+            raise InputError(
+                "sampler.name: isfedavg takes all agents as equally important, but these are not; "
+                "give a dataset with equal importances"
+            )
         who = setup.E, setup.B, setup.n_samples
         options = given.m, given.probabilities
         return cls(*options, *who, setup.runs, setup.optimum, given.variability)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the probabilities, of which the tracked ones depend on all rounds so far."""
+        return {"p_agents": self.p_agents, "p_data": self.p_data}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what :meth:`state` returned."""
+        self.p_agents, self.p_data = state["p_agents"].copy(), state["p_data"].copy()
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Sample L agents without replacement, with inclusion probabilities L p_k."""

@@ -9,10 +9,14 @@ Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR
 (arXiv 2010.13723).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fedsampling.errors import InputError
 from fedsampling.samplers.basic import Array, Size
+
+ROUNDING = 1e-12  # of C in Algorithm 2, which is one exactly where nothing was cut off
 
 
 def probabilities(norms: Array, m: int) -> Array:
@@ -46,17 +50,12 @@ def probabilities(norms: Array, m: int) -> Array:
     ----------
     Eq. (6).
     """
-    norms = np.asarray(norms, dtype=np.float64)
-    if norms.ndim != 1 or not np.isfinite(norms).all() or (norms < 0).any():
-        raise InputError("norms: update norms must be one list of finite non-negative numbers")
+    norms = _checked(norms, m)
     n = norms.size
-    if not 1 <= m <= n:
-        raise InputError(f"m: {m} of {n} clients cannot report; use 1 to {n}")
     if not norms.any():
         return np.zeros(n)
     order = np.argsort(norms, kind="stable")
-    limit = np.finfo(np.float64).max / (2 * n)
-    u = norms[order] / max(norms.max() / limit, 1.0)  # so that the total stays finite
+    u = _summable(norms)[order]
     total = np.cumsum(u)
     # 0 < m + l − n ≤ total_l / u_(l), multiplied out: zero norms then need no case of their own.
     share = m + np.arange(1, n + 1) - n
@@ -67,6 +66,73 @@ def probabilities(norms: Array, m: int) -> Array:
     # A positive norm must keep a chance, however small, or its update would be lost for good.
     q = np.where(norms[order] > 0, np.clip(q, np.finfo(np.float64).tiny, 1.0), 0.0)
     return q[np.argsort(order)]
+
+
+def approximate_probabilities(norms: Array, m: int, j_max: int) -> Array:
+    """Come close to :func:`probabilities` with sums over clients only.
+
+    Parameters
+    ----------
+    norms : float array, shape (n,)
+        ‖Ũ_i‖ = w_i ‖U_i‖ of each client; non-negative and finite.
+    m : int
+        Expected number of reports, 1 ≤ m ≤ n.
+    j_max : int
+        Most exchanges after the first; with enough of them the result is (6).
+
+    Returns
+    -------
+    q : float array, shape (n,)
+        Sums to at most m.
+
+    Raises
+    ------
+    InputError
+        If a norm is negative or not finite, m is not in 1..n or `j_max` is negative.
+
+    References
+    ----------
+    Algorithm 2 (AOCS).
+    """
+    return approximate(norms, m, j_max).q
+
+
+class Approximation(NamedTuple):
+    """What AOCS came to, and the exchanges (t_i up, C down) that it took."""
+
+    q: Array
+    exchanges: int
+
+
+def approximate(norms: Array, m: int, j_max: int) -> Approximation:
+    """Follow Algorithm 2; see :func:`approximate_probabilities`.
+
+    Notes
+    -----
+    Where the box divides by zero it ends here, with nothing left to share out: u = 0 (no update at
+    all, q = 0), and P = 0 (nobody is below one except clients with nothing to report, as happens
+    for m = n and wherever at most m norms are positive).  The last test, C ≤ 1, stands after the
+    use of C as printed, so that one exchange is spent on learning that nothing was cut off.
+    """
+    norms = _checked(norms, m)
+    if j_max < 0:
+        raise InputError(f"j_max: {j_max} exchanges are impossible; give at least 0")
+    n = norms.size
+    if not norms.any():
+        return Approximation(np.zeros(n), 0)
+    u = _summable(norms)
+    # m u_i / u; a positive norm keeps a chance, however small, as under (6).
+    p = np.clip(m * (u / u.sum()), np.where(norms > 0, np.finfo(np.float64).tiny, 0), 1)
+    for j in range(1, j_max + 1):
+        below = p < 1
+        I, P = int(below.sum()), float(p[below].sum())  # noqa: E741
+        if P == 0:
+            return Approximation(p, j)
+        C = (m - n + I) / P
+        p[below] = np.minimum(C * p[below], 1)
+        if C <= 1 + ROUNDING:
+            return Approximation(p, j)
+    return Approximation(p, j_max)
 
 
 def optimal_weights(p: Array, q: Array, rng: np.random.Generator, size: Size = ()) -> Array:
@@ -86,3 +152,18 @@ def optimal_weights(p: Array, q: Array, rng: np.random.Generator, size: Size = (
     """
     omega: Array = np.divide(p, q, out=np.zeros_like(p), where=q > 0)
     return np.where(rng.random((*size, p.size)) < q, omega, 0.0)
+
+
+def _checked(norms: Array, m: int) -> Array:
+    norms = np.asarray(norms, dtype=np.float64)
+    if norms.ndim != 1 or not np.isfinite(norms).all() or (norms < 0).any():
+        raise InputError("norms: update norms must be one list of finite non-negative numbers")
+    if not 1 <= m <= norms.size:
+        raise InputError(f"m: {m} of {norms.size} clients cannot report; use 1 to {norms.size}")
+    return norms
+
+
+def _summable(norms: Array) -> Array:
+    """Scale huge norms down so that their total stays finite."""
+    limit = np.finfo(np.float64).max / (2 * norms.size)
+    return norms / max(float(norms.max() / limit), 1.0)

@@ -8,8 +8,16 @@ from importlib import import_module
 from typing import Any
 
 SAMPLERS: dict[str, str] = {
+    "available": "fedsampling.samplers.available:Available",
+    "binomial": "fedsampling.samplers.schemes:Binomial",
+    "clustered_similarity": "fedsampling.samplers.clustered_schemes:ClusteredSimilarity",
+    "clustered_size": "fedsampling.samplers.clustered_schemes:ClusteredSize",
+    "fedavg": "fedsampling.samplers.schemes:FedAvg",
+    "full": "fedsampling.samplers.schemes:Full",
     "isfedavg": "fedsampling.samplers.isfedavg:ISFedAvg",
     "md": "fedsampling.samplers.schemes:MD",
+    "poisson": "fedsampling.samplers.schemes:Poisson",
+    "target": "fedsampling.samplers.target:Target",
     "uniform": "fedsampling.samplers.schemes:Uniform",
 }
 

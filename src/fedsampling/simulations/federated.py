@@ -15,6 +15,7 @@ from fedsampling.samplers.slots import Sampler, Setup
 from fedsampling.settings import FederatedSettings
 from fedsampling.simulations.simulated import Simulated, Where, tidy
 from fedsampling.streams import stream
+from fedsampling.training.convex import Convex
 from fedsampling.training.local import Work, sample_norms
 from fedsampling.training.server import Measure, train
 
@@ -51,7 +52,8 @@ def simulate(
         # Twenty points: the distances of all agents' data cost more than a round.
         period = max(settings.every, settings.rounds // 20)
         measures.append((period, distances(sampler, work, problem, optimum)))
-    tables = train(model, problem, work, sampler, seeds, settings.rounds, measures, progress)
+    learner = Convex(model, problem, work)
+    tables = train(learner, sampler, seeds, settings.rounds, measures, progress)
     if model.name == "logistic":
         best = {
             f"{name}_at_optimum": (np.array([-1]), value)

@@ -15,8 +15,7 @@ from fedsampling.settings import FederatedSettings, GradientSettings, WorkSettin
 from fedsampling.simulations.federated import at_optimum, build_sampler, draw_work, load_problem
 from fedsampling.simulations.simulated import Simulated, Where, tidy
 from fedsampling.streams import Draws
-from fedsampling.training.local import local_sgd
-from fedsampling.training.server import aggregate, observe
+from fedsampling.training.convex import Convex, aggregate
 
 STEP = 1e-6
 STACK = 100  # estimates that are drawn at once, as runs of one job
@@ -50,6 +49,7 @@ def simulate(
     problem = load_problem(training, data, where)
     model = MODELS[settings.model.name](settings.model.rho)
     work = draw_work(training, problem)
+    learner = Convex(model, problem, work)
     optimum = at_optimum(model, problem)
     w = optimum["w"] if settings.point == "optimum" else np.zeros_like(optimum["w"])
     theta = np.repeat(w[None], STACK, axis=0)
@@ -60,10 +60,10 @@ def simulate(
         estimates = []
         for block in range(-(-settings.draws // STACK)):
             rng = Draws(np.arange(STACK), seed * 2**16 + block)
-            observed = observe(sampler, model, problem, theta)
+            observed = learner.observe(sampler.needs, theta)
             view = View(problem.n_samples, problem.p, block, STACK, observed)
             slots = sampler.select(view, rng)
-            moved = local_sgd(model, problem, work, theta, slots, sampler, rng) - w
+            moved = learner.work(theta, slots, sampler, rng)
             omega = sampler.weigh(slots, view, rng)
             estimates.append(aggregate(omega[:, None] * moved, slots, STACK) / -STEP)
             progress(block * STACK)

@@ -4,10 +4,14 @@ Every module here has ``simulate(settings, data, seeds, where, progress) -> Simu
 """
 
 SIMULATIONS: dict[str, str] = {
+    "allocation": "fedsampling.simulations.allocation",
     "delays": "fedsampling.simulations.delays",
+    "dsgd": "fedsampling.simulations.dsgd",
     "federated": "fedsampling.simulations.federated",
     "gradient": "fedsampling.simulations.gradient",
     "inclusion": "fedsampling.simulations.inclusion",
+    "network": "fedsampling.simulations.network",
     "partition": "fedsampling.simulations.partition",
+    "quadratic": "fedsampling.simulations.quadratic",
     "weights": "fedsampling.simulations.weights",
 }

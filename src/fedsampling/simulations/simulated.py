@@ -1,11 +1,13 @@
-"""What every simulation takes and returns."""
+"""Where a simulation runs, and what it returns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from fedsampling.training.checkpoint import NEVER, Checkpoint
 
 
 @dataclass(frozen=True)
@@ -18,17 +20,16 @@ class Where:
         Folder of verified files.
     mirror : str or None
         Folder or URL that is tried first.
-    checkpoint : Path or None
-        File of this job's progress, named by its runs and code; None keeps nothing.
-    stop : callable
-        Whether the job should write its checkpoint and raise
-        :class:`fedsampling.stopping.Stopped`; who asks promises to do so.
+    device : str
+        Where networks are trained, as PyTorch names it.
+    checkpoint : Checkpoint
+        Where a long job continues after it was stopped, and whether it should stop now.
     """
 
     cache: Path
     mirror: str | None
-    checkpoint: Path | None = None
-    stop: Callable[[], bool] = lambda: False
+    device: str = "cpu"
+    checkpoint: Checkpoint = NEVER
 
 
 @dataclass(frozen=True)

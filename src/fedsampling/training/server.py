@@ -1,41 +1,87 @@
-"""The server loop: select, train, weigh, update; one loop for every scheme.
+"""The server loop: select, train, weigh, update; one loop for every scheme and every model.
 
     θ ← θ + η_g Σ_i ω_i (θ_i − θ)
 
-Runs (seeds) are stacked and never mix.  What a run measures goes to one tidy table per run.
+Runs (seeds) are stacked and never mix.  What a run measures goes to one tidy table per run.  What
+is trained is the learner's business: :mod:`fedsampling.training.convex` or
+:mod:`fedsampling.training.stacked`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedsampling.datasets.federated import FederatedDataset
-from fedsampling.models.linear import Linear
-from fedsampling.samplers.slots import Sampler, Slots, View
+from fedsampling.samplers.slots import Remembering, Sampler, Slots, View
 from fedsampling.streams import Draws
-from fedsampling.training.local import Work, local_sgd
+from fedsampling.training.checkpoint import NEVER, Array, Checkpoint, Progress, Rows
 
-Array = NDArray[np.float64]
-Measure = Callable[[Array, Sampler], Mapping[str, Array]]
+Measure = Callable[[Any, Any], Mapping[str, Array]]
+
+
+class Learner(Protocol):
+    """Models and data, as the loop sees them; θ is whatever the learner makes of it."""
+
+    @property
+    def n_samples(self) -> NDArray[np.int64]:
+        """Samples of each client, shape (n,)."""
+
+    @property
+    def p(self) -> Array:
+        """Importance of each client, shape (n,)."""
+
+    def start(self, seeds: NDArray[np.int64]) -> Any:
+        """Return the first global models, one for each run."""
+
+    def observe(self, needs: frozenset[str], theta: Any) -> Mapping[str, Any]:
+        """Compute what a scheme must see before it selects, and nothing else."""
+
+    def work(self, theta: Any, slots: Slots, sampler: Sampler, rng: Draws) -> Any:
+        """Run the local work of a round; return the updates θ_i − θ, one row per slot."""
+
+    def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
+        """Compute what a scheme must see of the updates before it weighs, and nothing else."""
+
+    def advance(self, theta: Any, updates: Any, slots: Slots, omega: Array) -> Any:
+        """Take the server's step."""
+
+    def finite(self, theta: Any) -> NDArray[np.bool_]:
+        """Say which runs have a finite model, shape (runs,)."""
+
+    def reset(self, theta: Any, lost: NDArray[np.bool_]) -> Any:
+        """Put lost runs at zero, which keeps the others' arithmetic free of warnings."""
+
+    def charge(
+        self, sampler: Sampler, slots: Slots, omega: Array, rng: Draws
+    ) -> Mapping[str, Array]:
+        """Count what the round cost and who took part, each of shape (runs,)."""
+
+    def state(self, theta: Any) -> Mapping[str, NDArray[Any]]:
+        """Return all that a later round depends on, θ included, as arrays."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
+        """Go back to a state; return its θ."""
 
 
 def train(
-    model: Linear,
-    data: FederatedDataset,
-    work: Work,
+    learner: Learner,
     sampler: Sampler,
     seeds: Sequence[int],
     rounds: int,
     measures: Sequence[tuple[int, Measure]],
     progress: Callable[[int], None] = lambda done: None,
+    itemise: bool = False,
+    checkpoint: Checkpoint = NEVER,
 ) -> list[pd.DataFrame]:
     """Train all seeds of a job together.
 
     Parameters
     ----------
+    learner : Learner
+    sampler : Sampler
     seeds : sequence of int
         One run each.
     rounds : int
@@ -44,6 +90,10 @@ def train(
         and after every `period` rounds and the last.
     progress : callable, optional
         Told the number of finished rounds.
+    itemise : bool
+        Whether the costs of each round are kept, or their means as ``…_per_round``.
+    checkpoint : Checkpoint, optional
+        Where the job continues after it was stopped, bit for bit.
 
     Returns
     -------
@@ -52,84 +102,57 @@ def train(
         *diverged*: its values are NaN from there on, and ``diverged_at`` says when.
     """
     seeds_array = np.asarray(seeds, np.int64)
-    theta = np.zeros((len(seeds_array), data.x.shape[1]))
-    diverged_at = np.full(len(seeds_array), -1)
-    table: list[tuple[int, str, Array]] = []
-    uplink, gradients = np.zeros(len(seeds_array)), np.zeros(len(seeds_array))
-    for t in range(rounds + 1):
+    runs = len(seeds_array)
+    if saved := checkpoint.load():
+        now = saved
+        theta = learner.restore(saved.learner)
+        if isinstance(sampler, Remembering):
+            sampler.restore(saved.sampler)
+    else:
+        now = Progress(0, [], [], np.full(runs, -1), {}, {})
+        theta = learner.start(seeds_array)
+    diverged_at = now.diverged_at
+    for t in range(now.round, rounds + 1):
+        if checkpoint.due():
+            memory = sampler.state() if isinstance(sampler, Remembering) else {}
+            checkpoint.save(replace(now, round=t, learner=learner.state(theta), sampler=memory))
         for period, measure in measures:
             if t % period == 0 or t == rounds:
                 for name, value in measure(theta, sampler).items():
-                    table.append((t, name, np.where(diverged_at < 0, value, np.nan)))
+                    now.measured.append((t, name, np.where(diverged_at < 0, value, np.nan)))
         progress(t)
         if t == rounds:
             break
         rng = Draws(seeds_array, t)
-        view = View(
-            data.n_samples, data.p, t, len(seeds_array), observe(sampler, model, data, theta)
-        )
+        seen = learner.observe(sampler.needs, theta)
+        view = View(learner.n_samples, learner.p, t, runs, seen)
         slots = sampler.select(view, rng)
-        local = local_sgd(model, data, work, theta, slots, sampler, rng)
+        updates = learner.work(theta, slots, sampler, rng)
+        view = replace(view, observed={**seen, **learner.report(sampler.needs, updates)})
         omega = sampler.weigh(slots, view, rng)
-        theta = theta + aggregate(omega[:, None] * (local - theta[slots.run]), slots, len(theta))
-        up, computed = charge(sampler, data, work, slots, len(theta))
-        uplink += up / rounds
-        gradients += computed / rounds
-        lost = (diverged_at < 0) & ~np.isfinite(theta).all(-1)
-        diverged_at[lost] = t + 1
-        theta[diverged_at >= 0] = 0.0  # keeps the others' arithmetic free of warnings
-    table.append((-1, "uplink_bits_per_round", uplink))
-    table.append((-1, "gradients_per_round", gradients))
-    table.append((-1, "diverged_at", diverged_at.astype(np.float64)))
-    return [_tidy(table, run) for run in range(len(seeds_array))]
+        theta = learner.advance(theta, updates, slots, omega)
+        for name, cost in learner.charge(sampler, slots, omega, rng).items():
+            now.charged.append((t + 1, name, cost))
+        diverged_at[(diverged_at < 0) & ~learner.finite(theta)] = t + 1
+        theta = learner.reset(theta, diverged_at >= 0)
+    charged = now.charged if itemise else _means(now.charged, rounds)
+    rows = [*now.measured, *charged, (-1, "diverged_at", diverged_at.astype(np.float64))]
+    return [_tidy(rows, run) for run in range(runs)]
 
 
-def aggregate(weighted: Array, slots: Slots, runs: int) -> Array:
-    """Sum the slots' weighted updates run by run, shape (runs, M)."""
-    total = np.zeros((runs, weighted.shape[1]))
-    np.add.at(total, slots.run, weighted)
-    return total
+def _means(charged: Rows, rounds: int) -> Rows:
+    """Average the rounds' costs."""
+    totals: dict[str, Array] = {}
+    for _, name, cost in charged:
+        totals[name] = totals.get(name, 0.0) + cost / rounds
+    return [(-1, f"{name}_per_round", total) for name, total in totals.items()]
 
 
-def observe(
-    sampler: Sampler, model: Linear, data: FederatedDataset, theta: Array
-) -> Mapping[str, Any]:
-    """Compute what the sampler needs to see before it selects, and nothing else."""
-    views = {"client_gradients": model.client_gradients, "mean_norms": model.mean_norms}
-    return {name: compute(theta, data) for name, compute in views.items() if name in sampler.needs}
-
-
-def charge(
-    sampler: Sampler, data: FederatedDataset, work: Work, slots: Slots, runs: int
-) -> tuple[Array, Array]:
-    """Count what a round costs each run: bits sent by clients, and gradients they compute.
-
-    Returns
-    -------
-    bits : float array, shape (runs,)
-        32 per coordinate of each reported model, and 32 per score sent to the server.
-    gradients : float array, shape (runs,)
-        Per-sample gradients, those that only the choice of samples needs included.
-    """
-    k = slots.client
-    reports = np.bincount(slots.run, minlength=runs).astype(np.float64)
-    bits: Array = 32 * data.x.shape[1] * reports
-    gradients = np.bincount(slots.run, work.E[k] * work.B[k], minlength=runs).astype(np.float64)
-    if "batch_gradients" in sampler.needs:
-        bits += 32 * reports
-        # Each batch also at the round's first model, where the first epoch has been already.
-        gradients += np.bincount(slots.run, (work.E[k] - 1) * work.B[k], minlength=runs)
-    if "client_gradients" in sampler.needs:  # every client reports one score, from all its data
-        bits += 32 * data.n_clients
-        gradients += data.n_samples.sum()
-    return bits, gradients
-
-
-def _tidy(table: Sequence[tuple[int, str, Array]], run: int) -> pd.DataFrame:
+def _tidy(rows: Rows, run: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "at": np.array([at for at, _, _ in table], np.int64),
-            "metric": pd.Categorical([name for _, name, _ in table]),
-            "value": np.array([values[run] for _, _, values in table], np.float64),
+            "at": np.array([at for at, _, _ in rows], np.int64),
+            "metric": pd.Categorical([name for _, name, _ in rows]),
+            "value": np.array([values[run] for _, _, values in rows], np.float64),
         }
     )

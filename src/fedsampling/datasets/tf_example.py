@@ -1,0 +1,122 @@
+"""The records of TensorFlow's example format, read without TensorFlow.
+
+Below :mod:`tff_sqlite`.  A record is a message of protocol buffers: a map from a feature's name to
+a list of byte strings, of float32 or of int64.  Only what that format uses is understood; anything
+else is an error, never a guess.
+
+References
+----------
+tf.train.Example of TensorFlow (``example.proto``, ``feature.proto``), and the encoding of protocol
+buffers, https://protobuf.dev/programming-guides/encoding.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_T = TypeVar("_T", bound=np.generic)
+Feature = list[bytes] | NDArray[np.float32] | NDArray[np.int64]
+
+_VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5  # the wire types; the others are obsolete
+_WIDTHS = {_LONG: 8, _SHORT: 4}
+
+
+def parse_example(content: bytes) -> dict[str, Feature]:
+    """Parse one record.
+
+    Returns
+    -------
+    dict
+        By the feature's name: list of bytes, float32 array or int64 array, both of shape (k,).
+
+    Raises
+    ------
+    ValueError
+        If the content is no such record.
+    """
+    features: dict[str, Feature] = {}
+    for field, value in _fields(content):
+        for inner, entry in _fields(_message(value)) if field == 1 else ():
+            if inner == 1:
+                parts = dict(_fields(_message(entry)))
+                name = bytes(_message(parts.get(1, b""))).decode()
+                features[name] = _feature(_message(parts.get(2, b"")))
+    return features
+
+
+def _feature(content: memoryview) -> Feature:
+    """Read the one list that a feature holds."""
+    for kind, value in _fields(content):
+        entries = [each for field, each in _fields(_message(value)) if field == 1]
+        if kind == 1:
+            return [bytes(_message(each)) for each in entries]
+        if kind == 2:
+            return _joined([np.frombuffer(_message(each), "<f4") for each in entries], np.float32)
+        if kind == 3:
+            # Unpacked, an entry is a number of its own; packed, one holds them all.
+            numbers = [
+                np.array([each], np.uint64).view(np.int64)
+                if isinstance(each, int)
+                else _varints(each)
+                for each in entries
+            ]
+            return _joined(numbers, np.int64)
+    raise ValueError("not a record of examples: a feature has no values")
+
+
+def _joined(parts: list[NDArray[_T]], dtype: type[_T]) -> NDArray[_T]:
+    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
+
+
+def _varints(content: memoryview) -> NDArray[np.int64]:
+    """Decode packed numbers, seven bits a byte, the low ones first; all of them at once."""
+    data = np.frombuffer(content, np.uint8)
+    last = data < 0x80
+    if not len(data):
+        return np.empty(0, np.int64)
+    start = np.flatnonzero(np.append(True, last[:-1]))
+    place = np.arange(len(data)) - np.repeat(start, np.diff(np.append(start, len(data))))
+    if not last[-1] or place.max() > 9:
+        raise ValueError("not a record of examples: a number does not end")
+    bits = (data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    return np.bitwise_or.reduceat(bits, start).view(np.int64)
+
+
+def _fields(content: bytes | memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """Yield the fields of a message: number, and value or content."""
+    view, at = memoryview(content), 0
+    while at < len(view):
+        key, at = _varint(view, at)
+        kind = key & 7
+        if kind == _VARINT:
+            value, at = _varint(view, at)
+            yield key >> 3, value
+            continue
+        if kind == _BYTES:
+            length, at = _varint(view, at)
+        elif kind in _WIDTHS:
+            length = _WIDTHS[kind]
+        else:
+            raise ValueError(f"not a record of examples: wire type {kind}")
+        if at + length > len(view):
+            raise ValueError("not a record of examples: it ends too early")
+        yield key >> 3, view[at : at + length]
+        at += length
+
+
+def _varint(view: memoryview, at: int) -> tuple[int, int]:
+    """Decode one number and say where the next thing begins."""
+    value = 0
+    for place, byte in enumerate(view[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value & (1 << 64) - 1, at + place + 1
+    raise ValueError("not a record of examples: a number does not end")
+
+
+def _message(value: int | bytes | memoryview) -> memoryview:
+    if isinstance(value, int):
+        raise ValueError("not a record of examples: a number where a message is due")
+    return memoryview(value)

@@ -1,0 +1,125 @@
+"""TFF's Shakespeare by role, cut to short sequences as chen2022optimal trains on it.
+
+The flow: TFF's archive in either edition (:mod:`tff_archives`) or a stand-in -> snippets by role
+-> a role's snippets joined and cut into chunks of six characters: the first five are the input,
+the last five what is to be predicted, one label per step.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.datasets import tff
+from fedsampling.datasets.embedded_text import play_like
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.datasets.tff_archives import fetched
+from fedsampling.datasets.vocabulary import SIZES, encode
+from fedsampling.errors import InputError
+from fedsampling.partitions import at_least, by_owner
+from fedsampling.streams import stream
+
+LENGTH = 5  # steps of a sequence
+SNIPPET = 75  # characters, of the stand-in
+
+
+def load(
+    seed: int,
+    data: str,
+    cache: Path,
+    mirror: str | None,
+    *,
+    min_samples: int,
+    importance: Literal["equal", "samples"],
+) -> FederatedDataset:
+    """Make a client of each role.
+
+    Parameters
+    ----------
+    seed : int
+        Nothing is random; taken for the sake of the other loaders alone.
+    data : {"official", "embedded"}
+    cache, mirror
+        As :func:`fedsampling.datasets.fetch.fetch` takes them.
+    min_samples : int
+        Roles with fewer sequences are dropped: the paper's have one batch of 8 at least.
+    importance : {"equal", "samples"}
+        p_k = 1 / n, or in proportion to the training samples.
+
+    Returns
+    -------
+    FederatedDataset
+        `x` is int8, `y` int64, both of shape (sequences, 5); tests are everybody's.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range or the files cannot be had or are not as published.
+    """
+    if importance not in ("equal", "samples"):
+        raise InputError(f"importance: '{importance}' is not known; use 'equal' or 'samples'")
+    inputs: Mapping[str, str] = {}
+    unverified = False
+    if data == "official":
+        with fetched("tff_shakespeare", cache, mirror) as (train, test, unverified):
+            snippets, tests = tff.read_snippets(train), tff.read_snippets(test)
+            inputs = tff.inputs(train, test)
+        tff.verify_snippets(snippets, tests)
+    else:
+        snippets, tests = _embedded()
+    codes, role = sequences(snippets)
+    index, start = at_least(by_owner(role), min_samples)
+    own, everybodys = codes[index], sequences(tests)[0]
+    weight = np.diff(start) if importance == "samples" else np.ones(len(start) - 1)
+    return FederatedDataset(
+        name="tff_shakespeare" if data == "official" else "tff_shakespeare-like",
+        x=own[:, :LENGTH],
+        y=own[:, 1:].astype(np.int64),
+        start=start,
+        p=weight / weight.sum(),
+        x_test=everybodys[:, :LENGTH],
+        y_test=everybodys[:, 1:].astype(np.int64),
+        classes=SIZES["tff"],
+        unverified=unverified,
+        inputs=inputs,
+    )
+
+
+def sequences(snippets: tff.Snippets) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Cut the joined snippets of each role into chunks; what is left of a role is dropped.
+
+    Returns
+    -------
+    codes : int8 array, shape (sequences, 6)
+        Symbol numbers in TFF's vocabulary.
+    role : int64 array, shape (sequences,)
+        Number of the role, in the order of `snippets`.
+    """
+    codes, sizes = [], []
+    for lines in snippets.values():
+        text = encode(np.frombuffer(b"".join(lines), np.uint8), "tff")
+        size = len(text) // (LENGTH + 1)
+        codes.append(text[: size * (LENGTH + 1)].reshape(size, LENGTH + 1))
+        sizes.append(size)
+    return np.concatenate(codes), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _embedded() -> tuple[tff.Snippets, tff.Snippets]:
+    """Let roles babble; every eighth of their snippets is a test."""
+    roles = play_like(stream(0, "data.play_like"))
+    lines = {
+        "/".join(role): [
+            text[begin : begin + SNIPPET].encode() for begin in range(0, len(text), SNIPPET)
+        ]
+        for role, text in roles.items()
+    }
+    own, tests = (
+        {
+            role: tuple(line for k, line in enumerate(each) if (k % 8 == 7) == is_test)
+            for role, each in lines.items()
+        }
+        for is_test in (False, True)
+    )
+    return own, tests

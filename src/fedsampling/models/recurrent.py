@@ -1,0 +1,182 @@
+"""Networks that read a sequence of characters.
+
+Registered in :mod:`fedsampling.models.registry`.  Samples are symbols [slots, batch, steps], of as
+many kinds as there are classes: the target is the next symbol.
+
+On a CPU an LSTM is left to PyTorch's, slot by slot: oneDNN's implementation of whole layers, which
+serves LSTMs only, takes two thirds of the time of :mod:`fedsampling.models.cells` there.
+"""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedsampling.errors import InputError
+from fedsampling.models import cells
+from fedsampling.models.initial import (
+    Law,
+    Parameter,
+    glorot,
+    keras_layer,
+    network,
+    normal,
+    orthogonal,
+    torch_layer,
+    uniform,
+    zero,
+)
+from fedsampling.models.layers import dense, labels
+from fedsampling.models.network import Keep, Network, Parts
+from fedsampling.settings_models import Gru, LeafLstm, Lstm
+
+
+def lstm(record: Lstm, sample: tuple[int, ...], classes: int | None) -> Network:
+    """Stacked LSTM whose last step predicts the next symbol, drawn as PyTorch draws it.
+
+    Two biases per gate, from U(±1/√hidden) as the weights are; embeddings from N(0, 1).
+
+    References
+    ----------
+    fraboni2022general, section 5 (two layers of 100, embedding of 8).
+    """
+    symbols = _symbols("lstm", sample, classes)
+    bound = uniform(record.hidden**-0.5)
+    parameters = {
+        **_embedding(symbols, record.embedding, normal(1)),
+        **_layers(record, 4, lambda inputs: (bound, bound), {"b_x": bound, "b_h": bound}),
+        **torch_layer("head", symbols, record.hidden),
+    }
+
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
+        biases = [(w[f"{n}.b_x"], w[f"{n}.b_h"]) for n in _names(record.layers)]
+        return _run_lstm(w, _embedded(w, x), biases)[:, -1]
+
+    return network("lstm", parameters, body, lambda w, h: dense(w, "head", h))
+
+
+def leaf_lstm(record: LeafLstm, sample: tuple[int, ...], classes: int | None) -> Network:
+    """LEAF's StackedLSTM, whose last step predicts the next symbol, drawn as TensorFlow draws it.
+
+    One bias per gate, zero at first, and one more added in every forget gate, not trained (its
+    BasicLSTMCell's); all matrices from Glorot's uniform law, those of a cell as one.
+
+    References
+    ----------
+    harshvardhan2025latency, section 7.  Caldas et al., LEAF, 2018; sizes of its code.
+    """
+    symbols = _symbols("leaf_lstm", sample, classes)
+    hidden = record.hidden
+    parameters = {
+        **_embedding(symbols, record.embedding, glorot(symbols, record.embedding)),
+        **_layers(
+            record, 4, lambda inputs: (glorot(inputs + hidden, 4 * hidden),) * 2, {"b_x": zero}
+        ),
+        **keras_layer("head", symbols, hidden),
+    }
+
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
+        h = _embedded(w, x)
+        forget = h.new_zeros(len(h), 4, hidden)
+        forget[:, 1] = 1
+        biases = [(w[f"{name}.b_x"], forget.flatten(1)) for name in _names(record.layers)]
+        return _run_lstm(w, h, biases)[:, -1]
+
+    return network("leaf_lstm", parameters, body, lambda w, h: dense(w, "head", h))
+
+
+def gru(record: Gru, sample: tuple[int, ...], classes: int | None) -> Network:
+    """Stacked GRU that predicts the next symbol at every step, drawn as Keras draws it.
+
+    Two biases per gate (833,622 parameters leave no other reading: Keras' ``reset_after=True``),
+    zero; input weights from Glorot's uniform law, recurrent ones orthogonal, embeddings from
+    U(±0.05).
+
+    References
+    ----------
+    chen2022optimal, section 5 (Shakespeare; sizes of the authors' code).
+    """
+    symbols = _symbols("gru", sample, classes)
+    gates = 3 * record.hidden
+    parameters = {
+        **_embedding(symbols, record.embedding, uniform(0.05)),
+        **_layers(
+            record,
+            3,
+            lambda inputs: (glorot(inputs, gates), orthogonal),
+            {"b_x": zero, "b_h": zero},
+        ),
+        **keras_layer("head", symbols, record.hidden),
+    }
+
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
+        h = _embedded(w, x)
+        for name in _names(record.layers):
+            h = cells.gru(h, *(w[f"{name}.{part}"] for part in ("w_x", "w_h", "b_x", "b_h")))
+        return h.transpose(1, 2)
+
+    return network("gru", parameters, body, lambda w, h: dense(w, "head", h))
+
+
+def _symbols(name: str, sample: tuple[int, ...], classes: int | None) -> int:
+    if len(sample) != 1:
+        raise InputError(
+            f"model.name: {name} reads sequences, and the dataset's samples have the shape "
+            f"{sample}; choose another model or dataset"
+        )
+    return labels(name, classes)
+
+
+def _embedding(symbols: int, width: int, law: Law) -> dict[str, Parameter]:
+    return {"embedding.weight": Parameter((symbols, width), law)}
+
+
+def _layers(
+    record: Lstm | LeafLstm | Gru,
+    gates: int,
+    laws: Callable[[int], tuple[Law, Law]],
+    biases: Mapping[str, Law],
+) -> dict[str, Parameter]:
+    # laws: of a layer's weights of its inputs and of its states, by the number of inputs.
+    parameters, inputs, rows = {}, record.embedding, gates * record.hidden
+    for name in _names(record.layers):
+        of_inputs, of_states = laws(inputs)
+        parameters[f"{name}.w_x"] = Parameter((rows, inputs), of_inputs)
+        parameters[f"{name}.w_h"] = Parameter((rows, record.hidden), of_states)
+        for bias, law in biases.items():
+            parameters[f"{name}.{bias}"] = Parameter((rows,), law)
+        inputs = record.hidden
+    return parameters
+
+
+def _names(layers: int) -> list[str]:
+    return [f"layer{number}" for number in range(1, layers + 1)]
+
+
+def _embedded(w: Parts, x: Tensor) -> Tensor:
+    # [slots, batch, steps] to [slots, steps, batch, width], by one table of all slots.
+    table = w["embedding.weight"]
+    slots, symbols, _ = table.shape
+    first = symbols * torch.arange(slots, device=x.device)
+    return functional.embedding(x.transpose(1, 2) + first[:, None, None], table.flatten(0, 1))
+
+
+def _run_lstm(w: Parts, x: Tensor, biases: list[tuple[Tensor, Tensor]]) -> Tensor:
+    # [slots, steps, batch, inputs] to [slots, steps, batch, hidden].
+    layers = [
+        (w[f"{name}.w_x"], w[f"{name}.w_h"], *pair)
+        for name, pair in zip(_names(len(biases)), biases, strict=True)
+    ]
+    if x.device.type != "cpu":
+        for w_x, w_h, b_x, b_h in layers:
+            x = cells.lstm(x, w_x, w_h, b_x + b_h)
+        return x
+    start = x.new_zeros(len(layers), x.shape[2], layers[0][1].shape[2])
+    training = torch.is_grad_enabled()
+    each = zip(*(part.unbind() for layer in layers for part in layer), strict=True)
+    h = [
+        torch.lstm(x_s, (start, start), w_s, True, len(layers), 0.0, training, False, False)[0]
+        for x_s, w_s in zip(x.unbind(), each, strict=True)
+    ]
+    return torch.stack(h)

@@ -1,0 +1,288 @@
+"""Clients by estimated total runtime: the two objectives of harshvardhan2025latency.
+
+A round takes as long as its slowest client; the number of rounds grows as 1/(1 − bias), where the
+bias is what the chosen clients misrepresent of the others, measured by the feature heterogeneity B
+of :mod:`fedsampling.theory.heterogeneity`.  :func:`best_subset` minimises the product over sets
+(Algorithm 2), :func:`best_distribution` over distributions (Algorithm 3).  The classes that play
+them are in :mod:`fedsampling.samplers.delayhet`.
+
+References
+----------
+Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Learning with Data
+Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), section 5.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError, nearest
+from fedsampling.samplers.minnorm import minimum_norm_point
+from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SUBSET_SOLVERS = ("exact", "minnorm")
+DISTRIBUTION_SOLVERS = ("trust-constr", "analytic", "vertex")
+ITERATIONS = 1000  # SciPy's default for trust-constr; the paper does not say
+
+
+def subset_objective(B: Array, delays: Array, subset: Ints) -> float:
+    """Compute g(S) = max_{i∈S} τ_i / (1 − B_S) with B_S = 2 ((1/m) Σ_j min_{i∈S} B_ij)².
+
+    Parameters
+    ----------
+    B : float array, shape (m, m)
+    delays : float array, shape (m,)
+        τ, seconds.
+    subset : int array
+        Not empty: g(∅) is not defined.
+
+    Returns
+    -------
+    float
+        Infinite where B_S ≥ 1.
+
+    References
+    ----------
+    Remark 1.
+    """
+    bias = 2 * float(B[subset].min(axis=0).mean()) ** 2
+    return float(delays[subset].max()) / (1 - bias) if bias < 1 else np.inf
+
+
+def shares(B: Array, subset: Ints) -> Array:
+    """Compute each member's share of the clients that it is the proxy of.
+
+    Returns
+    -------
+    alpha : float array, shape of `subset`
+        α_i = (1/m) #{j : i = argmin_{i'∈S} B_i'j}; the first of `subset` where several are equal.
+
+    References
+    ----------
+    Definition 1.
+    """
+    proxy = B[subset].argmin(axis=0)
+    alpha: Array = np.bincount(proxy, minlength=len(subset)) / B.shape[1]
+    return alpha
+
+
+def best_subset(
+    B: Array, delays: Array, solver: str = "exact", start: Ints | None = None
+) -> tuple[Ints, Array]:
+    """Choose the clients of DelayHetSubmodular.
+
+    Parameters
+    ----------
+    B : float array, shape (m, m)
+        Symmetric, non-negative, zero on the diagonal.
+    delays : float array, shape (m,)
+        τ, seconds, positive.
+    solver : {"exact", "minnorm"}
+        ``exact`` finds the minimum.  ``minnorm`` is the paper's: the minimum-norm point for
+        g(S) − g(∅), with g(∅) the largest g of a single client; S = {x < 0}, and where that is
+        empty the best of the sets that x's order begins with.
+    start : int array, shape (m,), optional
+        Order of the clients whose greedy point ``minnorm`` starts from; by delay where nothing is
+        said, as the paper numbers them.
+
+    Returns
+    -------
+    indices : int array, shape (s,)
+        Ascending.
+    alpha : float array, shape (s,)
+        Their weights, :func:`shares`; sum to one.
+
+    Raises
+    ------
+    InputError
+        If B or the delays are out of range, the solver is unknown, or ``minnorm`` is asked for
+        where Assumption 3 does not hold, so that g of a single client is infinite.
+
+    Notes
+    -----
+    Remark 2 calls g submodular.  It is not: h(S) = (1/m) Σ_j min_{i∈S} B_ij is monotone decreasing
+    and supermodular, and in A.2 the inequality turns round where it is multiplied with −τ.  The
+    minimum is simple all the same.  Given the largest delay of an optimal S, every further client
+    that is no slower leaves the numerator as it is and does not increase h: some S = {i : τ_i ≤ τ}
+    is optimal, and there are at most m of these.
+
+    MinNorm started from the order of delays meets these very sets at its first point, and mostly
+    returns the minimum; started from another order it stops far from it.
+
+    References
+    ----------
+    Algorithm 2.
+    """
+    B, delays = _checked(B, delays)
+    if solver not in SUBSET_SOLVERS:
+        raise InputError(f"solver: {solver!r} is unknown; {nearest(solver, SUBSET_SOLVERS)}")
+    if solver == "exact":
+        order = np.argsort(delays, kind="stable")
+        chosen = order[: 1 + int(_along(B, delays, order).argmin())]
+    else:
+        first = np.argsort(delays, kind="stable") if start is None else np.asarray(start)
+        if sorted(first) != list(range(len(B))):
+            raise InputError("start: is no order of the clients; give each index once")
+        chosen = _from_minimum_norm(B, delays, first)
+    indices = np.sort(chosen)
+    return indices, shares(B, indices)
+
+
+def distribution_objective(B: Array, delays: Array, p: Array, k: int = 1) -> float:
+    """Compute g(p) = E[max_{i∈S} τ_i] / (1 − B_p) for S of k independent draws from p.
+
+    B_p = 2 (pᵀB̃1/m + pᵀB̃p/k), B̃_ij = B_ij².  L/μ, which does not depend on p, is left out.
+
+    Returns
+    -------
+    float
+        Infinite where B_p ≥ 1.
+
+    References
+    ----------
+    Remark 3.
+    """
+    spread = 1 - bias(B, p, k)
+    return expected_delay(delays, p, k) / spread if spread > 0 else np.inf
+
+
+def bias(B: Array, p: Array, k: int = 1) -> float:
+    """Compute B_p of Lemma 4."""
+    image = B**2 @ p
+    return float(2 * (image.mean() + p @ image / k))
+
+
+def best_distribution(
+    B: Array,
+    delays: Array,
+    k: int = 1,
+    solver: str = "trust-constr",
+    start: Array | None = None,
+    iterations: int = ITERATIONS,
+    jacobian: str = "2-point",
+) -> Array:
+    """Choose the probabilities of DelayHetSampling.
+
+    Parameters
+    ----------
+    B, delays
+        As in :func:`best_subset`.
+    k : int
+        Draws in the objective; the paper minimises with 1, however many clients it then draws.
+    solver : {"trust-constr", "analytic", "vertex"}
+        ``trust-constr`` is the paper's, SciPy's interior point method with its defaults.
+        ``analytic`` is SciPy's SLSQP with the exact Jacobian: it ends in a local minimum, in a
+        hundredth of the time.  ``vertex`` returns the global minimum.
+    start : float array, shape (m,), optional
+        Uniform where nothing is said, as in the paper neither.
+    iterations : int
+        At most.
+    jacobian : {"2-point", "exact"}
+        Of ``trust-constr``: finite differences, SciPy's default, or the derivative.
+
+    Returns
+    -------
+    p : float array, shape (m,)
+        Non-negative, sums to one.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or B_p ≥ 1 at the start, where g has no meaning;
+        :func:`fedsampling.theory.heterogeneity.bounded` with `k` prevents it.
+
+    Notes
+    -----
+    *The minimum is degenerate.*  The slowest of k draws is no faster than one draw, and pᵀB̃p ≥ 0:
+
+        g(p) ≥ τᵀp / (1 − 2 b̄ᵀp),  b̄_i = (1/m) Σ_j B_ij².
+
+    The right side is a ratio of linear functions and least at a corner of the simplex, where it
+    equals g.  For every k one client, argmin τ_i / (1 − 2 b̄_i), is optimal.  An interior point
+    method stays away from corners, and does not reach it in a thousand iterations at m = 100: what
+    it returns is set by `start` and `iterations`.
+
+    References
+    ----------
+    Algorithm 3.
+    """
+    B, delays = _checked(B, delays)
+    if solver not in DISTRIBUTION_SOLVERS:
+        raise InputError(f"solver: {solver!r} is unknown; {nearest(solver, DISTRIBUTION_SOLVERS)}")
+    m = len(B)
+    if solver == "vertex":
+        corner: Array = np.eye(m)[int(_corners(B, delays).argmin())]
+        return corner
+    p = np.full(m, 1 / m) if start is None else np.asarray(start, np.float64)
+    if p.shape != (m,) or k < 1 or jacobian not in ("2-point", "exact"):
+        raise InputError(
+            f"start, k, jacobian: give {m} probabilities, 1 or more draws, and 2-point or exact"
+        )
+    if bias(B, p, k) >= 1:
+        raise InputError(
+            f"B: B_p = {bias(B, p, k):.3g} at the start, where g(p) needs less than 1; "
+            "scale B with theory.heterogeneity.bounded(B, k=k)"
+        )
+    W, tau = B**2, delays / delays.max()  # the solver's tolerances are absolute
+    mean = W.mean(axis=1)
+
+    def value(p: Array) -> float:
+        return expected_delay(tau, p, k) / (1 - 2 * float(mean @ p + p @ W @ p / k))
+
+    def gradient(p: Array) -> Array:
+        image = W @ p
+        spread = 1 - 2 * float(mean @ p + p @ image / k)
+        turned = 2 * (mean + 2 * image / k) * expected_delay(tau, p, k) / spread**2
+        slope: Array = expected_delay_gradient(tau, p, k) / spread + turned
+        return slope
+
+    if solver == "analytic":
+        return descend(value, gradient, p, iterations, "SLSQP")
+    return descend(value, gradient if jacobian == "exact" else None, p, iterations)
+
+
+def _corners(B: Array, delays: Array) -> Array:
+    """Compute g at each corner of the simplex, shape (m,)."""
+    spread = 1 - 2 * (B**2).mean(axis=1)
+    found: Array = np.divide(delays, spread, out=np.full(len(B), np.inf), where=spread > 0)
+    if not np.isfinite(found).any():
+        raise InputError("B: no client meets Assumption 4; scale it with heterogeneity.bounded")
+    return found
+
+
+def _along(B: Array, delays: Array, order: Ints) -> Array:
+    """Compute g of the first 1, …, m clients of an order, shape (m,)."""
+    h = np.minimum.accumulate(B[order], axis=0).mean(axis=1)
+    spread = 1 - 2 * h**2
+    tau = np.maximum.accumulate(delays[order])
+    found: Array = np.divide(tau, spread, out=np.full(len(order), np.inf), where=spread > 0)
+    return found
+
+
+def _from_minimum_norm(B: Array, delays: Array, start: Ints) -> Ints:
+    alone = [subset_objective(B, delays, np.array([i])) for i in range(len(B))]
+    empty = max(alone)
+    if not np.isfinite(empty):
+        raise InputError(
+            "B: Assumption 3 does not hold, and g of a single client is infinite; "
+            "scale it with theory.heterogeneity.bounded, or use the solver 'exact'"
+        )
+    x = minimum_norm_point(lambda order: np.append(empty, _along(B, delays, order)), start)
+    chosen = np.flatnonzero(x < 0)
+    if len(chosen):
+        return chosen
+    order = np.argsort(x, kind="stable")
+    return order[: 1 + int(_along(B, delays, order).argmin())]
+
+
+def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
+    B, delays = np.asarray(B, np.float64), np.asarray(delays, np.float64)
+    if B.ndim != 2 or B.shape[0] != B.shape[1] or not np.isfinite(B).all() or (B < 0).any():
+        raise InputError("B: give a square matrix of finite, non-negative numbers")
+    if np.diag(B).any() or not np.allclose(B, B.T):
+        raise InputError("B: must be symmetric with a zero diagonal; see heterogeneity.pairwise")
+    if delays.shape != (len(B),) or not np.isfinite(delays).all() or (delays <= 0).any():
+        raise InputError("delays: give one finite, positive number of seconds for each client")
+    return B, delays

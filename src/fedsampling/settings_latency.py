@@ -1,0 +1,158 @@
+"""The settings of harshvardhan2025latency's schemes and of its selection study, as checked records.
+
+:data:`LatencySampler` joins the schemes that a network run can be told; ``selection`` studies the
+two optimisation problems on drawn instances, without any training.
+:mod:`fedsampling.settings_samplers` and :mod:`fedsampling.settings` put them among the others.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from fedsampling.settings_datasets import Positive, Range
+from fedsampling.validation import Strict
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Duplicates = Annotated[
+    Literal["independently", "once"],
+    Field(description="a client drawn twice trains twice, or once with twice the weight"),
+]
+Bound = Annotated[
+    Share, Field(description="share of the assumptions' bounds that B may use up; larger is scaled")
+]
+
+
+class DelayHetSubmodularSampler(Strict):
+    """The set of clients with the least estimated runtime."""
+
+    name: Literal["delayhet_submodular"]
+    solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or as the paper")
+    share: Bound = 0.9
+
+
+class DelayHetSamplingSampler(Strict):
+    """m clients with replacement, by the distribution with the least estimated runtime."""
+
+    name: Literal["delayhet_sampling"]
+    m: Positive = Field(description="draws K")
+    solver: Literal["trust-constr", "analytic", "vertex"] = "trust-constr"
+    k: Positive = Field(1, description="draws in the objective")
+    iterations: Annotated[int, Field(ge=0)] = Field(1000, description="most of the solver")
+    start: Literal["uniform", "fast"] = Field("uniform", description="alike, or as 1/τ_i")
+    jacobian: Literal["2-point", "exact"] = Field("2-point", description="of trust-constr")
+    share: Bound = 0.9
+    duplicates: Duplicates = "independently"
+
+
+class RandomSampler(Strict):
+    """m clients uniformly without replacement, each with weight 1/m."""
+
+    name: Literal["random"]
+    m: Positive
+
+
+class FlanpSampler(Strict):
+    """The fastest clients first; their number doubles from stage to stage."""
+
+    name: Literal["flanp"]
+    first: Positive = Field(description="clients of the first stage, n_0")
+    stop: Literal["gradient", "rounds"] = Field("gradient", description="what ends a stage")
+    accuracy: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        0.1, description="squared gradient norm of the first stage, relative to its start"
+    )
+    rounds: Positive = Field(20, description="of a stage, where they end it")
+
+
+class DivFLSampler(Strict):
+    """m clients whose last gradients cover those of all."""
+
+    name: Literal["divfl"]
+    m: Positive
+    greedy: Literal["lazy", "stochastic"] = "lazy"
+    weights: Literal["equal", "samples", "covered"] = Field(
+        "equal", description="1/m; by importance; by that of the clients each one covers"
+    )
+
+
+class PowerOfChoiceSampler(Strict):
+    """Of d candidates the m with the largest losses."""
+
+    name: Literal["power_of_choice"]
+    m: Positive
+    d: Positive = Field(description="candidates")
+
+    @field_validator("d")
+    @classmethod
+    def _no_fewer_than_m(cls, d: int, given: ValidationInfo) -> int:
+        m = given.data.get("m", d)
+        if d < m:
+            raise ValueError(f"{d} candidates are fewer than the {m} clients; give at least {m}")
+        return d
+
+
+class ApproxOptSampler(Strict):
+    """m clients with replacement, by gradient norms and the expected largest delay."""
+
+    name: Literal["approx_opt"]
+    m: Positive = Field(description="draws K")
+    c: NotNegative = Field(1.0, description="constant of the runtime, in units of (Σ p_i G_i)²")
+    duplicates: Duplicates = "independently"
+
+
+class LuoSampler(Strict):
+    """m clients with replacement, by gradient norms and the mean delay."""
+
+    name: Literal["luo2022"]
+    m: Positive = Field(description="draws K")
+    c: NotNegative = Field(description="c_0, as pilots estimate it")
+    duplicates: Duplicates = "independently"
+
+
+LatencySampler = Annotated[
+    DelayHetSubmodularSampler
+    | DelayHetSamplingSampler
+    | RandomSampler
+    | FlanpSampler
+    | DivFLSampler
+    | PowerOfChoiceSampler
+    | ApproxOptSampler
+    | LuoSampler,
+    Field(discriminator="name"),
+]
+
+
+class StudyName(Strict):
+    """What is studied on the drawn instances."""
+
+    name: Literal["assumptions", "enumeration", "minnorm", "distribution", "overhead"]
+
+
+class SelectionSettings(Strict):
+    """The optimisation problems of harshvardhan2025latency, on instances drawn as its Quadratic."""
+
+    kind: Literal["selection"]
+    clients: Annotated[int, Field(ge=3)] = Field(description="m")
+    samples: Positive = Field(description="n, of each client")
+    dimension: Positive = Field(description="d, of the features")
+    eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
+    delays: Literal["uniform", "long_tail"] = Field(
+        "uniform",
+        description="U(15, 100) s; or 30 s and a log-normal part, as the computation on NYCMesh",
+    )
+    share: Bound = 0.9
+    k: Positive = Field(1, description="draws in the objective of the distribution")
+    played: Positive = Field(10, description="draws with which the distribution is then played")
+    iterations: list[Annotated[int, Field(ge=0)]] = Field(
+        [0, 3, 10, 30, 100, 300, 1000], description="of trust-constr, in the study of the solver"
+    )
+    draws: Positive = Field(description="instances of a seed")
+    sampler: StudyName
+
+    @model_validator(mode="after")
+    def _few_enough(self) -> "SelectionSettings":
+        if self.sampler.name == "enumeration" and self.clients > 8:
+            raise ValueError(
+                f"clients: {self.clients} have too many sets to enumerate; give at most 8"
+            )
+        return self

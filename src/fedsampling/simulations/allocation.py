@@ -1,0 +1,171 @@
+"""Whom the distributions of a scheme draw: r_ki of a real client set, and what follows from it.
+
+Distributions of sample counts alone are there at once.  Those of Algorithm 2 need the clients'
+updates, so that a network is trained as in :mod:`fedsampling.simulations.network` and the
+distributions are made of what the sampler then remembers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.samplers.clustered import shares, units_by_similarity, units_by_size
+from fedsampling.samplers.similarity import from_pairs, groups_of_alike
+from fedsampling.samplers.slots import Remembering, Sampler
+from fedsampling.settings_allocation import AllocationSettings
+from fedsampling.settings_network import EvaluationSettings, NetworkSettings
+from fedsampling.simulations.network import build_learner, build_sampler, load_problem
+from fedsampling.simulations.simulated import Simulated, Where, tidy
+from fedsampling.streams import stream
+from fedsampling.theory.clustered import inclusion, md_distributions, most_draws, variance
+from fedsampling.training.server import train
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def simulate(
+    settings: AllocationSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Train where the distributions learn, and keep them.
+
+    Returns
+    -------
+    Simulated
+        At each measured round what :func:`summary` gives, ``groups`` (K of Algorithm 2) and
+        ``seen`` (clients whose update is known).  Of each client, for the last round's
+        distributions: ``samples``, ``label`` (its most frequent one), ``group`` (rank of its
+        group by samples, 0 for the largest; −1 for none), ``variance``, ``inclusion``, ``draws``
+        (distributions that can draw it) and ``share/k=<k>`` = r_ki.
+    """
+    shared = settings.model_dump(exclude={"kind", "every"})
+    given = NetworkSettings(
+        kind="network", evaluation=EvaluationSettings(every=settings.every), **shared
+    )
+    problem = load_problem(given, data, where)
+    learner = build_learner(given, problem, data, where)
+    sampler = build_sampler(given, learner, seeds)
+    labels = problem.label_counts().argmax(1)
+
+    def measure(theta: object, sampler: Sampler) -> Mapping[str, Array]:
+        rows = []
+        for run, seed in enumerate(seeds):
+            units, group = allocate(settings, problem.n_samples, sampler, run, seed)
+            known = sampler.state()["G"][run].any(1) if isinstance(sampler, Remembering) else []
+            found = summary(units, problem.n_samples, labels)
+            rows.append(found | {"groups": group.max() + 1.0, "seen": float(sum(known))})
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    rounds = settings.rounds if isinstance(sampler, Remembering) else 0
+    tables = train(
+        learner,
+        sampler,
+        seeds,
+        rounds,
+        [(settings.every, measure)],
+        progress,
+        checkpoint=where.checkpoint,
+    )
+    finished = [
+        pd.concat([table, _clients(problem, *allocate(settings, problem.n_samples, sampler, *key))])
+        for table, *key in zip(tables, range(len(seeds)), seeds, strict=True)
+    ]
+    return Simulated(
+        [table.reset_index(drop=True) for table in finished], problem.inputs, problem.unverified
+    )
+
+
+def allocate(
+    settings: AllocationSettings, n_samples: Ints, sampler: Sampler, run: int, seed: int
+) -> tuple[Ints, Ints]:
+    """Give r'_ki = M r_ki of what a sampler knows in one of its runs.
+
+    Returns
+    -------
+    units : int array, shape (m, n)
+    group : int array, shape (n,)
+        Rank of each client's group of Algorithm 2; −1 where there are no groups.
+
+    Notes
+    -----
+    Whose clients of a remaining group come first is drawn from a stream of its own, so that looking
+    at the distributions does not change the training.
+    """
+    chosen = settings.sampler
+    none = np.full(len(n_samples), -1)
+    if chosen.name == "md":
+        return np.tile(n_samples, (chosen.m, 1)), none
+    if chosen.name == "clustered_size":
+        return units_by_size(n_samples, chosen.m), none
+    rho = from_pairs(sampler.pairs[run], chosen.measure, chosen.ward)  # type: ignore[attr-defined]
+    rng = stream(seed, "allocation")
+    units = units_by_similarity(n_samples, rho, chosen.m, rng, chosen.ward)
+    return units, _groups(n_samples, rho, chosen.m, chosen.ward)
+
+
+def summary(units: Ints, n_samples: Ints, labels: Ints) -> dict[str, float]:
+    """Say what a scheme's distributions promise, beside MD sampling's.
+
+    Parameters
+    ----------
+    units : int array, shape (m, n)
+        r'_ki = M r_ki.
+    n_samples, labels : int array, shape (n,)
+        Samples of each client, and its label.
+
+    Returns
+    -------
+    dict
+        ``clients`` and ``labels``, expected to be distinct in a round; ``sigma`` = Σ_i Var[ω_i];
+        the largest deviations from Proposition 1, in units: ``rows_off`` (7), ``columns_off`` (8);
+        and the largest excess over a client's bound, none if not positive: ``variance_above_md``
+        (17), ``inclusion_below_md`` (23) and ``draws_above_bound``, ⌊m p_i⌋ + 2 of section 4.
+    """
+    m, M = len(units), int(n_samples.sum())
+    r, md = shares(units), md_distributions(n_samples / M, m)
+    by_label = r @ np.eye(labels.max() + 1)[labels]
+    return {
+        "clients": float(inclusion(r).sum()),
+        "labels": float(inclusion(by_label).sum()),
+        "sigma": float(variance(r).sum()),
+        "rows_off": float(np.abs(units.sum(1) - M).max()),
+        "columns_off": float(np.abs(units.sum(0) - m * n_samples).max()),
+        "variance_above_md": float((variance(r) - variance(md)).max()),
+        "inclusion_below_md": float((inclusion(md) - inclusion(r)).max()),
+        "draws_above_bound": float((most_draws(r) - m * n_samples // M - 2).max()),
+    }
+
+
+def _clients(problem: FederatedDataset, units: Ints, group: Ints) -> pd.DataFrame:
+    r, client = shares(units), np.arange(problem.n_clients)
+    values = {
+        "samples": problem.n_samples,
+        "label": problem.label_counts().argmax(1),
+        "group": group,
+        "variance": variance(r),
+        "inclusion": inclusion(r),
+        "draws": most_draws(r),
+        **{f"share/k={k}": row for k, row in enumerate(r)},
+    }
+    return tidy({name: (client, value.astype(np.float64)) for name, value in values.items()})
+
+
+def _groups(n_samples: Ints, rho: Array, m: int, ward: str) -> Ints:
+    """Rank each client's group by samples; −1 for a client whose distributions are all its own."""
+    M = int(n_samples.sum())
+    u = m * n_samples % M
+    rest = np.flatnonzero(u)
+    rank = np.full(len(n_samples), -1)
+    if rest.size:
+        groups = groups_of_alike(rho[np.ix_(rest, rest)], u[rest], M, ward)
+        order = np.argsort([-u[rest][group].sum() for group in groups], kind="stable")
+        for k, chosen in enumerate(order):
+            rank[rest[groups[chosen]]] = k
+    return rank

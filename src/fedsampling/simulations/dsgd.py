@@ -1,0 +1,260 @@
+"""DSGD with optimal client sampling on strongly convex quadratics, beside Theorem 2.
+
+Client i has f_i(x) = ½ (x − c_i)ᵀ A_i (x − c_i) and sends stochastic gradients whose noise has
+exactly the variance that Assumption 1 allows, so that every constant of the theorem is known and
+only its inequalities are on trial.  Many runs go side by side: an expectation over x^k is a mean
+over them.
+
+References
+----------
+Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR 2022
+(arXiv 2010.13723), eqs. (2), (12), (13) and Theorem 2.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.samplers.optimal import approximate_probabilities, probabilities
+from fedsampling.settings_quadratic import ApproximateScheme, DsgdSettings
+from fedsampling.simulations.simulated import Simulated, Where, tidy
+from fedsampling.streams import stream
+from fedsampling.theory.dsgd import Constants, bound, constants, step_limit
+from fedsampling.theory.improvement import improvement_factor, sampling_variance
+
+Array = NDArray[np.float64]
+VERSIONS = {"printed": False, "mended": True}  # of β_1 and β_2, see theory.dsgd
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A strongly convex quadratic over clients.
+
+    Parameters
+    ----------
+    w : float array, shape (n,)
+        Weights; they sum to one.
+    hessians : float array, shape (n, d, d)
+        A_i.
+    minima : float array, shape (n, d)
+        c_i.
+    optimum, start : float arrays, shape (d,)
+        x* and x^0.
+    convexity, smoothness : float
+        μ of f, and the largest L of the f_i.
+    """
+
+    w: Array
+    hessians: Array
+    minima: Array
+    optimum: Array
+    start: Array
+    convexity: float
+    smoothness: float
+
+    def gradients(self, x: Array) -> Array:
+        """Give ∇f_i(x) of some points, shape (points, d) → (points, n, d)."""
+        n, d = self.minima.shape
+        flat = self.hessians.transpose(1, 0, 2).reshape(d, n * d)
+        centre: Array = np.einsum("nij,nj->ni", self.hessians, self.minima)
+        return (x @ flat).reshape(len(x), n, d) - centre
+
+    @property
+    def mismatch(self) -> Array:
+        """R_i = f_i(x*) − f_i*, shape (n,), eq. (11)."""
+        apart = self.optimum - self.minima
+        return np.asarray(np.einsum("ni,nij,nj->n", apart, self.hessians, apart) / 2)
+
+
+class _Round(NamedTuple):
+    """What a round has, before anybody reports: updates (runs, n, d), norms and q (runs, n)."""
+
+    updates: Array
+    norms: Array
+    q: Array
+
+
+def simulate(
+    settings: DsgdSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Run DSGD with one scheme for each seed.
+
+    Returns
+    -------
+    Simulated
+        Per measured round k, over the runs: ``distance`` (mean of ‖x^k − x*‖²) and
+        ``distance_se``; ``step`` (η^k); ``batch`` (expected reports) and ``batch_low``, the least;
+        ``alpha`` and ``gamma`` of eq. (12), expectations being means over the runs, and ``…_low``,
+        ``…_high``, the extremes where a run's updates are taken as given; ``gap``, the largest
+        difference of a probability from eq. (6)'s; ``bias``, the largest |z| over coordinates of
+        the mean of G^k − Σ w_i U_i.  For β as ``printed`` and as ``mended``: ``excess/<β>`` =
+        E‖r^{k+1}‖² minus eq. (13)'s bound, ``excess_se/<β>``, and ``envelope/<β>``, the bound
+        unrolled from x^0.  For the whole run: ``mu``, ``L``, ``beta1/<β>``, ``beta2/<β>``.
+    """
+    return Simulated([_run(settings, seed, progress) for seed in seeds])
+
+
+def problem(s: DsgdSettings) -> Problem:
+    """Draw weights, Hessians, minima and start."""
+    n, d = s.clients, s.dimension
+    rng = stream(s.problem_seed, "dsgd problem")
+    w = np.exp(s.spread * rng.standard_normal(n))
+    w /= w.sum()
+    values = rng.uniform(*s.eigenvalues, (n, d))
+    bases = np.linalg.qr(rng.standard_normal((n, d, d)))[0]
+    hessians = np.einsum("nij,nj,nkj->nik", bases, values, bases)
+    away = s.minima[0] * np.exp(s.minima[1] * rng.standard_normal(n))
+    minima = away[:, None] * _unit(rng.standard_normal((n, d)))
+    pooled = np.einsum("n,nij->ij", w, hessians)
+    optimum = np.linalg.solve(pooled, np.einsum("n,nij,nj->i", w, hessians, minima))
+    direction = rng.standard_normal(d)
+    if s.direction == "steepest":
+        slopes = np.einsum("nij,nj->ni", hessians, optimum - minima)
+        direction = w**2 @ slopes
+    start = optimum + s.start * _unit(direction)
+    smallest = float(np.linalg.eigvalsh(pooled)[0])
+    return Problem(w, hessians, minima, optimum, start, smallest, float(values.max()))
+
+
+def _run(s: DsgdSettings, seed: int, progress: Callable[[int], None]) -> pd.DataFrame:
+    given = problem(s)
+    betas = {
+        name: constants(given.w, given.mismatch, given.smoothness, s.relative, s.noise, mended)
+        for name, mended in VERSIONS.items()
+    }
+    envelope = dict.fromkeys(VERSIONS, s.start**2)
+    x = np.tile(given.start, (s.draws, 1))
+    at, rows = [], []
+    for k in range(s.rounds):
+        now = _before(s, given, x, stream(seed, "dsgd noise", k))
+        ours = sampling_variance(now.norms, now.q)
+        uniform = sampling_variance(now.norms, np.full(s.clients, s.m / s.clients))
+        alpha, gamma = (float(each) for each in _factors(ours.mean(), uniform.mean(), s))
+        least = s.m / s.clients if s.gamma == "least" else gamma
+        eta = s.step * step_limit(least, given.w, given.smoothness, s.relative)
+        drawn = stream(seed, "dsgd reports", k).random(now.q.shape) < now.q
+        omega = np.where(drawn, _inverse(given.w, now.q), 0.0)
+        estimate = np.einsum("rn,rnd->rd", omega, now.updates)
+        after = x - eta * estimate
+        if k % s.every == 0:
+            row = {"alpha": alpha, "gamma": gamma, "step": eta}
+            row |= _reports(s, now) | _extremes(*_factors(ours, uniform, s))
+            row["bias"] = _bias(given.w, now, estimate)
+            row |= _recursion(given, x, after, eta, gamma, betas, _slack(ours, uniform, s))
+            row |= {f"envelope/{name}": value for name, value in envelope.items()}
+            at.append(k)
+            rows.append(row)
+        envelope = {
+            name: bound(value, eta, gamma, given.convexity, betas[name])
+            for name, value in envelope.items()
+        }
+        x = after
+        progress(k)
+    columns = {name: (np.array(at), np.array([row[name] for row in rows])) for name in rows[0]}
+    whole = {"mu": given.convexity, "L": given.smoothness}
+    for name, (beta1, beta2) in betas.items():
+        whole |= {f"beta1/{name}": beta1, f"beta2/{name}": beta2}
+    columns |= {name: (np.array([-1]), np.array([value])) for name, value in whole.items()}
+    return tidy(columns)
+
+
+def _before(s: DsgdSettings, given: Problem, x: Array, rng: np.random.Generator) -> _Round:
+    updates = given.gradients(x)
+    variance = s.relative * (updates**2).sum(axis=2) + s.noise
+    noise = rng.standard_normal(updates.shape)
+    updates = updates + np.sqrt(variance / s.dimension)[:, :, None] * noise
+    norms = given.w * np.linalg.norm(updates, axis=2)
+    return _Round(updates, norms, _probabilities(s, norms))
+
+
+def _inverse(w: Array, q: Array) -> Array:
+    """Give w_i / q_i, the weight of a report, eq. (2); zero where nobody can report."""
+    return np.asarray(np.divide(w, q, out=np.zeros_like(q), where=q > 0))
+
+
+def _probabilities(s: DsgdSettings, norms: Array) -> Array:
+    if isinstance(s.sampler, ApproximateScheme):
+        j_max = s.sampler.j_max
+        return np.array([approximate_probabilities(each, s.m, j_max) for each in norms])
+    if s.sampler.name == "optimal":
+        return np.array([probabilities(each, s.m) for each in norms])
+    return np.full(norms.shape, 1.0 if s.sampler.name == "full" else s.m / s.clients)
+
+
+def _factors(ours: Array, uniform: Array, s: DsgdSettings) -> tuple[Array, Array]:
+    """Give α^k and γ^k, eq. (12), of variances or of their means."""
+    alpha = np.divide(ours, uniform, out=np.zeros_like(ours), where=uniform > 0)
+    return alpha, np.asarray(improvement_factor(alpha, s.clients, s.m))
+
+
+def _slack(ours: Array, uniform: Array, s: DsgdSettings) -> Array:
+    """Give each run's share in the error of 1/γ^k − 1 = α^k (n − m)/m, a ratio of two means."""
+    alpha, _ = _factors(ours.mean(), uniform.mean(), s)
+    scale = (s.clients - s.m) / s.m / max(uniform.mean(), np.finfo(np.float64).tiny)
+    return np.asarray((ours - alpha * uniform) * scale)
+
+
+def _reports(s: DsgdSettings, now: _Round) -> dict[str, float]:
+    expected = now.q.sum(axis=1)
+    exact = now.q
+    if isinstance(s.sampler, ApproximateScheme):
+        exact = np.array([probabilities(each, s.m) for each in now.norms])
+    return {
+        "batch": float(expected.mean()),
+        "batch_low": float(expected.min()),
+        "gap": float(np.abs(now.q - exact).max()),
+    }
+
+
+def _extremes(alpha: Array, gamma: Array) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, values in (("alpha", alpha), ("gamma", gamma)):
+        found |= {f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
+    return found
+
+
+def _bias(w: Array, now: _Round, estimate: Array) -> float:
+    """Give the largest |z| over coordinates, with the variance that the probabilities imply."""
+    whole = np.einsum("n,rnd->rd", w, now.updates)
+    share = np.divide(1 - now.q, now.q, out=np.zeros_like(now.q), where=now.q > 0)
+    variance = np.einsum("rn,rnd->d", w**2 * share, now.updates**2)
+    total = (estimate - whole).sum(axis=0)
+    if not variance.any():  # everyone reports: equal up to rounding
+        return 0.0 if np.allclose(estimate, whole, rtol=1e-12, atol=1e-12) else float("inf")
+    return float(np.abs(total / np.sqrt(variance)).max())
+
+
+def _recursion(
+    given: Problem,
+    x: Array,
+    after: Array,
+    eta: float,
+    gamma: float,
+    betas: dict[str, Constants],
+    slack: Array,
+) -> dict[str, float]:
+    """Set both sides of eq. (13) side by side, with the error of their difference over runs."""
+    before, then = (((point - given.optimum) ** 2).sum(axis=1) for point in (x, after))
+    found = {"distance": float(before.mean()), "distance_se": _error(before)}
+    for name, (beta1, beta2) in betas.items():
+        right = bound(before.mean(), eta, gamma, given.convexity, Constants(beta1, beta2))
+        each = then - (1 - given.convexity * eta) * before - eta**2 * beta1 * slack
+        found[f"excess/{name}"] = float(then.mean() - right)
+        found[f"excess_se/{name}"] = _error(each)
+    return found
+
+
+def _error(values: Array) -> float:
+    return float(values.std(ddof=1) / np.sqrt(values.size))
+
+
+def _unit(vectors: Array) -> Array:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))

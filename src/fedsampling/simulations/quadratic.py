@@ -1,0 +1,135 @@
+"""Federated averaging on quadratic losses, many times over, beside its closed form.
+
+Client i has the loss ½ ‖θ − θ_i*‖² and no noise: the draw of the clients is all that is random.
+One client has importance p_1, the others share the rest.  With `p_1` given a run is followed round
+by round; without, its end is taken for many p_1 (after one round in the paper's study).
+
+References
+----------
+Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated Learning
+(arXiv 2107.12211): the quadratic experiments of its first version (2021), with the constants and
+the order of the problem's draws of its authors' public code.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.samplers.basic import WEIGHTS
+from fedsampling.settings_quadratic import QuadraticSettings
+from fedsampling.simulations.simulated import Simulated, Where, tidy
+from fedsampling.streams import stream
+from fedsampling.theory.quadratic import contraction, expected_distances
+from fedsampling.theory.weights import statistics
+
+Array = NDArray[np.float64]
+
+
+class Problem(NamedTuple):
+    """The clients' minima, shape (n, d), and the start, shape (d,)."""
+
+    minima: Array
+    start: Array
+
+
+def simulate(
+    settings: QuadraticSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Repeat the runs of one scheme for each seed.
+
+    Returns
+    -------
+    Simulated
+        At each measured round, or at each p_1 (``at`` counts them, ``p_1`` is its value): of
+        ‖θ − θ*‖² the ``mean`` over the repetitions with its standard error ``se``, their ``sd``,
+        ``min``, ``median`` and ``max``, the ``first`` of them, and the ``expected`` value.
+    """
+    if settings.p_1 is None:
+        return Simulated([_sweep(settings, seed, progress) for seed in seeds])
+    return Simulated([_training(settings, settings.p_1, seed, progress) for seed in seeds])
+
+
+def problem(settings: QuadraticSettings) -> Problem:
+    """Draw the minima, then the start, as the authors' code does.
+
+    NumPy's legacy generator is kept here and nowhere else, so that the numbers are theirs.
+    """
+    rng = np.random.RandomState(settings.problem_seed)
+    n, d, bound = settings.clients, settings.dimension, settings.bound
+    minima = rng.uniform(-bound, bound, (n, d))
+    start = rng.uniform(-bound, bound, d)
+    return Problem(np.tile(minima[0], (n, 1)) if settings.minima == "shared" else minima, start)
+
+
+def importances(p_1: float, n: int) -> Array:
+    """Give one client p_1 and the others equal shares of the rest."""
+    return np.array([p_1, *[(1 - p_1) / (n - 1)] * (n - 1)])
+
+
+def first_importances(points: int) -> Array:
+    """Give the values of p_1 that a study without a `p_1` of its own goes through."""
+    return np.linspace(0, 1, points)
+
+
+def _sweep(s: QuadraticSettings, seed: int, progress: Callable[[int], None]) -> pd.DataFrame:
+    ends = []
+    for index, p_1 in enumerate(first_importances(s.points)):
+        *_, end = _distances(s, importances(p_1, s.clients), seed, index)
+        ends.append({"p_1": p_1, **_measured(end), "expected": _expected(s, p_1)[-1]})
+        progress(round(s.rounds * (index + 1) / s.points))
+    return _tidy(np.arange(s.points), ends)
+
+
+def _training(
+    s: QuadraticSettings, p_1: float, seed: int, progress: Callable[[int], None]
+) -> pd.DataFrame:
+    at, rows, expected = [], [], _expected(s, p_1)
+    for t, distances in enumerate(_distances(s, importances(p_1, s.clients), seed, 0)):
+        if t % s.every == 0 or t == s.rounds:
+            at.append(t)
+            rows.append({**_measured(distances), "expected": expected[t]})
+        progress(t)
+    return _tidy(np.array(at), rows)
+
+
+def _distances(s: QuadraticSettings, p: Array, seed: int, index: int) -> Iterator[Array]:
+    """Yield ‖θ^t − θ*‖² of all repetitions, shape (draws,), for t = 0, …, rounds."""
+    minima, start = problem(s)
+    optimum, step = p @ minima, s.server_step * contraction(s.local_step, s.local_steps)
+    theta = np.tile(start, (s.draws, 1))
+    yield ((theta - optimum) ** 2).sum(axis=1)
+    for t in range(s.rounds):
+        rng = stream(seed, "quadratic", index, t)
+        omega = WEIGHTS[s.sampler.name](p, s.m, rng, (s.draws,))
+        theta = theta + step * (omega @ minima - omega.sum(axis=1, keepdims=True) * theta)
+        yield ((theta - optimum) ** 2).sum(axis=1)
+
+
+def _expected(s: QuadraticSettings, p_1: float) -> Array:
+    p, step = importances(p_1, s.clients), s.server_step * contraction(s.local_step, s.local_steps)
+    row = statistics(s.sampler.name, p, s.m)
+    return expected_distances(*problem(s), p, row, step, s.rounds)
+
+
+def _measured(distances: Array) -> dict[str, float]:
+    sd = float(distances.std(ddof=1))
+    return {
+        "mean": float(distances.mean()),
+        "se": sd / float(np.sqrt(distances.size)),
+        "sd": sd,
+        "min": float(distances.min()),
+        "median": float(np.median(distances)),
+        "max": float(distances.max()),
+        "first": float(distances[0]),
+    }
+
+
+def _tidy(at: NDArray[np.int64], rows: Sequence[dict[str, float]]) -> pd.DataFrame:
+    return tidy({name: (at, np.array([row[name] for row in rows])) for name in rows[0]})

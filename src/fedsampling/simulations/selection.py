@@ -1,0 +1,280 @@
+"""What the two optimisation problems of harshvardhan2025latency amount to, without any training.
+
+Instances are drawn as the paper's Quadratic: Gaussian features with eigenvalues of their own for
+each client.  (B does not change where all features are rotated alike, so that the eigenvectors,
+which the clients share, may be the coordinate axes.)  Each study is one of the paper's statements
+put to the test; :mod:`fedsampling.artefacts.harshvardhan2025latency_findings` shows what came out.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.samplers.latency import (
+    best_distribution,
+    best_subset,
+    bias,
+    distribution_objective,
+    subset_objective,
+)
+from fedsampling.samplers.runtime import approximately_optimal, luo_probabilities
+from fedsampling.samplers.simplex import expected_delay
+from fedsampling.settings_latency import SelectionSettings
+from fedsampling.simulations.simulated import Simulated, Where, tidy
+from fedsampling.streams import stream
+from fedsampling.theory.heterogeneity import bounded, pairwise
+
+Array = NDArray[np.float64]
+Measured = dict[str, float]
+Columns = dict[str, tuple[NDArray[np.int64], Array]]
+
+ROUNDING = 1e-9  # relative: an inequality that fails by less than this holds
+TIMES = 5
+
+
+def simulate(
+    settings: SelectionSettings,
+    data: str,
+    seeds: Sequence[int],
+    where: Where,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Simulated:
+    """Draw instances and study them.
+
+    Returns
+    -------
+    Simulated
+        ``at`` counts the instances of a seed; in the study ``distribution`` it is the number of
+        iterations, and values are means over the instances.  The metrics are those of the functions
+        in :data:`STUDIES`.
+    """
+    return Simulated([_one(settings, seed, progress) for seed in seeds])
+
+
+def instance(
+    settings: SelectionSettings, seed: int, draw: int, alike: bool = False
+) -> tuple[Array, Array]:
+    """Draw features, shape (m, n, d), and delays, shape (m,); `alike`, of one distribution."""
+    m, n, d = settings.clients, settings.samples, settings.dimension
+    rng = stream(seed, "selection", draw)
+    spread = rng.uniform(*settings.eigenvalues, (m, 1, d))
+    features = rng.standard_normal((m, n, d)) * np.sqrt(spread[:1] if alike else spread)
+    rng = stream(seed, "selection.delays", draw)
+    if settings.delays == "uniform":
+        return features, rng.uniform(15, 100, m)
+    return features, 30 + np.minimum(rng.lognormal(4.08, 2.13, m), 15_000)
+
+
+def assumptions(settings: SelectionSettings, seed: int, draw: int) -> Measured:
+    """See how far B is from the paper's assumptions.
+
+    Returns
+    -------
+    dict
+        ``assumption3``, ``assumption4``: the left side over the right side, above 1 where it does
+        not hold; ``alike`` is ``assumption3`` where all clients have the same distribution;
+        ``smallest`` and ``largest`` B_ij of two clients.  Of B scaled to `share` of Assumption 3:
+        ``scaled4``, the same for Assumption 4, and ``uniform_bias``, B_p of the uniform
+        distribution, where 1 and more leave g(p) without meaning.
+    """
+    features, _ = instance(settings, seed, draw)
+    B = pairwise(features)
+    others = B[~np.eye(len(B), dtype=np.bool_)]
+    scaled = bounded(B, settings.share)
+    p = np.full(len(B), 1 / len(B))
+    return {
+        "assumption3": _assumption3(B),
+        "assumption4": _assumption4(B),
+        "alike": _assumption3(pairwise(instance(settings, seed, draw, alike=True)[0])),
+        "smallest": float(others.min()),
+        "largest": float(others.max()),
+        "scaled4": _assumption4(scaled),
+        "uniform_bias": bias(scaled, p, settings.k),
+    }
+
+
+def enumeration(settings: SelectionSettings, seed: int, draw: int) -> Measured:
+    """Try the inequalities of A.2 for all non-empty S_1 ⊂ S_2 and all i outside of S_2.
+
+    Returns
+    -------
+    dict
+        ``triples`` tried; how many of them contradict: ``g_submodular`` (Remark 2),
+        ``g_supermodular``, ``h_submodular``, ``h_supermodular``; ``h_decreasing``: sets S and
+        clients that raise h.  ``prefix_gap``: g of the best prefix over that of the best of all
+        sets, less one.
+    """
+    features, delays = instance(settings, seed, draw)
+    B = bounded(pairwise(features), settings.share)
+    return enumerate_sets(B, delays)
+
+
+def enumerate_sets(B: Array, delays: Array) -> Measured:
+    """Do what :func:`enumeration` says for one instance."""
+    m = len(B)
+    sets = [frozenset(c) for size in range(1, m + 1) for c in combinations(range(m), size)]
+    g = {S: subset_objective(B, delays, np.array(sorted(S))) for S in sets}
+    h = {S: float(B[sorted(S)].min(axis=0).mean()) for S in sets}
+    names = ("g_submodular", "g_supermodular", "h_submodular", "h_supermodular", "h_decreasing")
+    count = dict.fromkeys(("triples", *names), 0.0)
+    for small in sets:
+        for i in set(range(m)) - small:
+            count["h_decreasing"] += h[small | {i}] > h[small] * (1 + ROUNDING)
+            for large in sets:
+                if small < large and i not in large:
+                    count["triples"] += 1
+                    for name, f in (("g", g), ("h", h)):
+                        first, second = f[small | {i}] - f[small], f[large | {i}] - f[large]
+                        slack = ROUNDING * f[small]
+                        count[f"{name}_submodular"] += first < second - slack
+                        count[f"{name}_supermodular"] += first > second + slack
+    chosen, _ = best_subset(B, delays, "exact")
+    return {**count, "prefix_gap": subset_objective(B, delays, chosen) / min(g.values()) - 1}
+
+
+def minnorm(settings: SelectionSettings, seed: int, draw: int) -> Measured:
+    """Compare MinNorm's set with the best one.
+
+    Returns
+    -------
+    dict
+        ``exact``: least g, seconds.  From the order of delays and from a random order of the
+        clients: ``gap_delay``, ``gap_random``, the relative excess of g; ``clients_…``, how many
+        are chosen.
+    """
+    features, delays = instance(settings, seed, draw)
+    B = bounded(pairwise(features), settings.share)
+    best, _ = best_subset(B, delays, "exact")
+    least = subset_objective(B, delays, best)
+    found: Measured = {"exact": least, "clients_exact": len(best)}
+    shuffled = stream(seed, "selection.order", draw).permutation(len(B))
+    for name, start in (("delay", None), ("random", shuffled)):
+        chosen, _ = best_subset(B, delays, "minnorm", start)
+        found[f"gap_{name}"] = subset_objective(B, delays, chosen) / least - 1
+        found[f"clients_{name}"] = len(chosen)
+    return found
+
+
+def distribution(settings: SelectionSettings, seed: int, draw: int) -> dict[str, Array]:
+    """Follow the paper's solver from three starts.
+
+    Returns
+    -------
+    dict of float arrays, shape (iterations,)
+        For the starts ``uniform``, ``fast`` (as 1/τ_i) and ``random``, after each number of
+        iterations: ``<start>/ratio`` = g(p) over its minimum; ``<start>/clients`` = 1/Σ p_i²;
+        and where p is played with `played` draws ``<start>/seconds`` of a round, ``<start>/rounds``
+        = 1/(1 − B_p), and ``<start>/runtime``, their product over the least g.  ``analytic/ratio``:
+        the same of SLSQP from the uniform start; ``one_draw/ratio``: the lower bound of the proof
+        at the last p, over the least g.
+    """
+    features, delays = instance(settings, seed, draw)
+    B = bounded(pairwise(features), settings.share, settings.k)
+    k, m = settings.k, settings.clients
+    vertex = best_distribution(B, delays, k, "vertex")
+    least = distribution_objective(B, delays, vertex, k)
+    inverse = 1 / delays
+    starts = {
+        "uniform": np.full(m, 1 / m),
+        "fast": inverse / inverse.sum(),
+        "random": stream(seed, "selection.start", draw).dirichlet(np.ones(m)),
+    }
+    found: dict[str, list[float]] = {}
+    for name, start in starts.items():
+        for iterations in settings.iterations:
+            p = best_distribution(B, delays, k, "trust-constr", start, iterations, "exact")
+            seconds = expected_delay(delays, p, settings.played)
+            rounds = 1 / (1 - bias(B, p, settings.played))
+            for metric, value in (
+                ("ratio", distribution_objective(B, delays, p, k) / least),
+                ("clients", 1 / float(p @ p)),
+                ("seconds", seconds),
+                ("rounds", rounds),
+                ("runtime", seconds * rounds / least),
+            ):
+                found.setdefault(f"{name}/{metric}", []).append(value)
+    p = best_distribution(B, delays, k, "analytic")
+    analytic = distribution_objective(B, delays, p, k) / least
+    bound = float(delays @ p) / (1 - 2 * float((B**2).mean(axis=0) @ p)) / least
+    columns = {name: np.array(values) for name, values in found.items()}
+    columns["analytic/ratio"] = np.full(len(settings.iterations), analytic)
+    columns["one_draw/ratio"] = np.full(len(settings.iterations), bound)
+    return columns
+
+
+def overhead(settings: SelectionSettings, seed: int, draw: int) -> Measured:
+    """Time what the server does in one round; seconds, median of five where they are short.
+
+    Returns
+    -------
+    dict
+        ``heterogeneity``; ``exact`` and ``minnorm``; ``trust-constr`` (the paper's solver, as many
+        iterations as the last of `iterations`), ``analytic``, ``vertex``; ``approx_opt`` and
+        ``luo2022`` with `played` draws and c = 1.
+    """
+    features, delays = instance(settings, seed, draw)
+    started = perf_counter()
+    B = pairwise(features)
+    seconds = {"heterogeneity": perf_counter() - started}
+    B = bounded(B, settings.share, settings.k)
+    k, last = settings.k, settings.iterations[-1]
+    scores = stream(seed, "selection.scores", draw).lognormal(size=len(B)) / len(B)
+    tasks: dict[str, Callable[[], object]] = {
+        "exact": lambda: best_subset(B, delays, "exact"),
+        "minnorm": lambda: best_subset(B, delays, "minnorm"),
+        "trust-constr": lambda: best_distribution(B, delays, k, "trust-constr", None, last),
+        "analytic": lambda: best_distribution(B, delays, k, "analytic"),
+        "vertex": lambda: best_distribution(B, delays, k, "vertex"),
+        "approx_opt": lambda: approximately_optimal(delays, scores, 1.0, settings.played),
+        "luo2022": lambda: luo_probabilities(delays, scores, 1.0),
+    }
+    for name, task in tasks.items():
+        times = [_seconds(task)]
+        if times[0] < 1:
+            times += [_seconds(task) for _ in range(TIMES - 1)]
+        seconds[name] = median(times)
+    return seconds
+
+
+STUDIES: dict[str, Callable[[SelectionSettings, int, int], Measured]] = {
+    "assumptions": assumptions,
+    "enumeration": enumeration,
+    "minnorm": minnorm,
+    "overhead": overhead,
+}
+
+
+def _one(settings: SelectionSettings, seed: int, progress: Callable[[int], None]) -> pd.DataFrame:
+    study = settings.sampler.name
+    found: list[Measured] = []
+    paths: list[dict[str, Array]] = []
+    for draw in range(settings.draws):
+        if study == "distribution":
+            paths.append(distribution(settings, seed, draw))
+        else:
+            found.append(STUDIES[study](settings, seed, draw))
+        progress(draw)
+    if study == "distribution":
+        at = np.array(settings.iterations)
+        return tidy({name: (at, np.mean([p[name] for p in paths], axis=0)) for name in paths[0]})
+    at = np.arange(settings.draws)
+    return tidy({name: (at, np.array([each[name] for each in found])) for name in found[0]})
+
+
+def _assumption3(B: Array) -> float:
+    return float(np.sqrt(2) * B.mean(axis=1).max())
+
+
+def _assumption4(B: Array) -> float:
+    return float(2 * (B**2).mean(axis=1).max())
+
+
+def _seconds(task: Callable[[], object]) -> float:
+    started = perf_counter()
+    task()
+    return perf_counter() - started

@@ -1,0 +1,297 @@
+"""Feature heterogeneity of clients: B_ij = ‖(A_i − A_j) A⁻¹‖₂, for all pairs at once.
+
+A_i is the second moment of client i's features in one batch, A their mean.  The features are those
+of the samples, or the inputs of a network's last layer; the engine gathers them, the schemes of
+:mod:`fedsampling.samplers.latency` take B.  :func:`pairwise` makes the matrix, :func:`refresh`
+renews it for the clients that took part, :func:`bounded` enforces the assumptions.
+
+References
+----------
+Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Learning with Data
+Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), Assumptions 1, 3, 4, Proposition 1.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.errors import InputError
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
+
+TILE = 20  # clients on each side of a block of pairs: its vectors stay in the cache
+EARLY, CHECK = 12, 4  # Lanczos steps that are all looked at, and between two looks afterwards
+SETTLED = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
+
+
+def pairwise(features: Floats, ridge: float = 0.0, threads: int = 1) -> Array:
+    """Compute B_ij = ‖(A_i − A_j) A⁻¹‖₂ for all pairs of clients.
+
+    Parameters
+    ----------
+    features : float array, shape (m, n, d)
+        n samples' features of each of m clients; A_i = (1/n) Σ_q x_q x_qᵀ, A = (1/m) Σ_i A_i.
+    ridge : float
+        Added to the eigenvalues of A, in units of their mean.
+    threads : int
+        Blocks of pairs that are computed at once; the result does not depend on it.
+
+    Returns
+    -------
+    B : float array, shape (m, m)
+        Symmetric, zero on the diagonal; relative error about 1e-8, see Notes.
+
+    Raises
+    ------
+    InputError
+        If the features are no finite numbers of that shape, all are zero, or ridge is negative.
+
+    Notes
+    -----
+    *Where A is singular* A⁻¹ is its pseudo-inverse, which drops eigenvalues below d ε times the
+    largest.  Nothing is lost: A is a mean of positive semidefinite A_i, so that whatever A
+    annihilates every A_i annihilates, and Proposition 1 (all gradient differences lie in the range
+    of A) holds as it stands.  `ridge` damps directions of little variance, in which B may be
+    arbitrarily large.
+
+    *No d × d matrix is formed per pair.*  In the eigenbasis of A its inverse is diagonal, and A_i
+    is applied as two products with the n features of client i, for all j at once.  The iteration of
+    Lanczos on MᵀM, M = (A_i − A_j) A⁻¹, runs in single precision for all pairs of a block until
+    the residual is 1e-4 of the eigenvalue; ‖Mx‖ in double precision, whose error is of the order of
+    the residual's square, is what is returned.
+
+    References
+    ----------
+    Proposition 1.
+    """
+    X = _checked(features, ridge)
+    tiles = _tiles(np.arange(len(X)))
+    blocks = [(rows, columns) for k, rows in enumerate(tiles) for columns in tiles[k:]]
+    B = np.zeros((len(X), len(X)))
+    _fill(B, blocks, *_in_eigenbasis(X, ridge), threads)
+    return B
+
+
+def refresh(
+    B: Array, features: Floats, participants: Ints, ridge: float = 0.0, threads: int = 1
+) -> Array:
+    """Renew the rows and columns of the clients that took part.
+
+    Parameters
+    ----------
+    B : float array, shape (m, m)
+        As it was; pairs of two clients that did not take part keep their value.
+    features : float array, shape (m, n, d)
+        What the server last received of each client, new for the participants.
+    participants : int array
+    ridge, threads
+        As in :func:`pairwise`.
+
+    Returns
+    -------
+    float array, shape (m, m)
+
+    References
+    ----------
+    Section 7.1: "B_ij are updated every round for the clients which participated".  The other
+    pairs stay as they are although A has changed, as the gradients in DivFL do.
+    """
+    X = _checked(features, ridge)
+    tiles = _tiles(np.arange(len(X)))
+    blocks = [(rows, columns) for rows in _tiles(np.unique(participants)) for columns in tiles]
+    renewed = np.array(B, dtype=np.float64)
+    _fill(renewed, blocks, *_in_eigenbasis(X, ridge), threads)
+    return renewed
+
+
+def bounded(B: Array, share: float = 0.9, k: int | None = None) -> Array:
+    """Scale B, where it is too large, so that the paper's assumptions hold.
+
+    The paper says that it ensures Assumption 3 and not how.  Our rule: all of B is multiplied with
+    one factor, at most 1, which keeps every ratio and hence every proxy.
+
+    Parameters
+    ----------
+    B : float array, shape (m, m)
+    share : float
+        In (0, 1): how much of the assumption's bound the largest client may use up.
+    k : int, optional
+        Enforce B_p < 1 for every distribution p of k draws too, with ``share**2`` in place of 1.
+
+    Returns
+    -------
+    float array, shape (m, m)
+        max_i (1/m) Σ_j B_ij ≤ share/√2 and, with `k`, max_i b̄_i + (1 − 1/m) max_ij B_ij²/k ≤
+        share²/2, where b̄_i = (1/m) Σ_j B_ij².
+
+    Notes
+    -----
+    Assumption 4 is not enough for B_p = 2 (b̄ᵀp + pᵀB̃p/k) < 1, as the paper has it: at the corners
+    of the simplex, where it looks for the maximum, the second term is zero.  That term is at most
+    (1 − 1/m) max_ij B_ij² / k (Motzkin and Straus), which is what is used here.
+
+    References
+    ----------
+    Assumptions 3 and 4; Lemma 4.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"share: {share} is out of range; give more than 0 and less than 1")
+    largest = np.sqrt(2) * B.mean(axis=1).max()
+    if k is not None:
+        squares = B**2
+        draws = (1 - 1 / len(B)) * squares.max() / k
+        largest = max(largest, np.sqrt(2 * (squares.mean(axis=1).max() + draws)))
+    scaled: Array = B * min(1.0, share / largest) if largest > 0 else B.copy()
+    return scaled
+
+
+def _checked(features: Floats, ridge: float) -> Floats:
+    X = np.asarray(features)
+    if X.ndim != 3 or 0 in X.shape or not np.issubdtype(X.dtype, np.floating):
+        raise InputError("features: give numbers of shape (clients, samples, features)")
+    if not np.isfinite(X).all() or not X.any():
+        raise InputError("features: some are not finite, or all are zero; check the model")
+    if not 0 <= ridge < np.inf:
+        raise InputError(f"ridge: {ridge} is out of range; give 0 or more")
+    return X
+
+
+def _in_eigenbasis(X: Floats, ridge: float) -> tuple[Array, Array]:
+    """Rotate features so that A is diagonal, scale them, and invert A on its range.
+
+    Returns
+    -------
+    Y : float array, shape (m, min(n, r), r)
+        With A_i = Y_iᵀ Y_i on the range of A, whose dimension is r.
+    inverse : float array, shape (r,)
+    """
+    m, n, d = X.shape
+    x = X.reshape(m * n, d).astype(np.float64)
+    x /= np.sqrt(np.mean(x**2))  # B does not depend on the unit; single precision might
+    values, vectors = np.linalg.eigh(x.T @ x / (m * n))
+    kept = values > d * np.finfo(np.float64).eps * values[-1]
+    Y = (x @ vectors[:, kept]).reshape(m, n, -1) / np.sqrt(n)
+    if n > Y.shape[2]:
+        Y = np.linalg.qr(Y, mode="r")  # as few rows as there are features, the same A_i
+    return Y, 1 / (values[kept] + ridge * values.mean())
+
+
+def _tiles(clients: Ints) -> list[Ints]:
+    return [clients[start : start + TILE] for start in range(0, len(clients), TILE)]
+
+
+def _fill(
+    B: Array, blocks: list[tuple[Ints, Ints]], Y: Array, inverse: Array, threads: int
+) -> None:
+    """Compute blocks of B and their mirror images, in place."""
+
+    def norms(block: tuple[Ints, Ints]) -> Array:
+        return _norms(Y[block[0]], Y[block[1]], inverse)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for (rows, columns), values in zip(blocks, pool.map(norms, blocks), strict=True):
+            B[np.ix_(rows, columns)] = values
+            B[np.ix_(columns, rows)] = values.T
+    np.fill_diagonal(B, 0.0)
+
+
+def _norms(left: Array, right: Array, inverse: Array) -> Array:
+    """‖(A_i − A_j) A⁻¹‖₂ for i in a tile of clients and j in another, shape (a, b)."""
+    r = len(inverse)
+    operator = _operator(left, right, inverse)
+    v = np.random.default_rng(0).standard_normal(r).astype(np.float32)
+    basis: list[Floats] = [np.tile(v / np.linalg.norm(v), (len(left), len(right), 1))]
+    alpha: list[Floats] = []
+    beta: list[Floats] = []
+    x = np.zeros(basis[0].shape)
+    waiting = np.ones(x.shape[:2], np.bool_)
+    size = [np.linalg.norm(Y, axis=(1, 2)) for Y in (left, left * inverse, right, right * inverse)]
+    noise = np.finfo(np.float32).eps * np.add.outer(size[0] * size[1], size[2] * size[3])
+    while True:
+        w = operator(basis[-1])
+        if beta:
+            w -= beta[-1][..., None] * basis[-2]
+        alpha.append(np.einsum("abd,abd->ab", w, basis[-1]))
+        w -= alpha[-1][..., None] * basis[-1]
+        beta.append(np.sqrt(np.einsum("abd,abd->ab", w, w)))
+        steps = len(alpha)
+        # Early steps are all looked at: a pair that went on after it has settled would meet ghosts.
+        if steps <= EARLY or steps % CHECK == 0:
+            theta, s = _top(np.array(alpha), np.array(beta[:-1]))
+            theta = np.maximum(theta, 0)
+            residual = beta[-1] * np.abs(s[-1])
+            settled = residual <= SETTLED * theta + noise * (np.sqrt(theta) + noise)
+            chosen = waiting & (settled | (steps > EARLY + 2 * r))
+            x[chosen] = sum(c[chosen, None] * q[chosen] for c, q in zip(s, basis, strict=True))
+            waiting &= ~chosen
+            if not waiting.any():
+                break
+        basis.append(w / np.where(beta[-1] > 0, beta[-1], 1)[..., None])
+    image = _apply(x * inverse, left, right, left, right)
+    norms: Array = np.linalg.norm(image, axis=2) / np.linalg.norm(x, axis=2)
+    return norms
+
+
+def _operator(left: Array, right: Array, inverse: Array) -> Callable[[Floats], Floats]:
+    """V ↦ MᵀM v for vectors of shape (a, b, r), with A⁻¹ folded into the features."""
+    L, R = left.astype(np.float32), right.astype(np.float32)
+    L_inv, R_inv = (left * inverse).astype(np.float32), (right * inverse).astype(np.float32)
+    return lambda v: _apply(_apply(v, L_inv, R_inv, L, R), L, R, L_inv, R_inv)
+
+
+def _apply(v: Floats, left: Floats, right: Floats, left_out: Floats, right_out: Floats) -> Floats:
+    """(left_outᵀ left − right_outᵀ right) v, client i on the left, client j on the right."""
+    of_i: Floats = np.matmul(np.matmul(v, left.swapaxes(1, 2)), left_out)
+    of_j = np.matmul(np.matmul(v.swapaxes(0, 1), right.swapaxes(1, 2)), right_out)
+    of_i -= of_j.swapaxes(0, 1)
+    return of_i
+
+
+def _top(alpha: Floats, beta: Floats) -> tuple[Array, Array]:
+    """Largest eigenvalue of tridiagonal matrices, and its unit vector.
+
+    Parameters
+    ----------
+    alpha : float array, shape (k, ...)
+        Diagonals.
+    beta : float array, shape (k − 1, ...)
+        What stands beside them.
+
+    Returns
+    -------
+    theta : float array, shape (...)
+        By bisection with Sturm's sequence.
+    s : float array, shape (k, ...)
+        By inverse iteration.
+    """
+    a, b = alpha.astype(np.float64), beta.astype(np.float64)
+    low = a.max(axis=0)
+    high = low + 2 * b.max(axis=0, initial=0.0)
+    for _ in range(32):
+        middle = (low + high) / 2
+        pivot = a[0] - middle
+        above = pivot > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for diagonal, beside in zip(a[1:], b, strict=True):
+                pivot = diagonal - middle - beside**2 / pivot
+                above |= pivot > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    # Just above the eigenvalue shift − T is positive definite: elimination needs no pivoting.
+    shift = np.maximum(high * (1 + 1e-7), 1e-60)
+    pivots = [shift - a[0]]
+    for diagonal, beside in zip(a[1:], b, strict=True):
+        pivots.append(np.maximum(shift - diagonal - beside**2 / pivots[-1], 1e-12 * shift))
+    s = np.ones_like(a)
+    for _ in range(3):
+        for j in range(1, len(a)):
+            s[j] += b[j - 1] / pivots[j - 1] * s[j - 1]
+        s[-1] /= pivots[-1]
+        for j in range(len(a) - 2, -1, -1):
+            s[j] = (s[j] + b[j] * s[j + 1]) / pivots[j]
+        s /= np.linalg.norm(s, axis=0)
+    return high, s

@@ -1,0 +1,83 @@
+"""How much optimal client sampling gains: the variance ratio α^k and the improvement factor γ^k.
+
+Both are functions of one round's weighted update norms u_i = w_i ‖U_i‖ and of the probabilities of
+reporting; nothing here is estimated.  :mod:`fedsampling.samplers.available` records them.
+
+References
+----------
+Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR 2022
+(arXiv 2010.13723).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def sampling_variance(norms: Array, q: Array) -> Array:
+    """Give E‖G^k − Σ_i w_i U_i‖² of independent sampling, shape (..., n) → (...).
+
+    Parameters
+    ----------
+    norms : float array, shape (..., n)
+        u_i = w_i ‖U_i‖.
+    q : float array, shape (..., n)
+        Probability that client i reports.
+
+    Returns
+    -------
+    float array, shape (...)
+        Infinite where a client with a positive norm never reports: its update is lost.
+
+    References
+    ----------
+    Eq. (5): (1 − q_i)/q_i u_i² summed over clients.
+    """
+    lost = (norms > 0) & (q == 0)
+    odds = np.divide(1 - q, q, out=np.zeros(np.broadcast(norms, q).shape), where=q > 0)
+    total: Array = np.where(lost, np.inf, odds * norms**2).sum(-1)
+    return total
+
+
+def variance_ratio(norms: Array, q: Array, m: int) -> Array:
+    """Give α^k: the variance beside that of uniform sampling with the same m, shape (...).
+
+    Parameters
+    ----------
+    norms, q : float arrays, shape (..., n)
+    m : int
+        Expected reports; uniform sampling has q_i = m/n.
+
+    Returns
+    -------
+    float array, shape (...)
+        In [0, 1] for q of (6).  Where uniform sampling has no variance either (m = n, or no
+        update) it is 0: all that there is to report arrives.
+
+    Notes
+    -----
+    The preprint calls α^k itself the improvement factor; here that name is γ^k's.
+
+    References
+    ----------
+    Eq. (12).
+    """
+    n = norms.shape[-1]
+    uniform = sampling_variance(norms, np.full(n, m / n))
+    ours = sampling_variance(norms, q)
+    ratio: Array = np.divide(ours, uniform, out=np.zeros(ours.shape), where=uniform > 0)
+    return ratio
+
+
+def improvement_factor(alpha: Array | float, n: int, m: int) -> Array | float:
+    """Give γ^k = m / (α^k (n − m) + m), in [m/n, 1] for α^k in [0, 1].
+
+    The largest step size of DSGD and FedAvg grows with it: 1 is as good as full participation,
+    m/n as bad as uniform sampling.
+
+    References
+    ----------
+    Theorems 2 and 3.
+    """
+    return m / (alpha * (n - m) + m)

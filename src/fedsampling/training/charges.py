@@ -1,0 +1,95 @@
+"""What a round costs: who took part, bits in both directions, seconds.
+
+Every scheme is charged for what it observes.  Seconds are counted twice: as
+harshvardhan2025latency does, the largest delay of the selected clients, and with everything that
+had to be asked before they could be selected.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.delays.delays import Delays
+from fedsampling.samplers.slots import AskingSampler, ExchangeSampler, Sampler, Slots
+from fedsampling.streams import Draws
+
+Array = NDArray[np.float64]
+
+WARM_UP = frozenset({"heterogeneity", "gradients"})  # seen of all clients before the first round
+
+
+def participation(
+    slots: Slots, omega: Array, labels: NDArray[np.int64] | None, runs: int
+) -> Mapping[str, Array]:
+    """Count who took part in each run.
+
+    Returns
+    -------
+    mapping of float arrays, shape (runs,)
+        ``clients`` that trained; ``reports``: slots whose update is used; where clients have
+        labels, ``labels``: distinct ones among the most frequent of those that trained.
+    """
+    counted = {
+        "clients": _distinct(slots.run, slots.client, runs),
+        "reports": np.bincount(slots.run[omega != 0], minlength=runs).astype(np.float64),
+    }
+    if labels is not None:
+        counted["labels"] = _distinct(slots.run, labels[slots.client], runs)
+    return counted
+
+
+def bits(
+    sampler: Sampler, slots: Slots, omega: Array, dimension: int, runs: int
+) -> Mapping[str, Array]:
+    """Count what was sent.
+
+    Returns
+    -------
+    mapping of float arrays, shape (runs,)
+        ``model_bits``: 32 per parameter of each report; ``norm_bits``: 32 for each client that
+        sends its update's norm; ``exchange_bits`` of the scheme's own protocol, where it has one;
+        ``down_bits``: the model to everybody who trains.
+    """
+    model = 32.0 * dimension
+    reports = np.bincount(slots.run[omega != 0], minlength=runs)
+    trained = np.bincount(slots.run, minlength=runs)
+    counted: dict[str, Array] = {
+        "model_bits": (model * reports).astype(np.float64),
+        "norm_bits": (32.0 * trained * ("update_norms" in sampler.needs)).astype(np.float64),
+        "down_bits": model * _distinct(slots.run, slots.client, runs),
+    }
+    if isinstance(sampler, ExchangeSampler):
+        counted["exchange_bits"] = sampler.exchange_bits()
+    return counted
+
+
+def seconds(
+    sampler: Sampler, slots: Slots, delays: Delays, n: int, rng: Draws
+) -> Mapping[str, Array]:
+    """Count how long the round took.
+
+    Returns
+    -------
+    mapping of float arrays, shape (runs,)
+        ``seconds``: the largest delay of those who train; ``asking_seconds``: that of those who
+        were asked for something before, whom the scheme names or, if it does not, all clients:
+        in every round for their losses, before the first one for features or gradients.
+    """
+    took = delays.round_seconds(rng.seeds[:, None], rng.round, np.arange(n))
+    trained = np.zeros(took.shape, np.bool_)
+    trained[slots.run, slots.client] = True
+    if isinstance(sampler, AskingSampler):
+        asked = sampler.asked()
+    else:
+        everyone = "losses" in sampler.needs or (rng.round == 0 and bool(WARM_UP & sampler.needs))
+        asked = np.full(took.shape, everyone)
+    return {
+        "seconds": np.where(trained, took, 0.0).max(1),
+        "asking_seconds": np.where(asked, took, 0.0).max(1),
+    }
+
+
+def _distinct(run: NDArray[np.int64], value: NDArray[np.int64], runs: int) -> Array:
+    pairs = np.unique(np.stack([run, value]), axis=1)
+    return np.bincount(pairs[0], minlength=runs).astype(np.float64)

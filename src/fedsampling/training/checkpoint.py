@@ -1,0 +1,152 @@
+"""Checkpoints: a job that is stopped at any moment continues as if it had not been.
+
+A checkpoint holds all that later rounds depend on, and what was measured so far, in one NPZ file
+that is replaced atomically; random numbers need no place in it, since they are keyed by round
+(:mod:`fedsampling.streams`).  It is found by a key that names the runs and the code, and one that
+is damaged or of another key is no checkpoint: the job starts anew.
+"""
+
+import json
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsampling.files import replacing
+from fedsampling.stopping import Stopped
+
+Array = NDArray[np.float64]
+Rows = list[tuple[int, str, Array]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A job before a round.
+
+    Parameters
+    ----------
+    round : int
+    measured, charged : list of (round, metric, values)
+        What the runs' tables will hold; values have shape (runs,).
+    diverged_at : int array, shape (runs,)
+        -1 for a run that has not diverged.
+    learner, sampler : mapping
+        Their states, as arrays.
+    """
+
+    round: int
+    measured: Rows
+    charged: Rows
+    diverged_at: NDArray[np.int64]
+    learner: Mapping[str, NDArray[Any]]
+    sampler: Mapping[str, NDArray[Any]]
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """Where and how often a job's progress is kept.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None keeps nothing.
+    key : str
+        Names the runs and the code.
+    seconds : float
+        Time between two checkpoints.
+    stop : callable
+        Whether the job should write one and stop.
+    """
+
+    path: Path | None
+    key: str = ""
+    seconds: float = 60.0
+    stop: Callable[[], bool] = lambda: False
+    _last: float = field(default_factory=time.monotonic)
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        if self.path is None:
+            return False
+        return self.stop() or time.monotonic() - self._last >= self.seconds
+
+    def save(self, now: Progress) -> None:
+        """Replace the file.
+
+        Raises
+        ------
+        Stopped
+            If the job should stop; the file is written.
+        """
+        assert self.path is not None
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        header = {"key": self.key, "round": now.round}
+        arrays = {
+            "header": np.array(json.dumps(header)),
+            "diverged_at": now.diverged_at,
+            **_pack("measured", now.measured),
+            **_pack("charged", now.charged),
+            **{f"learner/{name}": value for name, value in now.learner.items()},
+            **{f"sampler/{name}": value for name, value in now.sampler.items()},
+        }
+        with replacing(self.path) as temporary, temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        self._last = time.monotonic()
+        if self.stop():
+            raise Stopped(f"stopped before round {now.round}")
+
+    def load(self) -> Progress | None:
+        """Return the job's progress, or None to start anew."""
+        if self.path is None:
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(str(arrays["header"]))
+            if header["key"] != self.key:
+                return None
+            return Progress(
+                int(header["round"]),
+                _unpack("measured", arrays),
+                _unpack("charged", arrays),
+                arrays["diverged_at"],
+                _below("learner/", arrays),
+                _below("sampler/", arrays),
+            )
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+            return None  # no file, or a damaged one: zip members carry checksums
+
+    def remove(self) -> None:
+        """Delete the file of a job whose results are in the store, and what killed writes left."""
+        if self.path is not None:
+            for path in (self.path, *self.path.parent.glob(f".{self.path.name}.*")):
+                path.unlink(missing_ok=True)
+
+
+NEVER = Checkpoint(None)
+
+
+def _pack(name: str, rows: Rows) -> dict[str, NDArray[Any]]:
+    return {
+        f"{name}/at": np.array([at for at, _, _ in rows], np.int64),
+        f"{name}/metric": np.array([metric for _, metric, _ in rows], np.str_),
+        f"{name}/value": np.array([value for _, _, value in rows], np.float64),
+    }
+
+
+def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Rows:
+    columns = (arrays[f"{name}/{column}"] for column in ("at", "metric", "value"))
+    return [(int(at), str(metric), value) for at, metric, value in zip(*columns, strict=True)]
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,132 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from fedsampling.models.convolutional import (
+    cifar100_cnn,
+    cifar_cnn,
+    convnet,
+    leaf_cnn,
+    simple_cnn,
+)
+from fedsampling.settings_models import Cifar100Cnn, CifarCnn, ConvNet, LeafCnn, SimpleCnn
+
+
+class Times(nn.Module):
+    """Multiply with a given mask."""
+
+    def __init__(self, mask):
+        super().__init__()
+        self.mask = mask
+
+    def forward(self, h):
+        return h * self.mask
+
+
+def images(slots, batch, *shape):
+    return torch.rand(slots, batch, *shape, generator=torch.Generator().manual_seed(3))
+
+
+def colours(x):
+    return x.movedim(-1, 2)
+
+
+def conv(inputs, outputs, size, padding=0, pool=1, relu=True):
+    layers = [nn.Conv2d(inputs, outputs, size, padding=padding)]
+    return layers + [nn.ReLU()] * relu + [nn.MaxPool2d(pool)] * (pool > 1)
+
+
+def dense(*widths):
+    layers = [nn.Flatten()]
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return layers[:-1]
+
+
+@pytest.mark.parametrize("third_relu", [False, True])
+def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, third_relu):
+    torch.manual_seed(0)
+    shapes = [(32, 15, 15), (64, 6, 6), (64, 4, 4)]
+    masks = {shape: (torch.rand(2, 5, *shape) < 0.8) / 0.8 for shape in shapes}
+    modules = [
+        nn.Sequential(
+            *conv(3, 32, 3, pool=2),
+            Times(masks[shapes[0]][slot]),
+            *conv(32, 64, 3, pool=2),
+            Times(masks[shapes[1]][slot]),
+            *conv(64, 64, 3, relu=third_relu),
+            Times(masks[shapes[2]][slot]),
+            *dense(1024, 64, 10),
+        )
+        for slot in range(2)
+    ]
+    network = cifar_cnn(CifarCnn(name="cifar_cnn", third_relu=third_relu), (32, 32, 3), 10)
+    rates = []
+
+    class Dropping:
+        dimension = network.dimension
+
+        def outputs(self, theta, x):
+            def keep(h, rate):
+                rates.append(rate)
+                return h * masks[tuple(h.shape[2:])]
+
+            return network.outputs(theta, x, keep)
+
+    x = images(2, 5, 32, 32, 3)
+    agree(Dropping(), modules, colours(x), x)
+    assert rates == [0.2] * 3
+
+
+def test_simple_cnn_agrees_with_torch(agree):
+    torch.manual_seed(0)
+    modules = [
+        nn.Sequential(
+            *conv(1, 32, 5, 2, pool=2), *conv(32, 64, 5, 2, pool=2), *dense(3136, 512, 10)
+        )
+        for _ in range(2)
+    ]
+    x = images(2, 4, 28, 28)
+    agree(simple_cnn(SimpleCnn(name="simple_cnn"), (28, 28), 10), modules, x[:, :, None], x)
+
+
+def test_leaf_cnn_agrees_with_torch(agree):
+    torch.manual_seed(0)
+    modules = [
+        nn.Sequential(
+            *conv(1, 32, 5, 2, pool=2), *conv(32, 64, 5, 2, pool=2), *dense(1024, 2048, 62)
+        )
+        for _ in range(2)
+    ]
+    x = images(2, 4, 16, 16)
+    agree(leaf_cnn(LeafCnn(name="leaf_cnn"), (16, 16), 62), modules, x[:, :, None], x)
+
+
+def test_cifar100_cnn_agrees_with_torch(agree):
+    torch.manual_seed(0)
+    modules = [
+        nn.Sequential(
+            *conv(3, 32, 3, 1),
+            *conv(32, 64, 3, 1, pool=2),
+            *conv(64, 128, 3, 1),
+            *conv(128, 128, 3, 1, pool=2),
+            *conv(128, 256, 3, 1),
+            *conv(256, 256, 3, 1, pool=2),
+            *dense(1024, 1024, 512, 100),
+        )
+        for _ in range(2)
+    ]
+    x = images(2, 3, 16, 16, 3)
+    agree(cifar100_cnn(Cifar100Cnn(name="cifar100_cnn"), (16, 16, 3), 100), modules, colours(x), x)
+
+
+def test_convnet_agrees_with_torch(agree):
+    torch.manual_seed(0)
+    modules = [
+        nn.Sequential(*conv(1, 20, 5, pool=2), *conv(20, 50, 5, pool=2), *dense(800, 500, 10))
+        for _ in range(2)
+    ]
+    x = images(2, 4, 28, 28)
+    agree(convnet(ConvNet(name="convnet"), (28, 28), 10), modules, x[:, :, None], x)

@@ -1,0 +1,75 @@
+import pytest
+import torch
+
+from fedsampling.models import products
+
+SHAPES = [(50, 784, 50), (50, 50, 10), (8, 500, 1), (1, 784, 10), (1, 600, 1), (20, 3, 70)]
+ODD = [(9, 51, 10), (10, 33, 7), (37, 250, 10), (1, 51, 10)]  # slots of no multiple of 16 bytes
+
+
+def moved(matrix, offset):
+    """Copy a matrix to memory that begins `offset` numbers after an aligned address."""
+    room = torch.empty(matrix.numel() + offset)
+    return room[offset:].view(matrix.shape).copy_(matrix)
+
+
+@pytest.fixture(params=["oneDNN", "batched"])
+def library(request, monkeypatch):
+    if request.param == "batched":
+        monkeypatch.setattr(products, "_ONEDNN", False)
+    elif not products._ONEDNN:
+        pytest.skip("this PyTorch has no oneDNN product")
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_product_and_gradients_are_those_of_matrices(library, rows, inputs, outputs):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(3, rows, inputs, generator=rng, requires_grad=True)
+    weight = torch.randn(3, outputs, inputs, generator=rng, requires_grad=True)
+    g = torch.randn(3, rows, outputs, generator=rng)
+    z = products.product(x, weight)
+    by_x, by_weight = torch.autograd.grad(z, (x, weight), g)
+    close = {"rtol": 1e-5, "atol": 1e-4}
+    for slot in range(3):
+        torch.testing.assert_close(z[slot], x[slot] @ weight[slot].T, **close)
+        torch.testing.assert_close(by_x[slot], g[slot] @ weight[slot], **close)
+        torch.testing.assert_close(by_weight[slot], g[slot].T @ x[slot], **close)
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_no_bit_depends_on_where_in_memory_a_slot_lies(library, rows, inputs, outputs):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(1, rows, inputs, generator=rng)
+    weight = torch.randn(1, outputs, inputs, generator=rng)
+    g = torch.randn(1, rows, outputs, generator=rng)
+
+    def results(offset):
+        own_x = moved(x, offset).requires_grad_()
+        own_weight = moved(weight, 3 * offset % 16).requires_grad_()
+        z = products.product(own_x, own_weight)
+        return z, *torch.autograd.grad(z, (own_x, own_weight), moved(g, offset))
+
+    expected = results(0)
+    for offset in range(1, 16):
+        for found, first in zip(results(offset), expected, strict=True):
+            assert torch.equal(found, first)
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES + ODD)
+def test_a_slot_is_the_same_to_the_last_bit_wherever_it_stands(library, rows, inputs, outputs):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(5, rows, inputs, generator=rng)
+    weight = torch.randn(5, outputs, inputs, generator=rng)
+    together = products.multiply(x, weight)
+    for slot in range(5):
+        alone = products.multiply(x[slot, None].clone(), weight[slot, None].clone())
+        assert torch.equal(together[slot], alone[0])
+
+
+def test_a_step_adds_its_product(library):
+    rng = torch.Generator().manual_seed(0)
+    x, start = torch.randn(2, 40, 90, generator=rng), torch.randn(2, 40, 80, generator=rng)
+    weight = torch.randn(2, 80, 90, generator=rng)
+    found = products.advance(x, products.unstacked(weight, rows=40), start)
+    expected = start + x @ weight.transpose(1, 2)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)

@@ -1,0 +1,97 @@
+"""DivFL: facility location on gradient differences."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.divfl import (
+    DivFL,
+    distances,
+    lazy_greedy,
+    stochastic_greedy,
+    uncovered,
+)
+from fedsampling.samplers.slots import View
+from fedsampling.settings_latency import DivFLSampler
+from fedsampling.streams import Draws
+
+
+def gradients(n, seed=0, d=4):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal((n, d)) * rng.uniform(0.2, 3, (n, 1))).astype(np.float32)
+
+
+def gains(D, chosen):
+    """What each client would add to those chosen."""
+    nobody = np.full(len(D), D.max() + 1)
+    nearest = D[chosen].min(axis=0) if len(chosen) else nobody
+    return np.maximum(nearest - D, 0).sum(axis=1)
+
+
+def test_distances_are_euclidean_and_not_squared():
+    g = gradients(9) + 1e3  # a common part must not cost digits
+    expected = np.linalg.norm(g[:, None].astype(float) - g, axis=2)
+    np.testing.assert_allclose(distances(g), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lazy_greedy_adds_in_each_step_what_adds_most(seed):
+    D = distances(gradients(25, seed))
+    chosen = lazy_greedy(D, 7)
+    assert len(set(chosen)) == 7
+    for step in range(7):
+        gain = gains(D, chosen[:step])
+        assert gain[chosen[step]] == pytest.approx(gain.max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_covers_its_guaranteed_share_of_the_best(seed):
+    D = distances(gradients(10, seed))
+    best = min(uncovered(D, np.array(S)) for S in combinations(range(10), 3))
+    nobody = 10 * (D.max() + 1)
+    covered = nobody - uncovered(D, lazy_greedy(D, 3))
+    assert covered >= (1 - 1 / np.e) * (nobody - best)
+
+
+def test_stochastic_greedy_takes_the_best_of_those_it_looks_at():
+    D = distances(gradients(6))
+    everyone = stochastic_greedy(D, 6, np.random.default_rng(0).random((6, 6)))
+    for step in range(6):
+        gain = gains(D, everyone[:step])
+        assert gain[everyone[step]] == pytest.approx(gain.max())
+    large = distances(gradients(60))
+    values = []
+    for seed in range(20):
+        chosen = stochastic_greedy(large, 5, np.random.default_rng(seed).random((5, 60)))
+        assert len(set(chosen)) == 5
+        values.append(uncovered(large, chosen))
+    assert min(values) >= uncovered(large, lazy_greedy(large, 5)) * 0.9
+    assert len(set(values)) > 1
+
+
+def test_equal_gradients_give_different_clients():
+    assert sorted(lazy_greedy(np.zeros((4, 4)), 4)) == [0, 1, 2, 3]
+
+
+def test_weights_are_equal_by_importance_or_by_what_is_covered():
+    g = np.array([[[0.0], [0.1], [10.0], [10.2], [10.3]]])
+    p = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
+    view = View(np.ones(5, np.int64), p, 0, 1, {"gradients": g})
+    omega = {}
+    for weights in ("equal", "samples", "covered"):
+        sampler = DivFL(2, "lazy", weights)
+        slots = sampler.select(view, Draws(np.zeros(1, np.int64), 0))
+        omega[weights] = dict(
+            zip(slots.client, sampler.weigh(slots, view, Draws(p, 0)), strict=True)
+        )
+    assert omega["equal"] == {2: 0.5, 0: 0.5}
+    assert omega["samples"] == pytest.approx({2: 2 / 3, 0: 1 / 3})
+    assert omega["covered"] == pytest.approx({2: 0.8, 0: 0.2})
+
+
+def test_the_scheme_keeps_its_word():
+    for greedy, weights in (("lazy", "equal"), ("stochastic", "covered")):
+        given = DivFLSampler(name="divfl", m=3, greedy=greedy, weights=weights)
+        check_sampler(DivFL, given, runs=100)

@@ -1,0 +1,75 @@
+"""FLANP: stages of the fastest clients, each twice as many as before."""
+
+import numpy as np
+import pytest
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.check_populations import POPULATIONS, full_setup
+from fedsampling.samplers.flanp import Flanp, fastest, finished
+from fedsampling.samplers.slots import View
+from fedsampling.settings_latency import FlanpSampler
+from fedsampling.streams import Draws
+
+DELAYS = np.array([5.0, 1, 9, 2, 7, 3])
+P = np.full(6, 1 / 6)
+
+
+def play(sampler, gradients=None, t=0, runs=1):
+    observed = {"delays": DELAYS} | ({} if gradients is None else {"gradients": gradients})
+    view = View(np.ones(6, np.int64), P, t, runs, observed)
+    slots = sampler.select(view, Draws(np.arange(runs), t))
+    return slots, sampler.weigh(slots, view, Draws(np.arange(runs), t))
+
+
+def test_the_fastest_are_taken_and_ties_by_number():
+    np.testing.assert_array_equal(fastest(DELAYS, 3), [1, 3, 5])
+    np.testing.assert_array_equal(fastest(np.ones(4), 2), [0, 1])
+
+
+def test_stages_double_after_their_rounds_up_to_everyone():
+    sampler = Flanp(2, "rounds", 1.0, 3, DELAYS, 1)
+    sizes = []
+    for t in range(10):
+        slots, omega = play(sampler, t=t)
+        np.testing.assert_array_equal(slots.client, fastest(DELAYS, len(slots)))
+        np.testing.assert_allclose(omega, 1 / len(slots))
+        sizes.append(len(slots))
+    assert sizes == [2, 2, 2, 4, 4, 4, 6, 6, 6, 6]
+
+
+def test_a_stage_ends_where_the_gradient_of_the_active_is_small_enough():
+    sampler = Flanp(2, "gradient", 0.25, 1, DELAYS, 2)
+    gradients = np.zeros((2, 6, 3))
+    gradients[:, [1, 3]] = [[1.0, 0, 0], [3.0, 0, 0]]  # mean (2, 0, 0): squared norm 4
+    play(sampler, gradients, 0, 2)
+    gradients[1] *= 0.49  # run 1: squared norm 0.96, of 4 at the start
+    slots, omega = play(sampler, gradients, 1, 2)
+    np.testing.assert_array_equal(np.bincount(slots.run), [2, 4])
+    np.testing.assert_allclose(omega, [0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
+    # The threshold has halved, from 1 to 1/2, and the mean over four clients is (0.49, 0, 0).
+    slots, _ = play(sampler, gradients, 2, 2)
+    np.testing.assert_array_equal(np.bincount(slots.run), [2, 6])
+    assert sampler.measured()["active"].tolist() == [2, 6]
+
+
+def test_the_threshold_falls_as_the_number_of_active_clients_grows():
+    reference = np.full(3, 8.0)
+    over = finished(np.array([1.0, 0.6, 0.4]), reference, np.array([2, 4, 4]), 2, 0.125)
+    assert over.tolist() == [True, False, True]
+
+
+def test_a_stage_lasts_one_round_at_least_even_at_the_minimum():
+    sampler = Flanp(1, "gradient", 0.5, 1, DELAYS, 1)
+    sizes = [len(play(sampler, np.zeros((1, 6, 2)), t)[0]) for t in range(4)]
+    assert sizes == [1, 2, 4, 6]
+
+
+def test_needs_delays_and_keeps_its_word():
+    setup = full_setup(POPULATIONS[0], np.arange(2))
+    given = FlanpSampler(name="flanp", first=2, rounds=1)
+    assert "gradients" not in Flanp(2, "rounds", 1.0, 3, DELAYS, 1).needs
+    with pytest.raises(InputError, match="first"):
+        Flanp.make(FlanpSampler(name="flanp", first=13), setup)
+    check_sampler(Flanp, given, runs=100)
+    check_sampler(Flanp, given.model_copy(update={"stop": "rounds"}), runs=100)

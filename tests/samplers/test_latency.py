@@ -1,0 +1,208 @@
+"""The two runtime objectives: best sets, best distributions, and what the paper says of them."""
+
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.delayhet import DelayHetSampling, DelayHetSubmodular
+from fedsampling.samplers.latency import (
+    best_distribution,
+    best_subset,
+    distribution_objective,
+    shares,
+    subset_objective,
+)
+from fedsampling.samplers.minnorm import minimum_norm_point
+from fedsampling.samplers.simplex import expected_delay, expected_delay_gradient
+from fedsampling.settings_latency import DelayHetSamplingSampler, DelayHetSubmodularSampler
+from fedsampling.simulations.selection import enumerate_sets
+from fedsampling.theory.heterogeneity import bounded
+
+
+def population(m, seed, share=0.9, k=None, tail=False):
+    """Distances of random points, within the assumptions, and delays."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((m, 2))
+    B = np.linalg.norm(points[:, None] - points, axis=2)
+    delays = 30 + rng.lognormal(4, 2, m) if tail else rng.uniform(15, 100, m)
+    return bounded(B, share, k), delays
+
+
+def subsets(m):
+    return chain.from_iterable(combinations(range(m), size) for size in range(1, m + 1))
+
+
+@given(st.integers(1, 9), st.integers(0, 10**6), st.booleans(), st.floats(0.1, 0.99))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_scan_of_prefixes_finds_the_best_of_all_sets(m, seed, tail, share):
+    B, delays = population(m, seed, share, tail=tail)
+    delays = np.round(delays, -1)  # ties too
+    chosen, alpha = best_subset(B, delays)
+    least = min(subset_objective(B, delays, np.array(S)) for S in subsets(m))
+    assert subset_objective(B, delays, chosen) == pytest.approx(least, rel=1e-12)
+    assert alpha.sum() == pytest.approx(1)
+
+
+def test_scan_finds_the_best_of_4095_sets_and_needs_no_assumption():
+    rng = np.random.default_rng(5)
+    B = np.triu(rng.uniform(0.5, 3, (12, 12)), 1)
+    B, delays = B + B.T, rng.uniform(15, 100, 12)
+    chosen, _ = best_subset(B, delays)
+    least = min(subset_objective(B, delays, np.array(S)) for S in subsets(12))
+    assert subset_objective(B, delays, chosen) == pytest.approx(least)
+    with pytest.raises(InputError, match="Assumption 3"):
+        best_subset(B, delays, "minnorm")
+
+
+def test_shares_count_whose_proxy_a_client_is():
+    B = np.array([[0, 1, 3, 4], [1, 0, 2, 5], [3, 2, 0, 1], [4, 5, 1, 0]], float)
+    np.testing.assert_array_equal(shares(B, np.array([1, 3])), [0.5, 0.5])
+    np.testing.assert_array_equal(shares(B, np.array([0])), [1])
+    # Client 2 is nearer to 3 than to 0 and 1: β_2 = 3.
+    np.testing.assert_array_equal(shares(B, np.array([0, 1, 3])), [0.25, 0.25, 0.5])
+
+
+@given(st.integers(1, 7), st.integers(0, 10**6))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_minimum_norm_point_minimises_submodular_functions(m, seed):
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.uniform(0, 1, (m, m)), 1)
+    W, gain = W + W.T, rng.normal(0, 2, m)
+
+    def f(S):  # a cut and a modular part
+        inside = np.isin(np.arange(m), S)
+        return W[inside][:, ~inside].sum() + gain[inside].sum()
+
+    x = minimum_norm_point(
+        lambda order: np.array([f(order[:size]) for size in range(m + 1)]), np.arange(m)
+    )
+    least = min([0.0, *(f(np.array(S)) for S in subsets(m))])
+    assert f(np.flatnonzero(x < -1e-9)) == pytest.approx(least, abs=1e-6)
+    assert np.minimum(x, 0).sum() == pytest.approx(least, abs=1e-5)  # Edmonds' duality
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_minnorm_ends_and_is_no_better_than_the_scan(seed):
+    B, delays = population(40, seed, tail=seed % 2 == 1)
+    exact, _ = best_subset(B, delays, "exact")
+    found, alpha = best_subset(B, delays, "minnorm")
+    least = subset_objective(B, delays, exact)
+    assert subset_objective(B, delays, found) >= least * (1 - 1e-12)
+    assert (np.diff(found) > 0).all()
+    assert alpha.sum() == pytest.approx(1)
+
+
+def test_minnorm_depends_on_the_order_it_starts_from():
+    gaps = []
+    for seed in range(10):
+        B, delays = population(30, seed)
+        least = subset_objective(B, delays, best_subset(B, delays)[0])
+        for start in (None, np.random.default_rng(seed).permutation(30)):
+            found, _ = best_subset(B, delays, "minnorm", start)
+            gaps.append(subset_objective(B, delays, found) / least - 1)
+    by_delay, by_chance = np.array(gaps[::2]), np.array(gaps[1::2])
+    assert by_delay.mean() < 0.01
+    assert by_chance.mean() > 0.1
+
+
+def test_three_clients_show_that_g_is_not_submodular():
+    B, delays = 1 - np.eye(3), np.ones(3)
+    g = [subset_objective(B, delays, np.arange(size)) for size in (1, 2, 3)]
+    np.testing.assert_allclose(g, [9, 9 / 7, 1])
+    assert g[1] - g[0] < g[2] - g[1]  # Remark 2 wants at least as much
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_six_clients_h_is_decreasing_and_supermodular_and_g_neither_way(seed):
+    found = enumerate_sets(*population(6, seed))
+    assert found["triples"] == 1080
+    assert found["h_decreasing"] == found["h_supermodular"] == 0
+    assert found["g_submodular"] > 0
+    assert found["g_supermodular"] > 0
+    assert found["prefix_gap"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_expected_delay_is_the_mean_over_all_outcomes(k):
+    delays, p = np.array([5.0, 1, 3, 3]), np.array([0.1, 0.4, 0.3, 0.2])
+    outcomes = product(range(4), repeat=k)
+    expected = sum(p[list(S)].prod() * delays[list(S)].max() for S in outcomes)
+    assert expected_delay(delays, p, k) == pytest.approx(expected)
+    numeric = approx_fprime(p, lambda q: expected_delay(delays, q, k), 1e-7)
+    np.testing.assert_allclose(expected_delay_gradient(delays, p, k), numeric, rtol=1e-5)
+
+
+def test_expected_delay_is_concave_on_the_simplex():
+    rng = np.random.default_rng(0)
+    delays = rng.uniform(1, 9, 6)
+    for p, q in rng.dirichlet(np.ones(6), (50, 2)):
+        middle = expected_delay(delays, (p + q) / 2, 3)
+        assert middle >= (expected_delay(delays, p, 3) + expected_delay(delays, q, 3)) / 2 - 1e-12
+
+
+@given(st.integers(2, 8), st.sampled_from([1, 2, 10]), st.integers(0, 10**6), st.booleans())
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_no_distribution_is_better_than_one_client(m, k, seed, tail):
+    B, delays = population(m, seed, 0.9, k, tail)
+    vertex = best_distribution(B, delays, k, "vertex")
+    least = distribution_objective(B, delays, vertex, k)
+    assert sorted(vertex)[-2:] == [0, 1]
+    mean = (B**2).mean(1)
+    for p in np.random.default_rng(seed).dirichlet(np.full(m, 0.3), 20):
+        bound = delays @ p / (1 - 2 * mean @ p)
+        assert distribution_objective(B, delays, p, k) >= bound * (1 - 1e-12)
+        assert bound >= least * (1 - 1e-12)
+    assert subset_objective(B, delays, best_subset(B, delays)[0]) <= least * (1 + 1e-12)
+
+
+def test_the_papers_solver_answers_by_start_and_iterations():
+    B, delays = population(20, 0, 0.9, 1)
+    least = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
+    short, long = (best_distribution(B, delays, iterations=size) for size in (5, 60))
+    fast = best_distribution(B, delays, start=1 / delays / (1 / delays).sum(), iterations=5)
+    values = [distribution_objective(B, delays, p) / least for p in (short, long, fast)]
+    assert min(values) > 1.02
+    assert np.abs(short - long).max() > 0.01
+    assert np.abs(short - fast).max() > 0.01
+    same = best_distribution(B, delays, iterations=5, jacobian="exact")
+    np.testing.assert_allclose(same, short, atol=1e-4)
+    np.testing.assert_allclose([short.sum(), long.sum()], 1)
+
+
+@pytest.mark.parametrize("k", [1, 10])
+def test_exact_jacobian_ends_near_the_minimum_and_the_start_can_be_kept(k):
+    B, delays = population(50, 1, 0.9, k)
+    uniform = best_distribution(B, delays, k, iterations=0)
+    np.testing.assert_array_equal(uniform, np.full(50, 0.02))
+    found = best_distribution(B, delays, k, "analytic")
+    least = distribution_objective(B, delays, best_distribution(B, delays, k, "vertex"), k)
+    reached = distribution_objective(B, delays, found, k)
+    assert least * (1 - 1e-9) <= reached < 1.5 * least
+    assert reached < distribution_objective(B, delays, uniform, k)
+
+
+def test_what_has_no_meaning_is_refused():
+    B, delays = population(5, 0)
+    with pytest.raises(InputError, match="at the start"):
+        best_distribution(10 * B, delays)
+    with pytest.raises(InputError, match="square"):
+        best_subset(B[:3], delays)
+    with pytest.raises(InputError, match="delays"):
+        best_subset(B, -delays)
+    with pytest.raises(InputError, match="did you mean 'minnorm'"):
+        best_subset(B, delays, "minnrom")
+    with pytest.raises(InputError, match="start"):
+        best_distribution(B, delays, start=np.ones(5))
+
+
+def test_the_schemes_keep_their_word():
+    submodular = DelayHetSubmodularSampler(name="delayhet_submodular", solver="exact")
+    check_sampler(DelayHetSubmodular, submodular, runs=100)
+    sampling = DelayHetSamplingSampler(name="delayhet_sampling", m=3, solver="vertex")
+    check_sampler(DelayHetSampling, sampling, runs=100)

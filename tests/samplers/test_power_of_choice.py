@@ -1,0 +1,66 @@
+"""Power-of-Choice: candidates in proportion to importance, then the largest losses."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.check_populations import POPULATIONS, full_setup
+from fedsampling.samplers.power_of_choice import (
+    PowerOfChoice,
+    Random,
+    candidates,
+    largest_losses,
+)
+from fedsampling.samplers.slots import View
+from fedsampling.settings_latency import PowerOfChoiceSampler, RandomSampler
+from fedsampling.simulations.inclusion import successive_inclusion
+from fedsampling.streams import Draws
+
+
+def test_candidates_are_drawn_one_after_the_other_without_replacement():
+    p = np.array([0.5, 0.2, 0.2, 0.1, 0.0])
+    drawn = candidates(p, 2, np.random.default_rng(0).random((40_000, 5)))
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    share = np.bincount(drawn.ravel(), minlength=5) / len(drawn)
+    # Five standard errors: a false alarm in one of nine comparisons has probability 5e-6.
+    np.testing.assert_allclose(share[:4], successive_inclusion(p)[:4], atol=5 * 0.5 / 200)
+    first = np.bincount(drawn[:, 0], minlength=5) / len(drawn)
+    np.testing.assert_allclose(first, p, atol=5 * 0.5 / 200)
+    assert share[4] == 0
+
+
+def test_the_largest_losses_of_the_candidates_win_and_ties_go_to_the_first_drawn():
+    losses = np.array([[9.0, 1, 2, 2, np.nan]])
+    np.testing.assert_array_equal(largest_losses(np.array([[1, 3, 2]]), losses, 2), [[3, 2]])
+    np.testing.assert_array_equal(largest_losses(np.array([[2, 3, 1]]), losses, 1), [[2]])
+    np.testing.assert_array_equal(largest_losses(np.array([[0, 4, 1]]), losses, 1), [[4]])
+
+
+def test_says_whom_it_asked():
+    sampler = PowerOfChoice(2, 5)
+    losses = np.random.default_rng(0).random((3, 8))
+    view = View(np.ones(8, np.int64), np.full(8, 1 / 8), 0, 3, {"losses": losses})
+    slots = sampler.select(view, Draws(np.arange(3), 0))
+    asked = sampler.asked()
+    assert (asked.sum(1) == 5).all()
+    assert asked[slots.run, slots.client].all()
+    for run in range(3):
+        chosen = slots.client[slots.run == run]
+        np.testing.assert_array_equal(
+            np.sort(losses[run, chosen]), np.sort(losses[run, asked[run]])[-2:]
+        )
+
+
+def test_too_few_and_too_many_candidates_are_refused():
+    with pytest.raises(ValidationError, match="fewer than"):
+        PowerOfChoiceSampler(name="power_of_choice", m=3, d=2)
+    setup = full_setup(POPULATIONS[0], np.arange(2))
+    with pytest.raises(InputError, match="exceeds the 12 clients"):
+        PowerOfChoice.make(PowerOfChoiceSampler(name="power_of_choice", m=3, d=13), setup)
+
+
+def test_the_schemes_keep_their_word():
+    check_sampler(PowerOfChoice, PowerOfChoiceSampler(name="power_of_choice", m=3, d=6), runs=200)
+    check_sampler(Random, RandomSampler(name="random", m=3), runs=2000)

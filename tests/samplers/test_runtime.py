@@ -1,0 +1,135 @@
+"""Sampling by estimated runtime from gradient norms."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.runtime import (
+    LuoSampling,
+    RuntimeSampling,
+    approximately_optimal,
+    luo_probabilities,
+    pilot_ratio,
+    runtime_objective,
+)
+from fedsampling.samplers.slots import Setup, View
+from fedsampling.settings_latency import LuoSampler
+from fedsampling.streams import Draws
+
+
+def clients(n, tail, seed=0):
+    rng = np.random.default_rng(seed)
+    delays = 30 + rng.lognormal(4, 2, n) if tail else rng.uniform(15, 100, n)
+    return delays, rng.lognormal(size=n) / n
+
+
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("c", [0.0, 0.1, 100.0])
+def test_luo_is_the_minimum_that_their_method_finds(c, tail):
+    delays, scores = clients(30, tail)
+    q = luo_probabilities(delays, scores, c)
+    found = minimize(
+        lambda x: np.log(runtime_objective(delays, scores, c, x)),
+        np.full(30, 1 / 30),
+        method="SLSQP",
+        bounds=[(1e-7, 1)] * 30,
+        constraints=[{"type": "eq", "fun": lambda x: x.sum() - 1}],
+        options={"maxiter": 1000, "ftol": 1e-13},
+    )
+    assert q.sum() == pytest.approx(1)
+    assert np.log(runtime_objective(delays, scores, c, q)) <= found.fun + 1e-6
+
+
+def test_luo_without_delays_is_in_proportion_to_the_norms():
+    _, scores = clients(10, False)
+    q = luo_probabilities(np.full(10, 7.0), scores, 0.3)
+    np.testing.assert_allclose(q, scores / scores.sum(), rtol=1e-6)
+
+
+def test_the_slow_and_the_unimportant_are_drawn_less():
+    q = luo_probabilities(np.array([1.0, 5.0, 1.0]), np.array([1.0, 1.0, 0.2]), 0.1)
+    assert q[0] > q[1]
+    assert q[0] > q[2]
+    assert luo_probabilities(np.ones(3), np.array([1.0, 1.0, 0.0]), 0.0)[2] < 2e-7
+    np.testing.assert_allclose(luo_probabilities(np.ones(4), np.zeros(4), 1.0), 0.25)
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_approximately_optimal_is_no_worse_than_where_it_starts(tail):
+    delays, scores = clients(40, tail)
+    q = approximately_optimal(delays, scores, 0.1, 8)
+    value = runtime_objective(delays, scores, 0.1, q, 8)
+    for other in (luo_probabilities(delays, scores, 0.1), np.full(40, 1 / 40)):
+        assert value < runtime_objective(delays, scores, 0.1, other, 8)
+    assert q.min() > 0
+    # No small exchange between two clients is better: a local minimum.
+    rng = np.random.default_rng(0)
+    for i, j in rng.integers(0, 40, (200, 2)):
+        step = 1e-4 * min(q[i], q[j])
+        moved = q.copy()
+        moved[i] += step
+        moved[j] -= step
+        assert runtime_objective(delays, scores, 0.1, moved, 8) >= value * (1 - 1e-7)
+
+
+def test_one_draw_makes_the_two_the_same():
+    delays, scores = clients(12, False)
+    q = approximately_optimal(delays, scores, 0.2, 1)
+    luo = luo_probabilities(delays, scores, 0.2)
+    value = runtime_objective(delays, scores, 0.2, luo)
+    assert runtime_objective(delays, scores, 0.2, q) == pytest.approx(value, rel=1e-6)
+    assert value == pytest.approx(luo @ delays * ((scores**2 / luo).sum() + 0.2))
+
+
+def test_pilots_give_back_the_constant_that_made_them():
+    rng = np.random.default_rng(0)
+    p, norms, c = rng.dirichlet(np.ones(9)), rng.uniform(1, 3, 9), 0.7
+    variance = np.array([(p * norms**2).sum(), 9 * ((p * norms) ** 2).sum()])
+    rounds = np.array([10.0, 20, 40])[:, None] * (variance + c)
+    assert pilot_ratio(*rounds.T, p, norms) == pytest.approx(c)
+    with pytest.raises(InputError, match="pilots"):
+        pilot_ratio(np.ones(2), np.ones(2), p, norms)
+
+
+@pytest.mark.parametrize("scheme", [LuoSampling, RuntimeSampling])
+@pytest.mark.parametrize("duplicates", ["independently", "once"])
+def test_draws_follow_the_probabilities_and_weights_undo_them(scheme, duplicates):
+    runs, m = 30, 4
+    delays, p = clients(12, False)[0], np.arange(1, 13) / 78
+    gradients = np.tile(np.random.default_rng(0).standard_normal((12, 5)), (runs, 1, 1))
+    view = View(np.ones(12, np.int64), p, 0, runs, {"delays": delays, "gradients": gradients})
+    scores = p * np.linalg.norm(gradients[0], axis=1)
+    q = (
+        luo_probabilities(delays, scores, 0.5)
+        if scheme is LuoSampling
+        else approximately_optimal(delays, scores, 0.5 * scores.sum() ** 2, m)
+    )
+    record = LuoSampler(name="luo2022", m=m, c=0.5, duplicates=duplicates)
+    setup = Setup(view.n_samples, p, view.n_samples, view.n_samples, runs)
+    sampler = scheme.make(record, setup)
+    rng = Draws(np.arange(runs), 0)
+    slots = sampler.select(view, rng)
+    assert slots.times.sum() == runs * m
+    omega = sampler.weigh(slots, view, rng)
+    np.testing.assert_allclose(omega, p[slots.client] / q[slots.client] / m * slots.times)
+    drawn = np.bincount(slots.client, slots.times, 12) / (runs * m)
+    # 120 draws: six standard errors, a false alarm in one of 48 comparisons has probability 1e-7.
+    assert (np.abs(drawn - q) < 6 * np.sqrt(q * (1 - q) / (runs * m)) + 0.01).all()
+
+
+def test_luo_remembers_the_largest_norm_and_the_other_the_last():
+    p, delays = np.full(3, 1 / 3), np.ones(3)
+    setup = Setup(np.ones(3, np.int64), p, np.ones(3, np.int64), np.ones(3, np.int64), 1)
+    q = {}
+    for scheme in (LuoSampling, RuntimeSampling):
+        sampler = scheme.make(LuoSampler(name="luo2022", m=1, c=0.0), setup)
+        for t, norms in enumerate(([4.0, 1, 1], [1.0, 1, 2])):
+            gradients = np.array(norms)[None, :, None]
+            view = View(setup.n_samples, p, t, 1, {"delays": delays, "gradients": gradients})
+            slots = sampler.select(view, Draws(np.zeros(1, np.int64), t))
+        q[scheme] = 1 / 3 / sampler.weigh(slots, view, Draws(np.zeros(1, np.int64), t))
+        q[scheme] = q[scheme], slots.client
+    assert q[LuoSampling][0] == pytest.approx(np.array([4, 1, 2])[q[LuoSampling][1]] / 7, rel=1e-3)
+    last = np.array([1, 1, 2])[q[RuntimeSampling][1]] / 4
+    assert q[RuntimeSampling][0] == pytest.approx(last, rel=1e-3)

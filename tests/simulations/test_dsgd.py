@@ -1,0 +1,172 @@
+"""DSGD on quadratics: its problem, its constants, and what is measured beside Theorem 2."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.optimal import approximate_probabilities, probabilities
+from fedsampling.settings import Run
+from fedsampling.settings_quadratic import DsgdSettings
+from fedsampling.simulations.dsgd import problem, simulate
+from fedsampling.simulations.simulated import Where
+from fedsampling.validation import check
+
+GIVEN = {
+    "kind": "dsgd",
+    "clients": 8,
+    "m": 2,
+    "dimension": 3,
+    "spread": 1.0,
+    "eigenvalues": [0.5, 2],
+    "minima": [1, 0.5],
+    "relative": 0.2,
+    "noise": 0.1,
+    "start": 3,
+    "step": 0.9,
+    "rounds": 12,
+    "draws": 300,
+    "sampler": {"name": "optimal"},
+}
+
+
+def settings(**changes):
+    return DsgdSettings.model_validate({**GIVEN, **changes})
+
+
+def measured(**changes):
+    table = simulate(settings(**changes), "generated", [0], Where(Path("unused"), None)).tables[0]
+    return table.pivot(index="at", columns="metric", values="value")
+
+
+def aocs(j_max):
+    return {"name": "approximate", "j_max": j_max}
+
+
+def test_problem_has_the_optimum_and_the_constants_that_it_says():
+    found = problem(settings())
+    assert found.w.sum() == pytest.approx(1)
+    gradients = found.gradients(np.array([found.optimum, found.start]))
+    np.testing.assert_allclose(found.w @ gradients[0], 0, atol=1e-12)
+    eigenvalues = np.linalg.eigvalsh(found.hessians)
+    assert eigenvalues.max() == pytest.approx(found.smoothness)
+    pooled = np.linalg.eigvalsh(np.tensordot(found.w, found.hessians, 1))
+    assert pooled.min() == pytest.approx(found.convexity)
+    assert np.linalg.norm(found.start - found.optimum) == pytest.approx(3)
+    third = found.hessians[3] @ (found.start - found.minima[3])
+    np.testing.assert_allclose(gradients[1][3], third, atol=1e-12)
+    apart = found.optimum - found.minima[3]
+    assert found.mismatch[3] == pytest.approx(apart @ found.hessians[3] @ apart / 2)
+
+
+def test_first_round_has_the_expected_distance():
+    """Without gradient noise one round is r − η∇f on average, with variance (5) about it."""
+    s = settings(relative=0, noise=0, draws=20_000, rounds=2, sampler={"name": "uniform"})
+    found = measured(relative=0, noise=0, draws=20_000, rounds=2, sampler={"name": "uniform"})
+    given_ = problem(s)
+    gradients = given_.gradients(given_.start[None])[0]
+    eta = found.loc[0, "step"]
+    mean = given_.start - given_.optimum - eta * given_.w @ gradients
+    norms = given_.w * np.linalg.norm(gradients, axis=1)
+    expected = mean @ mean + eta**2 * 3 * (norms**2).sum()  # (1 − q)/q with q = 2/8
+    # Five standard errors: a false alarm has probability 6e-7.
+    assert abs(found.loc[1, "distance"] - expected) < 5 * found.loc[1, "distance_se"]
+
+
+def test_factors_of_full_uniform_and_optimal_participation():
+    full, uniform, optimal = (
+        measured(sampler={"name": name}).loc[0:] for name in ("full", "uniform", "optimal")
+    )
+    assert (full[["alpha", "alpha_high"]] == 0).all(axis=None)
+    assert (full["gamma"] == 1).all()
+    assert (full["batch"] == 8).all()
+    np.testing.assert_allclose(uniform[["alpha_low", "alpha_high"]], 1, rtol=1e-12)
+    np.testing.assert_allclose(uniform["gamma"], 2 / 8)
+    assert (optimal["alpha_low"] >= 0).all()
+    assert (optimal["alpha_high"] < 1).all()
+    np.testing.assert_allclose(optimal["batch"], 2)
+    np.testing.assert_allclose(optimal["gamma"], 2 / (optimal["alpha"] * 6 + 2))
+
+
+def test_recursion_holds_where_weights_are_equal():
+    found = measured(spread=0).loc[0:]
+    assert (found["excess/printed"] < 4 * found["excess_se/printed"]).all()
+    assert (found["distance"] <= found["envelope/printed"] + 4 * found["distance_se"]).all()
+    np.testing.assert_allclose(found["envelope/printed"], found["envelope/mended"])
+
+
+def test_recursion_as_printed_fails_near_the_optimum_and_mended_holds():
+    near = {
+        "clients": 32,
+        "m": 3,
+        "dimension": 5,
+        "spread": 1.5,
+        "eigenvalues": [1, 1],
+        "relative": 0,
+        "noise": 0,
+        "start": 0.2,
+        "direction": "steepest",
+        "gamma": "own",
+        "rounds": 1,
+        "draws": 6000,
+    }
+    first = measured(**near).loc[0]
+    assert first["excess/printed"] > 4 * first["excess_se/printed"]
+    assert first["excess/mended"] < 0
+
+
+def test_own_steps_are_the_longer_the_better_the_scheme():
+    steps = {
+        name: measured(gamma="own", sampler={"name": name}).loc[0, "step"]
+        for name in ("uniform", "optimal", "full")
+    }
+    assert steps["uniform"] < steps["optimal"] < steps["full"]
+    assert steps["uniform"] == pytest.approx(measured().loc[0, "step"])
+
+
+def test_estimates_are_unbiased_and_a_bias_would_be_seen(monkeypatch):
+    # 36 comparisons each: beyond 4.5 with probability 2.5e-4.
+    for sampler in ({"name": "uniform"}, {"name": "optimal"}, aocs(0)):
+        assert measured(sampler=sampler)["bias"].max() < 4.5
+    assert measured(sampler={"name": "full"}).loc[0:, "bias"].max() == 0
+    monkeypatch.setattr(
+        "fedsampling.simulations.dsgd._inverse", lambda w, q: np.broadcast_to(w / q.mean(), q.shape)
+    )
+    assert measured()["bias"].max() > 10
+
+
+def test_aocs_is_ocs_with_enough_exchanges_along_training():
+    few, enough, exact = measured(sampler=aocs(0)), measured(sampler=aocs(1)), measured()
+    assert few.loc[0:, "gap"].max() > 1e-3
+    assert few.loc[0:, "batch_low"].min() < 2 - 1e-3
+    assert enough.loc[0:, "gap"].max() < 1e-12
+    np.testing.assert_allclose(enough.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9)
+
+
+@hypothesis(derandomize=True, deadline=None)
+@given(
+    st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e6)), min_size=3, max_size=12),
+    st.integers(1, 12),
+)
+def test_m_minus_one_exchanges_are_enough_for_any_norms(norms, m):
+    m = min(m, len(norms))
+    exact = probabilities(np.array(norms), m)
+    found = approximate_probabilities(np.array(norms), m, m - 1)
+    np.testing.assert_allclose(found, exact, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"m": 9}, "9 exceeds the 8 clients; give at most 8"),
+        ({"eigenvalues": [2, 1]}, "eigenvalues: .* runs backwards"),
+        ({"sampler": {"name": "approximate", "j_max": -1}}, "j_max"),
+    ],
+)
+def test_wrong_settings_are_named(changes, line):
+    with pytest.raises(InputError, match=line):
+        check(Run, {"run": {**GIVEN, **changes}}, "")

@@ -1,0 +1,118 @@
+"""Feature heterogeneity without d × d matrices, against its dense definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsampling.errors import InputError
+from fedsampling.samplers.latency import bias
+from fedsampling.theory.heterogeneity import bounded, pairwise, refresh
+
+
+def dense(features):
+    """‖(A_i − A_j) A⁺‖₂ by the letter."""
+    A = np.einsum("iqa,iqb->iab", features, features) / features.shape[1]
+    inverse = np.linalg.pinv(A.mean(0), hermitian=True)
+    return np.array([[np.linalg.norm((a - b) @ inverse, 2) for b in A] for a in A])
+
+
+def drawn(m, n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((m, n, d)) * rng.uniform(0.3, 3, (m, 1, d))
+
+
+@given(st.integers(2, 7), st.integers(1, 9), st.integers(1, 12), st.integers(0, 99))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_agrees_with_the_dense_definition(m, n, d, seed):
+    features = drawn(m, n, d, seed)
+    expected = dense(features)
+    np.testing.assert_allclose(
+        pairwise(features), expected, rtol=1e-6, atol=1e-6 * expected.max() + 1e-9
+    )
+
+
+@pytest.mark.parametrize("shape", [(23, 15, 90), (12, 120, 40), (4, 3, 60)])
+def test_agrees_across_tiles_with_many_samples_and_where_a_is_singular(shape):
+    features = drawn(*shape)
+    np.testing.assert_allclose(pairwise(features), dense(features), rtol=3e-7, atol=1e-9)
+
+
+def test_threads_rotation_and_unit_do_not_matter():
+    features = drawn(22, 6, 30)
+    B = pairwise(features)
+    np.testing.assert_array_equal(pairwise(features, threads=2), B)
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 30)))[0]
+    np.testing.assert_allclose(pairwise(1e-20 * features @ Q), B, rtol=1e-6)
+
+
+def test_bounds_the_gradient_differences_of_linear_regression():
+    features = drawn(5, 3, 40)  # 15 samples in 40 dimensions: A is singular
+    A = np.einsum("iqa,iqb->iab", features, features) / 3
+    B = pairwise(features)
+    for w in np.random.default_rng(2).standard_normal((50, 40)):
+        gradients = A @ w
+        differences = np.linalg.norm(gradients[:, None] - gradients, axis=2)
+        assert (differences <= B * np.linalg.norm(gradients.mean(0)) * (1 + 1e-6)).all()
+
+
+def test_clients_with_the_same_data_do_not_differ():
+    features = drawn(4, 5, 8)
+    features[2] = features[0][::-1]
+    B = pairwise(features)
+    assert B[0, 2] == pytest.approx(0, abs=1e-7)
+    assert (np.diag(B) == 0).all()
+    np.testing.assert_array_equal(B, B.T)
+
+
+def test_ridge_is_added_in_units_of_the_mean_eigenvalue():
+    features = drawn(3, 6, 4)
+    A = np.einsum("iqa,iqb->iab", features, features) / 6
+    inverse = np.linalg.inv(A.mean(0) + 0.5 * np.trace(A.mean(0)) / 4 * np.eye(4))
+    expected = np.linalg.norm((A[0] - A[1]) @ inverse, 2)
+    assert pairwise(features, ridge=0.5)[0, 1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_refresh_renews_the_participants_and_no_other_pair():
+    old, new = drawn(25, 4, 10), drawn(25, 4, 10, seed=1)
+    took_part = np.array([3, 21])
+    now = old.copy()
+    now[took_part] = new[took_part]
+    before, fresh = pairwise(old), pairwise(now)
+    after = refresh(before, now, took_part)
+    np.testing.assert_allclose(after[took_part], fresh[took_part], rtol=1e-6)
+    np.testing.assert_array_equal(after, after.T)
+    others = np.setdiff1d(np.arange(25), took_part)
+    np.testing.assert_array_equal(after[np.ix_(others, others)], before[np.ix_(others, others)])
+
+
+@given(st.integers(2, 8), st.integers(1, 5), st.floats(0.1, 0.99), st.integers(0, 99))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_scaled_down_to_the_assumptions_keeping_ratios(m, k, share, seed):
+    rng = np.random.default_rng(seed)
+    B = np.triu(rng.uniform(0.1, 5, (m, m)), 1)
+    B = B + B.T
+    scaled = bounded(B, share)
+    assert np.sqrt(2) * scaled.mean(1).max() <= share * (1 + 1e-12)
+    np.testing.assert_allclose(scaled * B.max(), B * scaled.max())
+    strict = bounded(B, share, k)
+    for p in rng.dirichlet(np.full(m, 0.5), 20):
+        assert bias(strict, p, k) <= share**2 * (1 + 1e-12)
+    np.testing.assert_array_equal(bounded(scaled / 10, share), scaled / 10)
+
+
+def test_assumption_4_does_not_keep_the_bias_below_one():
+    B = np.sqrt(0.9) * (1 - np.eye(2))
+    assert (B**2).mean(1).max() < 1 / 2
+    assert bias(B, np.full(2, 0.5), 1) == pytest.approx(1.8)
+
+
+def test_faulty_features_are_refused():
+    with pytest.raises(InputError, match="shape"):
+        pairwise(np.ones((3, 2)))
+    with pytest.raises(InputError, match="not finite"):
+        pairwise(np.full((2, 2, 2), np.nan))
+    with pytest.raises(InputError, match="ridge"):
+        pairwise(np.ones((2, 2, 2)), ridge=-1)
+    with pytest.raises(InputError, match="share"):
+        bounded(np.zeros((2, 2)), 1.0)

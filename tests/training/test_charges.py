@@ -1,0 +1,76 @@
+"""Costs of rounds small enough to count by hand."""
+
+import numpy as np
+import pytest
+
+from fedsampling.delays.delays import Delays
+from fedsampling.samplers.slots import Slots
+from fedsampling.streams import Draws
+from fedsampling.training.charges import bits, participation, seconds
+
+SLOTS = Slots.stack([np.array([2, 0, 2]), np.array([1])])
+OMEGA = np.array([0.5, 0.0, 0.5, 1.0])
+TAU = np.array([5.0, 1.0, 3.0, 9.0])
+
+
+def scheme(*needs: str, **methods):
+    return type("Scheme", (), {"needs": frozenset(needs), "unbiased": False, **methods})()
+
+
+def complete(**methods):
+    """Give a scheme the methods of the protocol, so that it is recognised by the others."""
+    nothing = {name: lambda self, *_: None for name in ("make", "select", "weigh")}
+    return scheme(**nothing, **methods)
+
+
+def test_clients_reports_and_labels_are_counted_run_by_run():
+    found = participation(SLOTS, OMEGA, np.array([7, 7, 7, 8]), 2)
+    assert {name: value.tolist() for name, value in found.items()} == {
+        "clients": [2, 1],
+        "reports": [2, 1],
+        "labels": [1, 1],
+    }
+
+
+def test_bits_are_32_for_each_number():
+    found = bits(scheme("update_norms"), SLOTS, OMEGA, 10, 2)
+    assert {name: value.tolist() for name, value in found.items()} == {
+        "model_bits": [640, 320],
+        "norm_bits": [96, 32],
+        "down_bits": [640, 320],
+    }
+    assert not bits(scheme(), SLOTS, OMEGA, 10, 2)["norm_bits"].any()
+
+
+def test_a_schemes_own_exchange_has_its_own_column():
+    made = complete(exchange_bits=lambda self: np.array([3.0, 4.0]))
+    assert bits(made, SLOTS, OMEGA, 10, 2)["exchange_bits"].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("needs", "round", "asking"),
+    [
+        ((), 0, [0, 0]),
+        (("losses",), 7, [9, 9]),
+        (("heterogeneity",), 0, [9, 9]),
+        (("heterogeneity",), 1, [0, 0]),
+        (("gradients",), 0, [9, 9]),
+    ],
+)
+def test_a_round_takes_as_long_as_its_slowest_client(needs, round, asking):
+    found = seconds(scheme(*needs), SLOTS, Delays(TAU), 4, Draws(np.array([1, 2]), round))
+    assert found["seconds"].tolist() == [5, 1]
+    assert found["asking_seconds"].tolist() == asking
+
+
+def test_a_scheme_may_say_whom_it_asked():
+    asked = np.array([[False, True, False, False], [True, False, True, False]])
+    made = complete(asked=lambda self: asked)
+    found = seconds(made, SLOTS, Delays(TAU), 4, Draws(np.array([1, 2]), 0))
+    assert found["asking_seconds"].tolist() == [1, 5]
+
+
+def test_nobody_selected_takes_no_time():
+    nobody = Slots.stack([np.empty(0, np.int64), np.array([1])])
+    found = seconds(scheme(), nobody, Delays(TAU), 4, Draws(np.array([1, 2]), 0))
+    assert found["seconds"].tolist() == [0, 1]

@@ -1,0 +1,64 @@
+"""Evaluation against sums over clients that are written out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from small_network import SIZES, TESTS, learner
+
+from fedsampling.training.evaluation import Evaluation, client_losses, evaluate
+from fedsampling.training.schedule import LocalWork
+from fedsampling.training.stacked import Stacked
+
+MADE = learner(LocalWork(batch=4, step=0.1, steps=3))
+THETA = MADE.start(np.array([4, 9]))
+
+
+def outputs(run: int, x: np.ndarray) -> torch.Tensor:
+    images = torch.from_numpy(x).float() / 255
+    return MADE.network.outputs(THETA[run : run + 1], images[None])[0]
+
+
+@pytest.mark.parametrize("batch", [5, 1000])
+def test_loss_and_accuracy_are_weighted_over_clients(batch):
+    found = evaluate(MADE, THETA, Evaluation(batch=batch))
+    data, p = MADE.data, SIZES / SIZES.sum()
+    for run in range(2):
+        losses, shares = [], {}
+        for client in range(5):
+            own = slice(data.start[client], data.start[client + 1])
+            losses.append(F.cross_entropy(outputs(run, data.x[own]), torch.tensor(data.y[own])))
+            own = slice(TESTS[client], TESTS[client + 1])
+            if data.y_test[own].size:
+                right = outputs(run, data.x_test[own]).argmax(1).numpy() == data.y_test[own]
+                shares[client] = right.mean()
+        losses = np.array([float(loss) for loss in losses])
+        loss = p @ losses
+        assert found["loss"][run] == pytest.approx(loss, rel=1e-6)
+        assert found["loss_std"][run] == pytest.approx(np.sqrt(p @ (losses - loss) ** 2), rel=1e-5)
+        weight = p[list(shares)] / p[list(shares)].sum()
+        values = np.array(list(shares.values()))
+        accuracy = weight @ values
+        assert found["accuracy"][run] == pytest.approx(accuracy)
+        spread = np.sqrt(weight @ (values - accuracy) ** 2)
+        assert found["accuracy_std"][run] == pytest.approx(spread)
+
+
+def test_a_common_test_set_has_no_spread_over_clients():
+    shared = Stacked(MADE.network, replace(MADE.data, start_test=None), MADE.local)
+    found = evaluate(shared, THETA, Evaluation())
+    right = outputs(0, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
+    assert found["accuracy"][0] == right.mean()
+    assert "accuracy_std" not in found
+
+
+def test_dropout_is_off_unless_it_is_asked_for():
+    dropping = replace(
+        MADE.network, body=lambda w, x, keep: keep(MADE.network.body(w, x, keep), 0.5)
+    )
+    made = Stacked(dropping, MADE.data, MADE.local)
+    off = client_losses(made, THETA, Evaluation())
+    np.testing.assert_array_equal(off, client_losses(MADE, THETA, Evaluation()))
+    assert (off != client_losses(made, THETA, Evaluation(dropout=True))).all()
