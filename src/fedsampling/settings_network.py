@@ -39,6 +39,11 @@ class EvaluationSettings(Strict):
 
     every: Positive = Field(description="rounds between measurements")
     dropout: bool = Field(False, description="leave dropout on, as some authors' code does")
+    training_loss: bool = Field(
+        True,
+        description="pass over all clients' training data",
+        exclude_if=bool,  # the usual value keeps the hashes of runs that do not name it
+    )
 
 
 class PrecisionSettings(Strict):

@@ -54,6 +54,13 @@ def test_a_common_test_set_has_no_spread_over_clients():
     assert "accuracy_std" not in found
 
 
+def test_the_pass_over_training_data_can_be_left_out():
+    full = evaluate(MADE, THETA, Evaluation())
+    tests = evaluate(MADE, THETA, Evaluation(training_loss=False))
+    assert full.keys() - tests.keys() == {"loss", "loss_std"}
+    assert all((tests[name] == full[name]).all() for name in tests)
+
+
 def test_dropout_is_off_unless_it_is_asked_for():
     dropping = replace(
         MADE.network, body=lambda w, x, keep: keep(MADE.network.body(w, x, keep), 0.5)

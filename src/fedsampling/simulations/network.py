@@ -74,7 +74,8 @@ def load_problem(settings: NetworkSettings, data: str, where: Where) -> Federate
     """Generate or read the data and share them out over clients."""
     options = settings.dataset.model_dump(exclude={"name"})
     name, seed = settings.dataset.name, settings.problem_seed
-    problem = load(name, options, data, seed, where.cache, where.mirror)
+    source = "embedded" if data == "generated" else data  # simulated data have no other source
+    problem = load(name, options, source, seed, where.cache, where.mirror)
     if settings.holdout is None:
         return problem
     return hold_out(problem, settings.holdout, stream(seed, "holdout"))
@@ -145,4 +146,8 @@ def build_sampler(settings: NetworkSettings, learner: Stacked, seeds: Sequence[i
         delays=None if learner.delays is None else learner.delays.mean,
     )
     made: Sampler = sampler_class(settings.sampler.name).make(settings.sampler, setup)
+    if "delays" in made.needs and learner.delays is None:
+        raise InputError(
+            f"sampler.name: {settings.sampler.name} needs delays; give the experiment some"
+        )
     return made

@@ -46,17 +46,17 @@ def fresh(n_samples: Ints, B: int, u: Array) -> Batches:
     has been taken; every subset of B is equally likely.  References: Bentley and Floyd, A sample of
     brilliance, CACM 30 (1987).
     """
-    n = n_samples[:, None]
-    taken = np.minimum(n, B)
-    index = np.empty(u.shape, np.int64)
-    for b in range(B):
-        j = n - taken + b
-        drawn = (u[..., b] * (j + 1)).astype(np.int64)
-        repeated = (index[..., :b] == drawn[..., None]).any(-1)
-        index[..., b] = np.where(repeated, j, drawn)
-    present = np.arange(B) < taken[..., None]
-    size = np.broadcast_to(taken, u.shape[:2])
-    return Batches(np.where(present, index, 0).swapaxes(0, 1), size.T)
+    taken = np.minimum(n_samples, B)
+    first = (n_samples - taken)[:, None]
+    index = np.empty((B, *u.shape[:2]), np.int64)  # so that the comparisons run along memory
+    for b, variate in enumerate(np.ascontiguousarray(np.moveaxis(u, 2, 0))):
+        j = first + b
+        drawn = (variate * (j + 1)).astype(np.int64)
+        repeated = (index[:b] == drawn).any(0)
+        index[b] = np.where(repeated, j, drawn)
+    present = np.arange(B)[:, None, None] < taken[:, None]
+    size = np.broadcast_to(taken[:, None], u.shape[:2])
+    return Batches(np.where(present, index, 0).transpose(2, 1, 0), size.T)
 
 
 def epochs(n_samples: Ints, B: int, E: int, remainder: bool, u: Array) -> Batches:

@@ -28,10 +28,14 @@ class Evaluation:
         Samples at a time.
     dropout : bool
         Leave dropout on, as the code of fraboni2021clustered does.
+    training_loss: bool
+        Pass over all clients' training data, which costs more than the tests where a figure needs
+        these alone.
     """
 
     batch: int = 1000
     dropout: bool = False
+    training_loss: bool = True
 
 
 def evaluate(learner: Stacked, theta: Tensor, how: Evaluation) -> Mapping[str, Array]:
@@ -47,13 +51,15 @@ def evaluate(learner: Stacked, theta: Tensor, how: Evaluation) -> Mapping[str, A
     -------
     mapping of float arrays, shape (runs,)
         ``loss`` = Σ_i p_i L_i with L_i the mean over client i's training samples, and ``loss_std``
-        = √(Σ_i p_i (L_i − loss)²).  For classes also ``accuracy`` and ``accuracy_std``: the same
-        of the shares of right answers on the clients' own tests (a client without tests counts
-        in neither), or ``accuracy`` alone where all share one test set; otherwise ``test_loss``.
+        = √(Σ_i p_i (L_i − loss)²), unless they are left out.  For classes also ``accuracy`` and
+        ``accuracy_std``: the same of the shares of right answers on the clients' own tests (a
+        client without tests counts in neither), or ``accuracy`` alone where all share one test
+        set; otherwise ``test_loss``.
     """
-    losses = client_losses(learner, theta, how)
-    mean, std = _weighted(losses, learner.p)
-    measured = {"loss": mean, "loss_std": std}
+    measured: dict[str, Array] = {}
+    if how.training_loss:
+        mean, std = _weighted(client_losses(learner, theta, how), learner.p)
+        measured = {"loss": mean, "loss_std": std}
     data = learner.data
     if not len(data.x_test):
         return measured

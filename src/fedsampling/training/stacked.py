@@ -23,6 +23,7 @@ from fedsampling.samplers.slots import MeasuringSampler, Sampler, Slots, UpdateS
 from fedsampling.streams import Draws, stream
 from fedsampling.training.batches import Batches
 from fedsampling.training.charges import bits, participation, seconds
+from fedsampling.training.dense_step import dense_step
 from fedsampling.training.dropout import keeper
 from fedsampling.training.schedule import LocalWork, dropout_keys
 
@@ -97,7 +98,10 @@ class Stacked:
 
     def observe(self, needs: frozenset[str], theta: Tensor) -> Mapping[str, Any]:
         """Compute what a scheme must see before it selects, and nothing else."""
-        return {name: self.sights[name](theta) for name in self.sights if name in needs}
+        seen = {name: self.sights[name](theta) for name in self.sights if name in needs}
+        if "delays" in needs and self.delays is not None:
+            seen["delays"] = self.delays.mean
+        return seen
 
     def work(self, theta: Tensor, slots: Slots, sampler: Sampler, rng: Draws) -> Tensor:
         """Run every slot's local SGD from its run's model; return θ_i − θ, shape [slots, d]."""
@@ -137,28 +141,24 @@ class Stacked:
         start = theta[torch.from_numpy(run)]
         w = start.clone()
         size = plan.size[:, part]
-        first = torch.from_numpy(self.data.start[client]).to(self.device)
-        index = torch.from_numpy(plan.index[:, part]).to(self.device)
-        inverse = self._tensor(1 / np.maximum(size, 1))
-        present = np.arange(plan.index.shape[2]) < size[..., None]
-        weight = torch.from_numpy(present).to(self.device) * inverse[..., None]
+        rows = self.data.start[client][:, None] + plan.index[:, part]
+        present = np.arange(rows.shape[2]) < size[..., None]
+        weight = self._tensor(present / np.maximum(size, 1)[..., None])
         step = self._tensor(self.local.steps_of(slots, rng.round)[part])[:, None]
         keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
-        summed = torch.zeros(len(part), dtype=torch.float64, device=self.device)
-        sizes = torch.from_numpy(size).to(self.device)
-        for s in range(len(size)):
-            live = int((size[s] > 0).sum())
+        batches = torch.from_numpy(rows).to(self.device)
+        losses = torch.zeros(size.shape, device=self.device)
+        for s, live in enumerate((size > 0).sum(1).tolist()):
             if live == 0:
                 break
-            rows = first[:live, None] + index[s, :live]
-            x, y = self.gather(rows)
+            x, y = self.gather(batches[s, :live])
             with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
-                loss = sgd_step(
+                losses[s, :live] = sgd_step(
                     self.network, w[:live], x, y, weight[s, :live], step[:live],
                     start[:live], self.local.prox, keeper(keys[:live], s),
                 )  # fmt: skip
-            summed[:live] += loss.double() * sizes[s, :live]
-        return w.sub_(start), summed.cpu().numpy()
+        seen: Array = (losses.cpu().double().numpy() * size).sum(0)
+        return w.sub_(start), seen
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
@@ -260,12 +260,19 @@ def sgd_step(
     keep : callable
         Dropout.
     """
-    leaf = w.detach().requires_grad_()
-    loss = (sample_losses(network, network.outputs(leaf, x, keep), y) * weight).sum(1)
-    (gradient,) = torch.autograd.grad(loss.sum(), leaf)
-    if prox:
-        gradient = gradient + prox * (w - start)
-    w -= step * gradient
+    parts = network.parts(w)
+    if network.layers and not prox and not torch.is_autocast_enabled(w.device.type):
+        return dense_step(network.layers, parts, x, y, weight, step)
+    # A leaf for each parameter: the gradient by a flat one would be copied together in every step.
+    leaves = {name: part.detach().requires_grad_() for name, part in parts.items()}
+    z = network.head(leaves, network.body(leaves, x, keep))
+    loss = (sample_losses(network, z, y) * weight).sum(1)
+    gradients = torch.autograd.grad(loss.sum(), list(leaves.values()))
+    firsts = network.parts(start).values()
+    for part, first, gradient in zip(parts.values(), firsts, gradients, strict=True):
+        if prox:
+            gradient = gradient + prox * (part - first)
+        part.addcmul_(gradient, step.view(-1, *[1] * (part.dim() - 1)), value=-1)
     return loss.detach()
 
 

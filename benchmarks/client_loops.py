@@ -1,0 +1,87 @@
+"""Federated averaging as loops over clients: what stacked training is measured against.
+
+Both do the same rounds: from a common model, m clients take N steps of SGD on batches of their own
+data, and the server averages their models.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
+
+
+def usual(
+    model: nn.Module, clients: Sequence[TensorDataset], steps: int, batch: int, step: float
+) -> nn.Module:
+    """One round as federated code is usually written; returns the new global model.
+
+    A copy of the module and a data loader for every client, an iterator for every batch (as in the
+    authors' code of fraboni2021clustered), an optimiser object, and an average over state dicts.
+    """
+    states = []
+    for data in clients:
+        local = deepcopy(model)
+        local.train()
+        optimiser = torch.optim.SGD(local.parameters(), lr=step)
+        loader = DataLoader(data, batch_size=batch, shuffle=True)
+        for _ in range(steps):
+            x, y = next(iter(loader))
+            optimiser.zero_grad()
+            loss = functional.cross_entropy(local(x), y)
+            loss.backward()
+            optimiser.step()
+        states.append(local.state_dict())
+    average = {name: sum(state[name] for state in states) / len(states) for name in states[0]}
+    model.load_state_dict(average)
+    return model
+
+
+def careful(
+    forward: Forward,
+    parameters: Sequence[Tensor],
+    x: Tensor,
+    y: Tensor,
+    rows: Sequence[Tensor],
+    step: float,
+) -> list[list[Tensor]]:
+    """Local work of a round without what slows loops down: no modules, loaders or optimisers.
+
+    Parameters
+    ----------
+    forward : callable
+        ``forward(parameters, x) -> logits``.
+    parameters : sequence of Tensor
+        Global model.
+    x, y : Tensor
+        All samples.
+    rows : sequence of int tensors, shape (steps, batch), one per client
+        Drawn before the clock starts.
+
+    Returns
+    -------
+    list of lists of Tensor
+        Each client's model.
+    """
+    models = []
+    for own in rows:
+        local = [parameter.clone().requires_grad_() for parameter in parameters]
+        for chosen in own:
+            loss = functional.cross_entropy(
+                forward(local, x.index_select(0, chosen)), y.index_select(0, chosen)
+            )
+            gradients = torch.autograd.grad(loss, local)
+            with torch.no_grad():
+                for parameter, gradient in zip(local, gradients, strict=True):
+                    parameter.sub_(gradient, alpha=step)
+        models.append([parameter.detach() for parameter in local])
+    return models
+
+
+def average(models: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """The server's part: the mean of the clients' models."""
+    return [torch.stack(same).mean(0) for same in zip(*models, strict=True)]

@@ -1,0 +1,189 @@
+"""Time figure 1's rounds of fraboni2021clustered against loops over clients and other engines.
+
+``python benchmarks/mlp_round.py [--threads 1] [--flower PYTHON] [--pfl PYTHON]``: 100 clients with
+500 images of one digit each, m = 10 of them a round, N = 50 steps on batches of B = 50, an MLP of
+784-50-10.  The other engines run in environments of their own, named by their Python; without one
+they are left out.  MNIST from ``$FEDSAMPLING_MIRROR`` if that is set, else random images of the
+same shape.  Writes nothing; what it found is in ``docs/performance.md``.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+import timing
+import torch
+from client_loops import average, careful, usual
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import TensorDataset
+
+from fedsampling.datasets import load
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.models.cost import cost
+from fedsampling.models.products import gradient, multiply
+from fedsampling.models.registry import build
+from fedsampling.samplers.schemes import MD
+from fedsampling.samplers.slots import Slots
+from fedsampling.settings_models import Mlp
+from fedsampling.streams import Draws
+from fedsampling.training.schedule import LocalWork
+from fedsampling.training.server import train
+from fedsampling.training.stacked import Stacked
+
+CLIENTS, OWN, M, STEPS, BATCH, STEP = 100, 500, 10, 50, 50, 0.01
+ROUNDS = 3  # of a repetition
+# Least traffic, if only a slot's own numbers stay in a cache: each batch comes in, and the model
+# goes in and out.
+BYTES = M * STEPS * 4 * (BATCH * 784 + 2 * 39_760)
+
+
+def main() -> None:
+    """Measure what is there, and print it."""
+    given = timing.arguments(__doc__, repetitions=9, engines=("flower", "pfl"))
+    data = images()
+    network = build(Mlp(name="mlp"), data.x.shape[1:], data.classes)
+    learner = Stacked(network, data, LocalWork(batch=BATCH, step=STEP, steps=STEPS))
+    x = learner.x.flatten(1)
+    check(learner, x)
+    large, product_flop = timing.large_product()
+    contestants = {
+        "stacked": timing.seconds(lambda: stacked(learner)),
+        "loop, as usually written": timing.seconds(lambda: as_usual(x, learner.y)),
+        "loop, careful": with_care(x, learner.y),
+        "its products alone": timing.seconds(products_alone),
+    }
+    contestants = {name: per_round(run) for name, run in contestants.items()}
+    with ExitStack() as stack:
+        for name in ("flower", "pfl"):
+            if python := getattr(given, name):
+                script = Path(__file__).with_name(f"{name}_round.py")
+                contestants[name] = stack.enter_context(engine(python, script, data, given.threads))
+        contestants["large product"] = large
+        times = timing.take_turns(contestants, given.repetitions)
+    product = {"large product": times.pop("large product")}
+    timing.print_ratios(times, "stacked")
+    flop = M * STEPS * cost(network, data.x.shape[1:], BATCH).step
+    timing.print_rates(times | product, flop, "large product", product_flop)
+    print(f"least traffic {BYTES / 1e9:.2f} GB per round")
+
+
+def images() -> FederatedDataset:
+    """Read MNIST from the mirror, or make images of its shape."""
+    if mirror := os.environ.get("FEDSAMPLING_MIRROR"):
+        partition = {"name": "by_digit", "clients_per_label": CLIENTS // 10, "variant": "text"}
+        options = {"partition": partition, "importance": "equal"}
+        return load("mnist", options, "official", 0, Path(mirror), mirror)
+    rng = np.random.default_rng(0)
+    start = np.arange(CLIENTS + 1) * OWN
+    x = rng.integers(0, 256, (CLIENTS * OWN, 28, 28), dtype=np.uint8)
+    y = np.repeat(np.arange(10), CLIENTS * OWN // 10)
+    p = np.full(CLIENTS, 1 / CLIENTS)
+    return FederatedDataset("mnist", x, y, start, p, x[:0], y[:0], classes=10)
+
+
+def stacked(learner) -> None:
+    """Three rounds of this package, with selection, batches, the server's step and the counting."""
+    train(learner, MD(M), [0], ROUNDS, [])
+
+
+def products_alone() -> None:
+    """The hidden layer's products of three rounds and nothing else: no round can be faster."""
+    x, w, g = torch.rand(M, BATCH, 784), torch.rand(M, 50, 784), torch.rand(M, BATCH, 50)
+    for _ in range(ROUNDS * STEPS):
+        multiply(x, w)
+        gradient(g, x)
+
+
+def as_usual(x: Tensor, y: Tensor) -> None:
+    """Three rounds as federated code is usually written."""
+    model, rng = module(), np.random.default_rng(0)
+    clients = [
+        TensorDataset(own, labels) for own, labels in zip(x.split(OWN), y.split(OWN), strict=True)
+    ]
+    for _ in range(ROUNDS):
+        drawn = [clients[client] for client in rng.integers(CLIENTS, size=M)]
+        model = usual(model, drawn, STEPS, BATCH, STEP)
+
+
+def with_care(x: Tensor, y: Tensor) -> timing.Contestant:
+    """Three rounds of the careful loop, which gets its random numbers for nothing."""
+    rng = np.random.default_rng(0)
+
+    def run() -> float:
+        parameters = [parameter.detach() for parameter in module().parameters()]
+        drawn = rng.integers(CLIENTS, size=(ROUNDS, M, 1, 1)) * OWN
+        rows = torch.from_numpy(drawn + rng.integers(OWN, size=(ROUNDS, M, STEPS, BATCH)))
+        begin = perf_counter()
+        for own in rows:
+            parameters = average(careful(forward, parameters, x, y, own, STEP))
+        return perf_counter() - begin
+
+    return run
+
+
+def per_round(run: timing.Contestant) -> timing.Contestant:
+    return lambda: run() / ROUNDS
+
+
+def module() -> nn.Module:
+    return nn.Sequential(nn.Linear(784, 50), nn.ReLU(), nn.Linear(50, 10))
+
+
+def forward(w: Sequence[Tensor], x: Tensor) -> Tensor:
+    return functional.linear(functional.linear(x, w[0], w[1]).relu(), w[2], w[3])
+
+
+def check(learner, x: Tensor) -> None:
+    """Stop unless stack and loop compute the same updates from the same batches."""
+    slots, rng = Slots.stack([np.arange(3, 100, 10)]), Draws(np.array([0]), 0)
+    theta = learner.start(np.array([0]))
+    updates = learner.work(theta, slots, MD(M), rng)
+    plan = learner.local.batches(learner.n_samples[slots.client], slots, rng)
+    rows = [
+        torch.from_numpy(learner.data.start[client] + plan.index[:, slot])
+        for slot, client in enumerate(slots.client)
+    ]
+    parameters = list(learner.network.parts(theta[0][None]).values())
+    first = [part[0] for part in parameters]
+    models = careful(forward, first, x, learner.y, rows, STEP)
+    flat = torch.stack([torch.cat([part.flatten() for part in model]) for model in models])
+    difference = float((flat - theta[0] - updates).norm() / updates.norm())
+    assert difference < 1e-4, f"the updates differ by {difference} of their norm"
+
+
+@contextmanager
+def engine(
+    python: str, script: Path, data: FederatedDataset, cores: int
+) -> Iterator[timing.Contestant]:
+    """Start another engine, which trains one round for each line that it is sent."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "data.npz"
+        x = (data.x.reshape(CLIENTS, OWN, 784) / 255).astype(np.float32)
+        np.savez(
+            path, x=x, y=data.y.reshape(CLIENTS, OWN), m=M, steps=STEPS, batch=BATCH, step=STEP
+        )
+        command = [python, str(script), str(path), str(cores)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, **pipes) as process:
+
+            def run() -> float:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                for line in process.stdout:
+                    if line.startswith("seconds "):
+                        return float(line.split()[1])
+                raise RuntimeError(f"{script.name} ended before its round did")
+
+            yield run
+            process.stdin.close()
+            process.stdout.read()
+
+
+if __name__ == "__main__":
+    main()

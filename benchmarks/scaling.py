@@ -1,0 +1,58 @@
+"""Time a round against the number of clients in it, and of seeds that are stacked.
+
+``python benchmarks/scaling.py [--threads 1]``: the MLP of fraboni2021clustered, N = 10 steps on
+batches of B = 50 of random images, clients drawn from a population of 1,000.  The cost of a slot
+must fall while there are few, and then stay flat.
+"""
+
+from statistics import median
+
+import numpy as np
+import timing
+
+from fedsampling.datasets.federated import FederatedDataset
+from fedsampling.models.cost import cost
+from fedsampling.models.registry import build
+from fedsampling.samplers.schemes import Uniform
+from fedsampling.settings_models import Mlp
+from fedsampling.training.schedule import LocalWork
+from fedsampling.training.server import train
+from fedsampling.training.stacked import Stacked
+
+CLIENTS, OWN, STEPS, BATCH = 1000, 100, 10, 50
+SIZES = [(1, 1), (10, 1), (100, 1), (1000, 1), (10, 4), (10, 16), (100, 4), (100, 16)]
+
+
+def main() -> None:
+    """Measure all sizes in turn."""
+    given = timing.arguments(__doc__, repetitions=5)
+    made = learner()
+    contestants = {
+        size: timing.seconds(
+            lambda m=size[0], seeds=size[1]: train(made, Uniform(m), range(seeds), 1, [])
+        )
+        for size in SIZES
+    }
+    times = timing.take_turns(contestants, given.repetitions)
+    print(f"{'m':>5} {'seeds':>6} {'s per round':>12} {'ms per slot':>12} {'against m=10':>13}")
+    for (m, seeds), spent in times.items():
+        slot = [each / m / seeds for each in spent]
+        ratio = median(own * 10 / ten for own, ten in zip(slot, times[10, 1], strict=True))
+        each = 1e3 * median(slot)
+        print(f"{m:5} {seeds:6} {median(spent):12.3f} {each:12.2f} {ratio:13.2f}")
+
+
+def learner() -> Stacked:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (CLIENTS * OWN, 28, 28), dtype=np.uint8)
+    y = rng.integers(0, 10, len(x))
+    start, p = np.arange(CLIENTS + 1) * OWN, np.full(CLIENTS, 1 / CLIENTS)
+    data = FederatedDataset("random", x, y, start, p, x[:0], y[:0], classes=10)
+    network = build(Mlp(name="mlp"), x.shape[1:], 10)
+    memory = cost(network, x.shape[1:], BATCH).step_bytes
+    work = LocalWork(batch=BATCH, step=0.01, steps=STEPS)
+    return Stacked(network, data, work, activation_bytes=memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What the speed comparisons share: contestants that take turns, and what the machine can do.
+
+Import it before PyTorch: threads are told to sleep where they wait for each other, as otherwise two
+of them make no progress on a machine that has more to do than cores.
+
+The machine may be busy with other work.  So the contestants of a comparison run one after the other
+within each repetition, and a ratio is the median over repetitions of what was measured side by
+side; milliseconds are medians, and compare only within one table.
+"""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import argparse
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median, quantiles
+from time import perf_counter
+
+import torch
+
+from fedsampling.models.memory import keep_memory
+
+Contestant = Callable[[], float]  # runs once; returns seconds
+
+
+def arguments(
+    description: str | None, repetitions: int, engines: Sequence[str] = ()
+) -> argparse.Namespace:
+    """Read ``--threads`` and ``--repetitions``; keep this process to as many cores as threads.
+
+    For each of `engines` there is an option as well, which names the Python to run it with.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    for engine in engines:
+        parser.add_argument(f"--{engine}", metavar="PYTHON")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repetitions", type=int, default=repetitions)
+    given = parser.parse_args()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
+    torch.set_num_threads(given.threads)
+    keep_memory()  # as the package trains; the loops gain by it too
+    print(f"{hardware()}; {given.threads} thread(s), {given.repetitions} repetitions")
+    return given
+
+
+def hardware() -> str:
+    """Return processor and versions in one line."""
+    with open("/proc/cpuinfo") as file:
+        names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    return f"{names[0]}, Python {platform.python_version()}, PyTorch {torch.__version__}"
+
+
+def seconds(work: Callable[[], object]) -> Contestant:
+    """Make a contestant of a function that runs for a while."""
+
+    def run() -> float:
+        begin = perf_counter()
+        work()
+        return perf_counter() - begin
+
+    return run
+
+
+def take_turns(contestants: Mapping[str, Contestant], repetitions: int) -> dict[str, list[float]]:
+    """Run each once to warm up, then all of them in turn, `repetitions` times."""
+    for run in contestants.values():
+        run()
+    turns = [[run() for run in contestants.values()] for _ in range(repetitions)]
+    return dict(zip(contestants, map(list, zip(*turns, strict=True)), strict=True))
+
+
+def print_ratios(times: Mapping[str, Sequence[float]], ours: str, unit: str = "round") -> None:
+    """Print milliseconds, and each contestant's time as a multiple of `ours`."""
+    print(f"{'':28} {'ms per ' + unit:>14} {'ratio':>7}   middle half")
+    for name, spent in times.items():
+        ratios = [other / own for other, own in zip(spent, times[ours], strict=True)]
+        low, _, high = quantiles(ratios, n=4)
+        note = "" if name == ours else f"{median(ratios):7.2f}   {low:.2f} to {high:.2f}"
+        print(f"{name:28} {median(spent) * 1e3:14.1f} {note}".rstrip())
+
+
+def large_product(size: int = 1536) -> tuple[Contestant, float]:
+    """Make a contestant of a large matrix product, the best of both libraries; and its FLOP."""
+    a = torch.randn(size, size)
+    onednn = torch.ops.mkldnn._linear_pointwise
+    default = seconds(lambda: a @ a)
+    other = seconds(lambda: onednn(a, a, None, "none", [], ""))
+    return lambda: min(default(), other()), 2.0 * size**3
+
+
+def print_rates(
+    times: Mapping[str, Sequence[float]], flop: float, product: str, product_flop: float
+) -> None:
+    """Print the FLOP/s of contestants that all do `flop`, beside those of a large product."""
+    ceiling = median(product_flop / spent for spent in times[product])
+    print(f"\n{flop / 1e9:.2f} GFLOP per round; a large matrix product makes {ceiling / 1e9:.0f}/s")
+    for name, spent in times.items():
+        if name != product:
+            share = [
+                flop / own / (product_flop / other)
+                for own, other in zip(spent, times[product], strict=True)
+            ]
+            rate = flop / median(spent) / 1e9
+            print(f"{name:28} {rate:8.0f} GFLOP/s, {100 * median(share):.0f} % of the product's")
