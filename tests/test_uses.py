@@ -18,7 +18,7 @@ def found() -> dict[str, tuple[Use, ...]]:
 
 def test_every_dataset_is_found_and_runs_without_one_are_passed_over(found):
     assert {"cookup", "ijcnn1", "nycmesh", "regression"} <= set(found)
-    assert "fraboni2022general" not in {use.paper for ways in found.values() for use in ways}
+    assert "weights" not in {use.experiment for ways in found.values() for use in ways}
 
 
 def test_samplers_and_blocks_do_not_multiply_a_use(found):

@@ -101,7 +101,8 @@ def _sizes(dataset: str, seed: int, data: str, where: Where) -> tuple[Any, ...]:
     """Load a dataset once for all runs that share it; `dataset` is its settings as JSON."""
     options = json.loads(dataset)
     name = options.pop("name")
-    problem = load(name, options, data, seed, where.cache, where.mirror)
+    source = "embedded" if data == "generated" else data  # simulated data have no other source
+    problem = load(name, options, source, seed, where.cache, where.mirror)
     tests = len(problem.x_test)
     return problem.n_clients, len(problem.x), tests, problem.x.shape[1:], problem.classes
 

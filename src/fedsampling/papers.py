@@ -29,6 +29,7 @@ class Experiment(Strict):
         "network",
         "partition",
         "quadratic",
+        "selection",
         "weights",
     ]
     title: str

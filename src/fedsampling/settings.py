@@ -1,12 +1,13 @@
 """The settings of one run, as checked records: what each kind of simulation can be told.
 
-Eight kinds: ``federated`` (training); ``quadratic`` and ``dsgd`` (training on quadratic losses, in
-:mod:`fedsampling.settings_quadratic`); Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
-probabilities and of aggregation ``weights``; and two in which nobody is sampled: ``partition``
-counts what each client has, ``delays`` draws what each client takes.  :mod:`fedsampling.specs`
-makes them from the papers' files; :mod:`fedsampling.simulations` runs them.  The records of the
-datasets are in :mod:`fedsampling.settings_datasets`, those of the samplers in
-:mod:`fedsampling.settings_samplers`.
+Kinds: ``federated`` (training); ``quadratic`` and ``dsgd`` (training on quadratic losses, in
+:mod:`fedsampling.settings_quadratic`); ``selection``, a study of two optimisation problems
+(:mod:`fedsampling.settings_latency`); Monte-Carlo of the ``gradient`` estimate, of ``inclusion``
+probabilities and of aggregation ``weights``; ``allocation``; and two in which nobody is sampled:
+``partition`` counts what each client has, ``delays`` draws what each client takes.
+:mod:`fedsampling.specs` makes them from the papers' files; :mod:`fedsampling.simulations` runs
+them.  The records of the datasets are in :mod:`fedsampling.settings_datasets`, those of the
+samplers in :mod:`fedsampling.settings_samplers`.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from fedsampling.settings_datasets import (
     TrainingData,
     ordered,
 )
+from fedsampling.settings_latency import SelectionSettings
 from fedsampling.settings_network import NetworkSettings
 from fedsampling.settings_quadratic import DsgdSettings, QuadraticSettings
 from fedsampling.settings_samplers import TrainingSampler
@@ -177,6 +179,7 @@ AnySettings = (
     | NetworkSettings
     | PartitionSettings
     | QuadraticSettings
+    | SelectionSettings
     | WeightsSettings
 )
 
@@ -221,6 +224,8 @@ def _fitting(
 def dataset_record(settings: Mapping[str, Any]) -> DatasetSettings:
     """Return the record of a run's dataset, of its settings as plain data."""
     checked = Run.model_validate({"run": settings}).run
-    without = DsgdSettings | InclusionSettings | QuadraticSettings | WeightsSettings
+    without = (
+        DsgdSettings | InclusionSettings | QuadraticSettings | SelectionSettings | WeightsSettings
+    )
     assert not isinstance(checked, without)
     return checked.dataset

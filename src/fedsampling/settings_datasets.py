@@ -156,6 +156,21 @@ class Cookup(DatasetSettings):
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
 
 
+class Quadratic(DatasetSettings):
+    """Linear regression with heterogeneous features, harshvardhan2025latency, section 3."""
+
+    loader: ClassVar[str] = "fedsampling.datasets.quadratic"
+
+    name: Literal["quadratic"]
+    clients: Positive = Field(100, description="m")
+    samples: Positive = Field(100, description="n, of each client")
+    tests: Positive = Field(20, description="of each client")
+    dimension: Positive = Field(500, description="d")
+    eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
+    noise: Variance = Field(0.001, description="standard deviation")
+    iid: bool = Field(False, description="one covariance for all clients")
+
+
 class Shakespeare(DatasetSettings):
     """Shakespeare by role, as LEAF cuts it."""
 
@@ -260,6 +275,7 @@ NetworkData = Annotated[
     | FashionMnist
     | Femnist
     | Mnist
+    | Quadratic
     | Shakespeare
     | TffCifar100
     | TffShakespeare,

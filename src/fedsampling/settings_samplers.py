@@ -13,12 +13,23 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.errors import InputError
 from fedsampling.settings_datasets import Positive
+from fedsampling.settings_latency import (
+    ApproxOptSampler,
+    DelayHetSamplingSampler,
+    DelayHetSubmodularSampler,
+    DivFLSampler,
+    FlanpSampler,
+    LuoSampler,
+    PowerOfChoiceSampler,
+    RandomSampler,
+)
 from fedsampling.validation import Strict, check
 
 Duplicates = Annotated[
     Literal["independently", "once"],
     Field(description="a client drawn twice trains twice, or once with twice the weight"),
 ]
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class FullSampler(Strict):
@@ -99,6 +110,12 @@ class AvailableSampler(Strict):
         description="everyone; all alike; OCS by equation (6); AOCS"
     )
     j_max: Annotated[int, Field(ge=0)] = Field(4, description="most exchanges of AOCS")
+    scale: Factor = Field(1.0, description="factor on the local step η_l, for a scheme's own")
+    beside: Annotated[int, Field(ge=0, le=32)] | None = Field(
+        None,
+        description="where norms are seen, also say what OCS, and AOCS with up to as many "
+        "exchanges, would have made of them",
+    )
 
     @field_validator("m")
     @classmethod
@@ -135,7 +152,15 @@ NetworkSampler = Annotated[
     | ClusteredSizeSampler
     | ClusteredSimilaritySampler
     | TargetSampler
-    | AvailableSampler,
+    | AvailableSampler
+    | ApproxOptSampler
+    | DelayHetSamplingSampler
+    | DelayHetSubmodularSampler
+    | DivFLSampler
+    | FlanpSampler
+    | LuoSampler
+    | PowerOfChoiceSampler
+    | RandomSampler,
     Field(discriminator="name"),
 ]
 AnySampler = Annotated[NetworkSampler | ISFedAvgSampler, Field(discriminator="name")]

@@ -16,6 +16,7 @@ from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
 from fedsampling.papers import Experiment, Paper
 from fedsampling.settings import AnySettings, Run
+from fedsampling.settings_network import NetworkSettings
 from fedsampling.settings_samplers import every_sampler
 from fedsampling.validation import check, merge
 
@@ -209,5 +210,6 @@ def _grouped(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _data(checked: AnySettings, config: Config) -> str:
-    dataset = getattr(checked, "dataset", None)
-    return config.data if dataset is not None and dataset.files() else "generated"
+    # A network's delays may read files where its samples are generated.
+    source = checked if isinstance(checked, NetworkSettings) else getattr(checked, "dataset", None)
+    return config.data if source is not None and source.files() else "generated"

@@ -20,8 +20,6 @@ KEY = "chen2022optimal"
 PAPER = load_paper(KEY, Path(__file__).parents[2] / "papers")
 SMALL = {"rounds": 4, "draws": 40}
 OVERRIDES = {
-    "sets": None,
-    "writers": None,
     "dsgd": SMALL,
     "dsgd_exchanges": SMALL,
     "dsgd_near": {"rounds": 3, "draws": 400},
@@ -31,9 +29,9 @@ OVERRIDES = {
 @pytest.fixture(scope="module")
 def summaries():
     small = PAPER.model_copy(
-        update={"experiments": {k: v for k, v in PAPER.experiments.items() if OVERRIDES[k]}}
+        update={"experiments": {k: v for k, v in PAPER.experiments.items() if k in OVERRIDES}}
     )
-    config = Config(papers=[KEY], overrides={KEY: {k: v for k, v in OVERRIDES.items() if v}})
+    config = Config(papers=[KEY], overrides={KEY: OVERRIDES})
     parts = {name: [] for name in small.experiments}
     for job in jobs(small, config):
         settings = Run(run=job.runs[0].settings).run

@@ -1,10 +1,21 @@
-"""Figures of chen2022optimal; those on quadratics are in ``…_algorithms`` and ``…_theorem2``."""
+"""Figure 1 of chen2022optimal, and where its other figures and its claims stand.
+
+On quadratics: ``…_algorithms`` and ``…_theorem2``; on networks: ``…_training``, ``…_tuning``,
+``…_exchanges`` and ``…_claims``.
+"""
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedsampling.artefacts import chen2022optimal_algorithms, chen2022optimal_theorem2
+from fedsampling.artefacts import (
+    chen2022optimal_algorithms,
+    chen2022optimal_claims,
+    chen2022optimal_exchanges,
+    chen2022optimal_theorem2,
+    chen2022optimal_training,
+    chen2022optimal_tuning,
+)
 from fedsampling.artefacts.drawing import BLACK, BLUE, panels, style
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.summaries import Summary
@@ -98,8 +109,15 @@ ARTEFACTS: dict[str, Draw] = {
     "figure1_writers": figure1_writers,
     **chen2022optimal_algorithms.ARTEFACTS,
     **chen2022optimal_theorem2.ARTEFACTS,
+    **chen2022optimal_training.ARTEFACTS,
+    **chen2022optimal_tuning.ARTEFACTS,
+    **chen2022optimal_exchanges.ARTEFACTS,
 }
-CLAIMS: dict[str, Judge] = {**chen2022optimal_algorithms.CLAIMS}
+CLAIMS: dict[str, Judge] = {
+    **chen2022optimal_claims.CLAIMS,
+    **chen2022optimal_algorithms.CLAIMS,
+    **chen2022optimal_exchanges.CLAIMS,
+}
 
 
 def _artefact(summary: Summary) -> Artefact:

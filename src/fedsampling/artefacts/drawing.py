@@ -1,7 +1,8 @@
 """How figures look: one style, one colour per scheme, one way to draw a learning curve."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib as mpl
@@ -11,9 +12,13 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedsampling.evidence.summaries import Summary
+
 # Okabe and Ito's palette: distinguishable without colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+# One colour per class label: the palette, a grey and a pale one.
+CLASSES = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK, "#8c8c8c", "#d9d9d9")
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.5,
@@ -34,6 +39,22 @@ STYLE: dict[Any, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Line:
+    """How a scheme is drawn in all of a paper's figures.
+
+    Parameters
+    ----------
+    label, colour : str
+    variant : bool
+        Dashed and without band: a variant stands beside the curve that it varies.
+    """
+
+    label: str
+    colour: str
+    variant: bool = False
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """Draw within the project's style; the backend needs no screen."""
@@ -43,11 +64,14 @@ def style() -> Iterator[None]:
 
 
 def panels(
-    rows: int, columns: int, width: float = 7.2, height: float = 3.4
+    rows: int, columns: int, width: float = 7.2, height: float = 3.4, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `rows` × `columns` axes, in inches over all, and its axes row by row."""
+    """Return a figure of `rows` × `columns` axes, in inches over all, and its axes row by row.
+
+    `shared` goes to ``Figure.subplots``, such as ``sharex=True``.
+    """
     figure = Figure(figsize=(width, height))
-    axes = figure.subplots(rows, columns, squeeze=False)
+    axes = figure.subplots(rows, columns, squeeze=False, **shared)
     return figure, list(axes.ravel())
 
 
@@ -65,6 +89,7 @@ def learning_curve(
     ----------
     curve : DataFrame
         Rows of :attr:`Summary.curves` of one metric; columns ``at``, ``mean``, ``low``, ``high``.
+        Where a run diverged the mean is NaN from there on: the curve ends in a cross.
     variant : bool
         Draw a dashed mean alone: a variant stands beside the curve that it varies.
     decibel : bool
@@ -79,8 +104,97 @@ def learning_curve(
         # relative to the mean.
         floor = columns["mean"] / 100
         columns = {name: 10 * np.log10(np.maximum(v, floor)) for name, v in columns.items()}
-    at = curve["at"].to_numpy()
-    axes.plot(at, columns["mean"], label=label, color=colour, linestyle="--" if variant else "-")
+    at, mean = curve["at"].to_numpy(), columns["mean"]
+    axes.plot(at, mean, label=label, color=colour, linestyle="--" if variant else "-")
+    finite = np.flatnonzero(np.isfinite(mean))
+    if len(finite) and finite[-1] + 1 < len(mean):
+        axes.plot(at[finite[-1]], mean[finite[-1]], "X", color=colour, markersize=7)
     if variant:
         return
     axes.fill_between(at, columns["low"], columns["high"], color=colour, alpha=0.18, linewidth=0)
+
+
+def learning_curves(
+    axes: Axes, curves: pd.DataFrame, lines: Mapping[str, Line], metric: str, case: str = "base"
+) -> None:
+    """Draw a learning curve of every scheme that has runs of a case, in the order of `lines`.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        :attr:`Summary.curves`, perhaps of :func:`only` and :func:`rolling`.
+    lines : mapping
+        By the sampler's name in the experiment.
+    """
+    here = curves[(curves["metric"] == metric) & (curves["case"] == case)]
+    for sampler, line in lines.items():
+        curve = here[here["sampler"] == sampler]
+        if len(curve):
+            learning_curve(axes, curve, line.label, line.colour, variant=line.variant)
+    focus(axes)
+
+
+def focus(axes: Axes) -> None:
+    """Cut bands off where they leave the curves far behind: of two seeds they are huge."""
+    drawn = [np.asarray(line.get_ydata(), np.float64) for line in axes.lines]
+    values = np.concatenate([np.empty(0), *drawn])
+    values = values[np.isfinite(values)]
+    if not len(values) or np.ptp(values) == 0:
+        return
+    room = np.ptp(values)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(max(bottom, values.min() - room), min(top, values.max() + room))
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
+    """Give a figure one legend below all panels, each label once."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        handles, labels = panel.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside lower center",
+        ncols=min(columns, len(entries)),
+    )
+
+
+def only(summary: Summary, metrics: Collection[str]) -> Summary:
+    """Keep some metrics: a long run has many that a figure does not show."""
+    return replace(summary, rows=summary.rows[summary.rows["metric"].isin(metrics)])
+
+
+def rolling(summary: Summary, rounds: int) -> Summary:
+    """Replace each run's values by their mean over the last `rounds` rounds.
+
+    The mean takes what was measured in (at − rounds, at], at the beginning all there is; numbers
+    of the whole run (``at`` = −1) are left out.  A diverged run stays so.
+    """
+    keys = ["case", "sampler", "seed", "metric"]
+    rows = summary.rows[summary.rows["at"] >= 0].sort_values([*keys, "at"], kind="stable")
+    parts = []
+    for _, run in rows.groupby(keys, observed=True, sort=False):
+        at, value = run["at"].to_numpy(), run["value"].to_numpy()
+        first = np.searchsorted(at, at - rounds, side="right")
+        means = [value[begin : end + 1].mean() for end, begin in enumerate(first)]
+        parts.append(run.assign(value=means))
+    return replace(summary, rows=pd.concat(parts, ignore_index=True))
+
+
+def divergences(summary: Summary, lines: Mapping[str, Line]) -> tuple[str, ...]:
+    """Say which schemes lost runs, one sentence each; nothing where none did."""
+    rows = summary.rows
+    found = rows[rows["metric"] == "diverged_at"]
+    sentences = []
+    for key, runs in found.groupby(["case", "sampler"], observed=True, sort=False):
+        lost = runs["value"][runs["value"] >= 0]
+        if len(lost):
+            case, sampler = map(str, key)
+            name = lines[sampler].label if sampler in lines else sampler
+            where = "" if case == "base" else f" ({case})"
+            sentences.append(
+                f"{name}{where}: {len(lost)} of {len(runs)} runs diverged, the first in round "
+                f"{int(lost.min())}; its mean ends there."
+            )
+    return tuple(sentences)

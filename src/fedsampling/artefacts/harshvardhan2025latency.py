@@ -7,13 +7,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
+from fedsampling.artefacts import (
+    harshvardhan2025latency_findings,
+    harshvardhan2025latency_quadratic,
+)
 from fedsampling.artefacts.drawing import BLACK, BLUE, SKY, panels, style
 from fedsampling.artefacts.harshvardhan2025latency_network import (
     REFERENCES,
     REPORTED,
     draw_figure1,
 )
-from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
+from fedsampling.artefacts.kit import Artefact, Draw, Summaries
 from fedsampling.delays.parameters import Parameters
 from fedsampling.evidence.summaries import Summary
 from fedsampling.papers import Paper
@@ -125,8 +129,12 @@ def sensitivity(summary: Summary) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-ARTEFACTS: dict[str, Draw] = {"figure1": figure1, "figure1_sensitivity": figure1_sensitivity}
-CLAIMS: dict[str, Judge] = {}
+ARTEFACTS: dict[str, Draw] = {
+    "figure1": figure1,
+    "figure1_sensitivity": figure1_sensitivity,
+    **harshvardhan2025latency_findings.ARTEFACTS,
+    **harshvardhan2025latency_quadratic.ARTEFACTS,
+}
 
 
 def _distributions(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ PAPERS: dict[str, dict[str, str]] = {
     },
     "fraboni2021clustered": {
         "artefacts": "fedsampling.artefacts.fraboni2021clustered",
-        "claims": "fedsampling.artefacts.fraboni2021clustered",
+        "claims": "fedsampling.artefacts.fraboni2021clustered_claims",
     },
     "fraboni2022general": {
         "artefacts": "fedsampling.artefacts.fraboni2022general",
@@ -23,7 +23,7 @@ PAPERS: dict[str, dict[str, str]] = {
     },
     "harshvardhan2025latency": {
         "artefacts": "fedsampling.artefacts.harshvardhan2025latency",
-        "claims": "fedsampling.artefacts.harshvardhan2025latency",
+        "claims": "fedsampling.artefacts.harshvardhan2025latency_claims",
     },
     "rizk2022importance": {
         "artefacts": "fedsampling.artefacts.rizk2022importance",

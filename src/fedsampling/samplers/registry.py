@@ -8,15 +8,23 @@ from importlib import import_module
 from typing import Any
 
 SAMPLERS: dict[str, str] = {
+    "approx_opt": "fedsampling.samplers.runtime:RuntimeSampling",
     "available": "fedsampling.samplers.available:Available",
     "binomial": "fedsampling.samplers.schemes:Binomial",
     "clustered_similarity": "fedsampling.samplers.clustered_schemes:ClusteredSimilarity",
     "clustered_size": "fedsampling.samplers.clustered_schemes:ClusteredSize",
+    "delayhet_sampling": "fedsampling.samplers.delayhet:DelayHetSampling",
+    "delayhet_submodular": "fedsampling.samplers.delayhet:DelayHetSubmodular",
+    "divfl": "fedsampling.samplers.divfl:DivFL",
     "fedavg": "fedsampling.samplers.schemes:FedAvg",
+    "flanp": "fedsampling.samplers.flanp:Flanp",
     "full": "fedsampling.samplers.schemes:Full",
     "isfedavg": "fedsampling.samplers.isfedavg:ISFedAvg",
+    "luo2022": "fedsampling.samplers.runtime:LuoSampling",
     "md": "fedsampling.samplers.schemes:MD",
     "poisson": "fedsampling.samplers.schemes:Poisson",
+    "power_of_choice": "fedsampling.samplers.power_of_choice:PowerOfChoice",
+    "random": "fedsampling.samplers.power_of_choice:Random",
     "target": "fedsampling.samplers.target:Target",
     "uniform": "fedsampling.samplers.schemes:Uniform",
 }

@@ -13,5 +13,6 @@ SIMULATIONS: dict[str, str] = {
     "network": "fedsampling.simulations.network",
     "partition": "fedsampling.simulations.partition",
     "quadratic": "fedsampling.simulations.quadratic",
+    "selection": "fedsampling.simulations.selection",
     "weights": "fedsampling.simulations.weights",
 }

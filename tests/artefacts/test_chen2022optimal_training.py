@@ -1,0 +1,220 @@
+"""Figures and claims on training runs of chen2022optimal, from runs that are written out here."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling.artefacts import chen2022optimal as module
+from fedsampling.artefacts.chen2022optimal_claims import accuracy_at, bits_to
+from fedsampling.artefacts.chen2022optimal_training import course, mean_course
+from fedsampling.artefacts.chen2022optimal_tuning import chosen
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import load_paper
+
+PAPER = load_paper("chen2022optimal", Path(__file__).parents[2] / "papers")
+MODEL = 32 * 1_663_370  # bits of an update
+ROUNDS, N, M, SEEDS = 150, 32, 3, range(5)
+SCHEMES = ("full", "uniform", "optimal")
+SAMPLER = {"name": "available", "available": N, "m": M, "beside": 2}
+SPEED = {"full": 20.0, "uniform": 400.0, "optimal": 25.0}  # rounds to 63 % of what can be learnt
+
+
+def run(sampler, seed, speed, every=5):
+    """Accuracy rises to 98 % with time constant `speed`; reports are what they are expected to."""
+    measured = np.arange(0, ROUNDS + 1, every)
+    accuracy = 0.1 + 0.88 * (1 - np.exp(-measured / speed)) + 0.001 * seed
+    rounds = np.arange(1, ROUNDS + 1)
+    reports = np.full(ROUNDS, float(N if sampler == "full" else M))
+    norms = sampler == "optimal"
+    columns = {
+        "accuracy": (measured, accuracy),
+        "reports": (rounds, reports),
+        "model_bits": (rounds, MODEL * reports),
+        "norm_bits": (rounds, np.full(ROUNDS, 32.0 * N * norms)),
+        "exchange_bits": (rounds, np.full(ROUNDS, 2 * 64.0 * N * norms)),
+        "down_bits": (rounds, np.full(ROUNDS, 1.0 * MODEL * N)),
+        "train_loss": (rounds, 2.3 * np.exp(-rounds / speed)),
+        "diverged_at": ([-1], [-1.0]),
+    }
+    if norms:
+        alpha = np.linspace(0.9, 0.3, ROUNDS)
+        columns |= {
+            "alpha_exact": (rounds, alpha),
+            "deviation": (rounds, np.where(rounds % 2, 1.0, -1.0)),
+            **{f"alpha_{j}": (rounds, alpha * (1.5 if j == 0 else 1)) for j in range(3)},
+            **{f"expected_reports_{j}": (rounds, reports - 0.4 * (j == 0)) for j in range(3)},
+        }
+    parts = [pd.DataFrame({"at": a, "metric": k, "value": v}) for k, (a, v) in columns.items()]
+    return pd.concat(parts).assign(sampler=sampler, seed=seed)
+
+
+def summary(cases=("base",), speed=SPEED):
+    rows = pd.concat(
+        run(sampler, seed, speed[sampler]).assign(case=case)
+        for case in cases
+        for sampler in SCHEMES
+        for seed in SEEDS
+    )
+    settings = {
+        "settings": {"rounds": ROUNDS},
+        "samplers": dict.fromkeys(SCHEMES, SAMPLER),
+        "cases": {case: {} for case in cases},
+    }
+    return Summary(rows.reset_index(drop=True), settings, {})
+
+
+def tuned():
+    rows = []
+    for step, accuracy in ((0.5, 0.1), (0.25, 0.9), (0.125, 0.8)):
+        early = {"at": 0, "value": 1 - accuracy}  # does not count
+        late = {"at": ROUNDS, "value": accuracy}
+        named = {"case": f"dataset1-{step}", "sampler": "optimal", "metric": "accuracy"}
+        rows += [named | at | {"seed": seed} for at in (early, late) for seed in (100, 101)]
+    settings = {"settings": {"rounds": ROUNDS}, "cases": {}}
+    return Summary(pd.DataFrame(rows), settings, {})
+
+
+@pytest.fixture(scope="module")
+def summaries():
+    return {
+        **dict.fromkeys(("dataset1", "dataset2", "dataset3", "shakespeare"), summary()),
+        "writers_training": summary(("dataset1", "dataset2")),
+        "tuning": tuned(),
+    }
+
+
+def lose(found, sampler="optimal", since=100):
+    """Let one run diverge."""
+    rows = found.rows.copy()
+    lost = (rows["sampler"] == sampler) & (rows["seed"] == 0)
+    rows.loc[lost & (rows["at"] >= since) & (rows["metric"] == "accuracy"), "value"] = np.nan
+    rows.loc[lost & (rows["metric"] == "diverged_at"), "value"] = float(since)
+    return replace(found, rows=rows)
+
+
+def test_spec_and_modules_name_the_same_artefacts_and_claims():
+    assert PAPER.artefacts.keys() == module.ARTEFACTS.keys()
+    assert PAPER.claims.keys() == module.CLAIMS.keys()
+
+
+def test_bits_add_up_column_by_column(summaries):
+    found = course(summaries["dataset1"])
+    last = found[(found["at"] == ROUNDS) & (found["seed"] == 3)].set_index("sampler")
+    assert last.loc["full", "bits"] == last.loc["full", "model_bits"] == ROUNDS * N * MODEL
+    optimal = last.loc["optimal"]
+    assert optimal["norm_bits"] == ROUNDS * 32 * N
+    assert optimal["exchange_bits"] == ROUNDS * 2 * 64 * N
+    assert optimal["bits"] == ROUNDS * (M * MODEL + 5 * 32 * N)
+    first = found[found["at"] == 0]
+    assert (first["bits"] == 0).all()
+    assert first["train_loss"].isna().all()
+
+
+def test_means_have_standard_errors_and_end_where_a_run_diverged(summaries):
+    table = mean_course(course(summaries["dataset1"]))
+    assert table["accuracy_se"].to_numpy() == pytest.approx(0.001 * np.sqrt(2.5 / 5))
+    found = mean_course(course(lose(summaries["dataset1"])))
+    optimal = found[found["sampler"] == "optimal"].set_index("at")
+    assert optimal["accuracy"].notna().sum() == 20
+    assert np.isnan(optimal.loc[100, "accuracy"])
+    assert optimal.loc[100, "bits"] == 100 * (M * MODEL + 5 * 32 * N)
+
+
+def test_best_accuracy_never_falls():
+    found = summary()
+    rows = found.rows
+    rows.loc[(rows["metric"] == "accuracy") & (rows["at"] == 50), "value"] = 0.0
+    table = course(found)
+    assert (table[table["at"] == 50]["accuracy"] == 0).all()
+    assert (table.groupby(["sampler", "seed"])["best"].diff().dropna() >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["figure2", "figure2_best", "writers_training", "exchanges", "tuning", "shakespeare"]
+)
+def test_each_kind_of_figure_is_drawn_from_its_experiments(name, summaries):
+    behind = {key: summaries[key] for key in PAPER.artefacts[name].experiments}
+    found = module.ARTEFACTS[name](behind, PAPER)
+    assert len(found.data)
+    assert all(panel.lines for panel in found.figure.axes)
+
+
+def test_notes_split_the_bits_and_name_lost_runs(summaries):
+    figure2 = module.ARTEFACTS["figure2"]({"dataset1": lose(summaries["dataset1"])}, PAPER)
+    assert f"full {show(ROUNDS * N * MODEL / 1e8)}, uniform" in figure2.notes[1]
+    assert f"{show(5e6 * 32 * N / (M * MODEL))} millionths" in figure2.notes[1]
+    assert "1 of 5 runs diverged" in figure2.notes[2]
+
+
+def test_the_step_is_chosen_by_late_rounds():
+    (picked,) = chosen(tuned()).to_dict("records")
+    assert picked == {"set": "dataset1", "sampler": "optimal", "step": 0.25, "accuracy": 0.9}
+
+
+def test_budgets_are_read_between_measurements():
+    table = pd.DataFrame(
+        {"sampler": "full", "bits": [0.0, 10.0, 20.0], "accuracy": [0.1, 0.5, 0.9]}
+    )
+    assert accuracy_at(table, "full", 15) == pytest.approx(0.7)
+    assert np.isnan(accuracy_at(table, "full", 21))
+    assert bits_to(table, "full", 0.5) == 10
+    assert bits_to(table, "full", 0.95) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("speed", "verdict"),
+    [
+        ({}, "reproduced"),
+        ({"optimal": 90.0}, "partly"),
+        ({"uniform": 10.0}, "contradicted"),
+    ],
+)
+def test_c1_judges_the_order_and_the_gap(speed, verdict, summaries):
+    worse = {**summaries, "dataset3": summary(speed=SPEED | speed)}
+    assert module.CLAIMS["c1"](worse, PAPER.claims["c1"]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("speed", "verdict"),
+    [
+        ({}, "reproduced"),  # the budget is 40 rounds: 80 %; full needs 1280 reports, optimal 150
+        ({"optimal": 35.0}, "partly"),
+        ({"optimal": 300.0}, "contradicted"),
+    ],
+)
+def test_c2_judges_budget_and_ratio(speed, verdict):
+    found = {"dataset1": summary(speed=SPEED | speed)}
+    assert module.CLAIMS["c2"](found, PAPER.claims["c2"]).verdict == verdict
+
+
+def test_c3_judges_the_share_that_reports(summaries):
+    finding = module.CLAIMS["c3"](summaries, PAPER.claims["c3"])
+    assert finding.verdict == "reproduced"
+    assert "0.0938" in finding.ours
+
+
+def test_claims_on_stand_ins_need_nothing_of_the_official_sets(summaries):
+    own = {"writers_training": summaries["writers_training"]}
+    for name in ("c1_writers", "c2_writers", "c3_writers", "c4_network", "c5_network"):
+        assert module.CLAIMS[name](own, PAPER.claims[name]).verdict in ("reproduced", "partly")
+
+
+def test_c5_network_sees_a_bias(summaries):
+    found = summaries["writers_training"]
+    rows = found.rows.copy()
+    rows.loc[rows["metric"] == "deviation", "value"] += 0.2
+    biased = {"writers_training": replace(found, rows=rows)}
+    finding = module.CLAIMS["c5_network"](biased, PAPER.claims["c5_network"])
+    assert finding.verdict == "contradicted"
+
+
+def test_a_lost_run_leaves_claims_undecided(summaries):
+    found = {
+        "dataset1": lose(summaries["dataset1"]),
+        **dict.fromkeys(("dataset2", "dataset3"), summary()),
+    }
+    assert module.CLAIMS["c1"](found, PAPER.claims["c1"]).verdict == "inconclusive"

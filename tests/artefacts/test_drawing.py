@@ -1,0 +1,97 @@
+"""Learning curves: what is drawn of runs that are smoothed, chosen or lost."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling.artefacts.drawing import (
+    Line,
+    divergences,
+    learning_curves,
+    only,
+    panels,
+    rolling,
+    style,
+)
+from fedsampling.evidence.summaries import Summary
+
+LINES = {"md": Line("MD", "red"), "other": Line("Other", "blue", variant=True)}
+
+
+def summary(**runs):
+    """One case; `runs` are losses per seed, measured every five rounds, by sampler."""
+    parts = [
+        pd.DataFrame({"at": 5 * np.arange(len(loss)), "value": loss}).assign(
+            case="base", sampler=sampler, seed=seed, metric="loss"
+        )
+        for sampler, losses in runs.items()
+        for seed, loss in enumerate(losses)
+    ]
+    return Summary(pd.concat(parts, ignore_index=True), {}, {})
+
+
+def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
+    smooth = rolling(summary(md=[[8.0, 4.0, 2.0, 6.0], [1.0, 1.0, 1.0, 1.0]]), 10).rows
+    first = smooth[smooth["seed"] == 0]
+    assert first["value"].tolist() == [8, 6, 3, 4]
+    assert (smooth.loc[smooth["seed"] == 1, "value"] == 1).all()
+
+
+def test_rolling_keeps_a_diverged_run_diverged_and_runs_apart():
+    given = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
+    smooth = rolling(given, 5).rows.set_index(["sampler", "at"])["value"]
+    assert smooth["md"].isna().tolist() == [False, True, True]
+    assert smooth["other"].tolist() == [1e300, 1, 1]
+
+
+def test_rolling_leaves_numbers_of_the_whole_run_out():
+    given = summary(md=[[1.0]])
+    whole = given.rows.assign(at=-1, metric="diverged_at")
+    given = Summary(pd.concat([given.rows, whole]), {}, {})
+    assert rolling(given, 5).rows["metric"].tolist() == ["loss"]
+    assert only(given, ["diverged_at"]).rows["at"].tolist() == [-1]
+
+
+def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_are_left_out():
+    curves = summary(md=[[3.0, 2.0, np.nan], [3.0, 4.0, 1.0]]).curves
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves, LINES, "loss")
+    curve, cross = axes.lines
+    assert axes.get_legend_handles_labels()[1] == ["MD"]
+    np.testing.assert_array_equal(curve.get_ydata(), [3, 3, np.nan])
+    assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (5, 3)
+
+
+def test_a_variant_is_dashed_and_has_no_band():
+    curves = summary(other=[[3.0, 2.0], [2.0, 1.0]]).curves
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves, LINES, "loss")
+    assert axes.lines[0].get_linestyle() == "--"
+    assert not axes.collections
+
+
+def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
+    curves = summary(md=[[3.0, -98.0], [3.0, 102.0]]).curves
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves, LINES, "loss")
+    assert axes.get_ylim() == pytest.approx((1, 4))  # the mean falls from 3 to 2
+
+
+def test_divergences_are_told_by_scheme_and_case():
+    rows = pd.DataFrame(
+        {
+            "case": ["base", "base", "base", "mu-1"],
+            "sampler": ["md", "md", "other", "md"],
+            "seed": [0, 1, 0, 0],
+            "at": -1,
+            "metric": "diverged_at",
+            "value": [-1.0, 7.0, -1.0, 3.0],
+        }
+    )
+    assert divergences(Summary(rows, {}, {}), LINES) == (
+        "MD: 1 of 2 runs diverged, the first in round 7; its mean ends there.",
+        "MD (mu-1): 1 of 1 runs diverged, the first in round 3; its mean ends there.",
+    )

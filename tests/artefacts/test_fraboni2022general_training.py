@@ -1,0 +1,260 @@
+"""Training figures and claims of fraboni2022general, from made-up losses."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling.artefacts import fraboni2022general as module
+from fedsampling.artefacts.fraboni2022general_claims import covariance_gap
+from fedsampling.artefacts.fraboni2022general_scale import departures
+from fedsampling.artefacts.fraboni2022general_settings import by_choice, deviations, final_losses
+from fedsampling.artefacts.fraboni2022general_training import gap_curve
+from fedsampling.config import Config
+from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import load_paper
+from fedsampling.specs import experiments
+from fedsampling.store import load
+
+KEY = "fraboni2022general"
+ROOT = Path(__file__).parents[2]
+PAPER = load_paper(KEY, ROOT / "papers")
+TRAINED = [name for name, given in PAPER.experiments.items() if given["kind"] == "network"]
+HALF = [f"shakespeare_{n}" for n in (10, 20, 40, 80)]
+RESOLVED = {
+    scale: experiments(PAPER, Config(papers=[KEY], scale=scale))
+    for scale in ("quick", "reduced", "paper")
+}
+SEEDS = range(5)
+TURN = {
+    "md": lambda seed: seed,
+    "uniform": lambda seed: seed + 1,
+    "clustered": lambda seed: seed // 2,
+    "full": lambda seed: seed,
+}
+CLAIMED = [*HALF, "cifar"]
+
+# What each scheme adds to the loss: as the paper claims, in all three kinds of case.
+EQUAL = {"md": 0.3, "uniform": 0.0, "clustered": 0.0}
+SAMPLES = {"md": 0.0, "uniform": 0.3, "clustered": -0.3}
+
+
+def made(
+    scale="paper",
+    equal=EQUAL,
+    samples=SAMPLES,
+    shrinks=True,
+    noise=1e-3,
+    lost=(),
+    seeds=SEEDS,
+    names=TRAINED,
+):
+    """Summaries of training experiments: falling losses, with noise that schemes share.
+
+    And noise of each scheme's own sign, turned from seed to seed.
+    """
+    found = {"clients": clients_summary()}
+    for name in names:
+        given = RESOLVED[scale][name]
+        clients = int(name.removeprefix("shakespeare_")) if "shakespeare" in name else 80
+        parts = []
+        at = np.linspace(0, given.settings["rounds"], 6).astype(int)
+        for case, sampler in product(given.cases, given.samplers):
+            scheme = sampler.partition("-")[0]
+            shift = (equal if "equal" in case else samples).get(scheme, 0.0)
+            if scheme == "full":
+                shift = abs(float(case.removeprefix("step-")) - 1.5)
+            shift *= 10 / clients if shrinks else 1
+            for seed in seeds:
+                shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
+                value = 4.6 - 2 * at / at[-1] + shared
+                value = value + (at > 0) * (shift + noise * (-1.0) ** TURN[scheme](seed))
+                diverged = -1.0
+                if (name, case, sampler) in lost and seed == 0:
+                    value[at > at[3]], diverged = np.nan, float(at[3])
+                run = {
+                    "at": [-1, *at],
+                    "metric": ["diverged_at"] + ["loss"] * len(at),
+                    "value": [diverged, *value],
+                }
+                parts.append((run, case, sampler, seed))
+        columns = {key: np.concatenate([run[key] for run, *_ in parts]) for key in parts[0][0]}
+        for place, key in enumerate(("case", "sampler", "seed"), 1):
+            columns[key] = np.repeat([part[place] for part in parts], len(at) + 1)
+        settings = given.model_dump(mode="json") | {"seeds": list(seeds)}
+        found[name] = Summary(pd.DataFrame(columns), settings, {})
+    return found
+
+
+def clients_summary():
+    """Choices 2240 and 0 to 39 of 80 clients with log-normal sizes."""
+    parts = []
+    for seed in (2240, *range(40)):
+        sizes = np.random.default_rng(seed).lognormal(8, 1, 80).round()
+        run = pd.DataFrame({"at": np.arange(80), "metric": "samples", "value": sizes})
+        parts.append(run.assign(case="base", sampler="none", seed=seed))
+    rows = pd.concat(parts, ignore_index=True)
+    return Summary(rows, {"seeds": [2240, *range(40)]}, {})
+
+
+@pytest.fixture(scope="module")
+def summaries():
+    return made()
+
+
+def verdict(name, summaries):
+    return module.CLAIMS[name](summaries, PAPER.claims[name]).verdict
+
+
+@pytest.mark.parametrize(
+    "name", [*(f"figure{k}" for k in range(1, 8)), "learning_rate", "importance", "choices"]
+)
+def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
+    behind = PAPER.artefacts[name].experiments
+    summaries = made("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
+    artefact = module.ARTEFACTS[name](summaries, PAPER)
+    assert artefact.figure is not None
+    assert len(artefact.data)
+    assert artefact.alt
+
+
+def test_figure1_has_the_paired_difference_of_every_n(summaries):
+    data = module.figure1(summaries, PAPER).data
+    assert set(zip(data["case"], data["clients"], strict=True)) == set(
+        product(("equal", "samples"), (10, 20, 40, 80))
+    )
+    for (case, n), part in data.groupby(["case", "clients"]):
+        shift = (EQUAL["md"] - EQUAL["uniform"]) if case == "equal" else -SAMPLES["uniform"]
+        np.testing.assert_allclose(part["mean"], shift * 10 / n, atol=0.005)
+
+
+def test_differences_are_paired_by_seed(summaries):
+    # Seeds differ by 0.1, their differences by 0.001.
+    curve = gap_curve(summaries["shakespeare_10"], "md", "uniform", "equal")
+    assert (curve["high"] - curve["low"]).max() < 0.01
+    assert (curve["at"] > 0).all()
+    assert set(curve["n"]) == {5}
+
+
+def test_figure3_takes_its_largest_m_from_the_runs_of_figure1(summaries):
+    data = module.figure3(summaries, PAPER).data
+    assert set(data["m"]) == {4, 8, 40}
+    assert data[data["m"] == 40]["at"].max() == 600
+    assert data[data["m"] == 4]["at"].max() == 1000
+
+
+def test_figure5_begins_at_round_1000_of_2500(summaries):
+    data = module.figure5(summaries, PAPER).data
+    assert data["at"].min() == 1000
+    assert set(data["m"]) == {8, 40}
+
+
+def test_diverged_runs_are_named_and_end_their_mean():
+    lost = made(lost=[("shakespeare_20", "samples", "uniform")], names=HALF)
+    artefact = module.figure2(lost, PAPER)
+    assert any("1 of 5 runs diverged" in note for note in artefact.notes)
+    data = artefact.data
+    gone = (data["clients"] == 20) & (data["case"] == "samples") & (data["sampler"] == "uniform")
+    assert data[gone & (data["at"] == 600)]["mean"].isna().all()
+    assert verdict("c2", lost) == "partly"
+
+
+def test_insets_show_the_last_hundred_rounds_and_half_a_unit_of_loss(summaries):
+    panel = module.figure2(summaries, PAPER).figure.axes[0]
+    (inset,) = panel.child_axes
+    assert inset.get_xlim() == (500, 600)
+    assert np.ptp(inset.get_ylim()) == pytest.approx(0.5)
+
+
+def test_orderings_are_reproduced_where_they_hold(summaries):
+    for name in ("c1", "c2", "c4", "c5"):
+        assert verdict(name, summaries) == "reproduced"
+
+
+def test_orderings_are_contradicted_where_they_are_reversed():
+    reverse = made(
+        equal={"md": 0.0, "uniform": 0.3, "clustered": 0.3},
+        samples={"md": 0.3, "uniform": 0.0, "clustered": 0.6},
+        names=CLAIMED,
+    )
+    for name in ("c1", "c2", "c4", "c8"):
+        assert verdict(name, reverse) == "contradicted"
+
+
+def test_c1_is_partly_so_where_the_gap_does_not_shrink():
+    assert verdict("c1", made(shrinks=False, names=HALF)) == "partly"
+
+
+def test_orderings_are_open_where_noise_hides_them():
+    noisy = made(equal={}, samples={}, noise=0.3, names=CLAIMED)
+    for name in ("c1", "c2", "c4", "c8"):
+        assert verdict(name, noisy) == "inconclusive"
+
+
+def test_too_few_seeds_decide_nothing():
+    few = made(seeds=range(2), names=CLAIMED)
+    for name in ("c1", "c2", "c3", "c4", "c8"):
+        assert verdict(name, few) == "inconclusive"
+
+
+def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
+    # n = 10, m = 5, p_i = 1/10: Clustered takes one of each of five pairs. Covariance of a pair
+    # −1/100 and of others 0; Uniform −(1/9)/100 for all.
+    assert covariance_gap(10, 5) == pytest.approx(8 / 900)
+    assert covariance_gap(10, 10) == pytest.approx(0)
+    assert verdict("c3", summaries) == "partly"
+    apart = made(equal={"clustered": 0.5}, shrinks=False, names=HALF)
+    assert verdict("c3", apart) == "contradicted"
+
+
+def test_populations_with_another_network_do_not_decide():
+    reduced = made("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
+    found = module.CLAIMS["c1"](reduced, PAPER.claims["c1"])
+    assert "20 clients" in found.ours
+    assert "40 clients" not in found.ours
+    figure = module.figure1(reduced, PAPER)
+    assert any("n = 40, 80" in note for note in figure.notes)
+
+
+def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
+    name = HALF[0]
+    full = made(names=[name], seeds=range(30))[name]
+    assert departures(full, PAPER, name) == ()
+    (said,) = departures(made("reduced", names=[name])[name], PAPER, name)
+    assert "seeds 5 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in said
+    assert "layers" not in said
+
+
+def test_c5_compares_with_the_other_choices(summaries):
+    spread = deviations(summaries["clients"])
+    sizes = np.random.default_rng(2240).lognormal(8, 1, 80).round()[:10]
+    ours = spread[(spread["seed"] == 2240) & (spread["n"] == 10)]["sd"].item()
+    assert ours == pytest.approx(np.std(sizes / sizes.sum()))
+    rows = summaries["clients"].rows
+    even = rows.assign(value=100.0)
+    flat = {"clients": Summary(even, summaries["clients"].settings, {})}
+    assert verdict("c5", flat) == "contradicted"
+
+
+def test_choices_are_compared_on_common_rounds_and_seeds(summaries):
+    table = by_choice(summaries)
+    assert len(table) == 12
+    assert set(table[table["own"]]["choice"]) == {2240}
+    others = table[(table["case"] == "equal") & ~table["own"]]
+    np.testing.assert_allclose(others["gap"], 0.3 * 10 / 80, atol=0.005)
+    np.testing.assert_allclose(table[table["own"] & (table["case"] == "equal")]["gap"], 0.3, 0.02)
+
+
+def test_learning_rate_is_that_of_the_least_last_loss(summaries):
+    table = final_losses(summaries["learning_rate"])
+    assert list(table["step"]) == [0.1, 0.5, 1, 1.5, 2, 2.5]
+    assert table["step"][table["loss"].idxmin()] == 1.5
+    notes = module.learning_rate(summaries, PAPER).notes
+    assert "η_l = 1.5" in notes[0]
+
+
+def test_every_published_run_opens_and_is_of_an_experiment():
+    paths = sorted((ROOT / "published_runs").glob("*/*.parquet"))
+    assert all(load(path).metadata["hash"] == path.stem for path in paths)
