@@ -10,7 +10,7 @@ from fedsampling import planning, stages
 from fedsampling.config import MIRROR_VARIABLE, Config
 from fedsampling.datasets import DATASETS
 from fedsampling.errors import InputError
-from fedsampling.papers import load_papers
+from fedsampling.papers import load_paper, load_papers
 from fedsampling.runs import execute
 from fedsampling.settings_datasets import DatasetSettings
 from fedsampling.specs import experiments
@@ -23,10 +23,14 @@ ARTEFACTS = {
     "harshvardhan2025latency": {"figure1", "figure1_sensitivity"},
 }
 CHEN, FRABONI, LATENCY = ARTEFACTS
-FEWER: dict[str, Any] = {  # seeds and cases enough to draw every figure
-    CHEN: {"writers": {"seeds": 2}, "dsgd": None, "dsgd_exchanges": None, "dsgd_near": None},
+DATA: dict[str, Any] = {  # seeds and cases enough to draw every figure
+    CHEN: {"sets": {}, "writers": {"seeds": 2}},
     FRABONI: {"partition": {"seeds": 2}},
     LATENCY: {"delays": {"rounds": 3, "seeds": 2}, "sensitivity": {"rounds": 3, "seeds": 2}},
+}
+FEWER: dict[str, Any] = {  # and nothing else of these papers
+    key: {name: DATA[key].get(name) for name in load_paper(key, ROOT / "papers").experiments}
+    for key in DATA
 }
 
 
@@ -64,11 +68,11 @@ def test_what_is_left_to_do_is_estimated_for_runs_without_rounds_or_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
-    config = Config(papers=[FRABONI], data="official")
+    config = Config(papers=[FRABONI], data="official", overrides={FRABONI: FEWER[FRABONI]})
     (tmp_path / "config.json").write_text(json.dumps(config.model_dump(mode="json")))
     found = planning.estimate(tmp_path / "config.json", tmp_path / "results", ROOT / "papers")
     (line,) = found.lines
-    assert (line.jobs, line.runs, line.finished) == (4, 12, 0)
+    assert (line.jobs, line.runs, line.finished) == (4, 8, 0)
     assert 0 < line.hours < 1
     assert found.download == {"cifar10/cifar-10-binary.tar.gz": 170_052_171}
     assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in planning.show(found)

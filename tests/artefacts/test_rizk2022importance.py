@@ -91,8 +91,8 @@ def test_gradient_has_every_scheme_at_both_models(made):
 def test_rendered_files_say_that_they_are_no_evidence(pipeline, name):
     path = pipeline.results / "artefacts" / "rizk2022importance" / name / "artefact.json"
     badges = json.loads(path.read_text(encoding="utf-8"))["badges"]
-    wanted = {"table1": [], "figure2": ["quick scale", "embedded data"]}
-    assert badges == wanted.get(name, ["quick scale"])
+    wanted = {"table1": [], "figure2": ["changed settings", "embedded data"]}
+    assert badges == wanted.get(name, ["changed settings"])
 
 
 def test_claims_at_quick_scale_are_not_evaluated(pipeline):

@@ -58,11 +58,20 @@ def found(scheme, given=None):
     return str(error.value)
 
 
-@pytest.mark.parametrize("given", RECORDS, ids=lambda given: "-".join(map(str, given.values())))
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(
+            given,
+            id="-".join(map(str, given.values())),
+            marks=[pytest.mark.long] if given["name"] in SLOW else [],
+        )
+        for given in RECORDS
+    ],
+)
 def test_every_scheme_keeps_its_word(given):
     """Wrongly failed with probability 1e-6 in each of four populations."""
-    runs = 24 if given["name"] in SLOW else 200
-    done = check_sampler(given["name"], settings(given), runs=runs)
+    done = check_sampler(given["name"], settings(given), runs=200)
     assert "equal clients" in done.accepted
     assert len(done.accepted) + len(done.refused) == 4
 

@@ -208,9 +208,9 @@ def _inset(axis: Axes, curves: pd.DataFrame, case: str) -> None:
     if not np.isfinite(late).any():
         return
     centre = (late.min() + late.max()) / 2
-    # Room above the curves, which fall.
-    highest = here["mean"].max()
-    axis.set_ylim(min(here["mean"].min(), here["low"].min()) - 0.1, highest * 1.05)
+    # Room for the zoomed window, and above the curves, which fall.
+    lowest = min(here["mean"].min(), here["low"].min(), centre - HEIGHT / 2)
+    axis.set_ylim(lowest - 0.1, here["mean"].max() * 1.05)
     zoom = axis.inset_axes((0.45, 0.48, 0.53, 0.5))
     learning_curves(zoom, here, LINES, "loss", case)
     zoom.set(xlim=((1 - LAST) * end, end), ylim=(centre - HEIGHT / 2, centre + HEIGHT / 2))
