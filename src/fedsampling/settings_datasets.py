@@ -65,6 +65,11 @@ class ByDigit(Strict):
     name: Literal["by_digit"]
     clients_per_label: Positive = 10
     variant: Variant = Field("text", description="as the paper has it, or its authors' code")
+    order: Literal["label", "shuffled"] = Field(
+        "label",
+        description="how clients are numbered; schemes break ties by number",
+        exclude_if=lambda order: order == "label",  # keeps the hashes of runs that do not name it
+    )
 
 
 class Dirichlet(Strict):

@@ -62,3 +62,15 @@ def test_small_data_give_every_client_equally_many():
 def test_more_clients_than_samples_are_refused(n: int):
     with pytest.raises(InputError, match=f"{n} clients cannot .* give 1 to 2"):
         by_digit([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n, "text", stream(0, "test"))
+
+
+@pytest.mark.parametrize("variant", ["text", "code"])
+def test_shuffled_clients_are_the_same_under_other_numbers(variant):
+    def clients(order):
+        parts = by_digit(LABELS, LABELS_TEST, 10, variant, stream(0, "test"), order)
+        cut = [np.split(index, start[1:-1]) for index, start in parts]
+        return [tuple(map(bytes, pair)) for pair in zip(*cut, strict=True)]
+
+    by_label, shuffled = clients("label"), clients("shuffled")
+    assert set(by_label) == set(shuffled)
+    assert by_label != shuffled

@@ -125,10 +125,16 @@ def _shared_out(
 
 
 def _by_digit(
-    raw: Raw, seed: int, importance: Importance, *, clients_per_label: int, variant: Any
+    raw: Raw,
+    seed: int,
+    importance: Importance,
+    *,
+    clients_per_label: int,
+    variant: Any,
+    order: Any = "label",
 ) -> FederatedDataset:
     rng = stream(seed, "data.by_digit")
-    train, test = by_digit(raw.y, raw.y_test, clients_per_label, variant, rng)
+    train, test = by_digit(raw.y, raw.y_test, clients_per_label, variant, rng, order)
     return gather(raw, train, test, importance)
 
 

@@ -22,6 +22,7 @@ def by_digit(
     clients_per_label: int,
     variant: Literal["text", "code"],
     rng: np.random.Generator,
+    order: Literal["label", "shuffled"] = "label",
 ) -> tuple[Shares, Shares]:
     """Give every client samples of one label; clients ``c * clients_per_label + j`` have label c.
 
@@ -34,8 +35,7 @@ def by_digit(
         Samples at random; up to 100 tests each, else the label's tests shared out evenly (89 or
         90 for a five, 100 for a one).
     ``"code"``
-        As the authors' public code: samples in file order, 80 tests for each client.  `rng` is
-        not used.
+        As the authors' public code: samples in file order, 80 tests for each client.
 
     Parameters
     ----------
@@ -46,6 +46,10 @@ def by_digit(
         10 in the paper.
     variant : {"text", "code"}
     rng : numpy.random.Generator
+    order : {"label", "shuffled"}
+        ``"shuffled"`` numbers the clients at random.  A scheme that breaks ties by number
+        (Algorithm 1 does among clients of equal size) otherwise groups clients by label, which no
+        server knows.
 
     Returns
     -------
@@ -75,10 +79,22 @@ def by_digit(
     own = np.full(classes * n, min(TRAIN, stock // n))
     if variant == "code":
         own_test = np.full(classes * n, min(TEST["code"], stock_test.min() // n))
-        return _in_order(y, own, None), _in_order(y_test, own_test, None)
-    tests = np.minimum(stock_test, TEST["text"] * n)
-    own_test = (tests[:, None] // n + (np.arange(n) < tests[:, None] % n)).ravel()
-    return _in_order(y, own, rng), _in_order(y_test, own_test, rng)
+        train, test = _in_order(y, own, None), _in_order(y_test, own_test, None)
+    else:
+        tests = np.minimum(stock_test, TEST["text"] * n)
+        own_test = (tests[:, None] // n + (np.arange(n) < tests[:, None] % n)).ravel()
+        train, test = _in_order(y, own, rng), _in_order(y_test, own_test, rng)
+    if order == "label":
+        return train, test
+    chosen = rng.permutation(classes * n)
+    return _renumbered(train, chosen), _renumbered(test, chosen)
+
+
+def _renumbered(shares: Shares, order: NDArray[np.int64]) -> Shares:
+    """Let client k be the former client ``order[k]``."""
+    index, start = shares
+    parts = [index[start[k] : start[k + 1]] for k in order]
+    return np.concatenate(parts), starts(np.diff(start)[order])
 
 
 def _in_order(
