@@ -29,7 +29,7 @@ def summary(study, cases):
         frames += [
             table.assign(case=case, sampler=study, seed=seed) for seed, table in enumerate(tables)
         ]
-    return Summary(pd.concat(frames, ignore_index=True), {**SMALL, "cases": cases}, {})
+    return Summary(pd.concat(frames, ignore_index=True), {"settings": SMALL, "cases": cases}, {})
 
 
 @pytest.fixture(scope="module")

@@ -206,10 +206,10 @@ ARTEFACTS: dict[str, Draw] = {"findings": findings, "solver": solver, "overheads
 
 def _submodularity(summary: Summary) -> str:
     total = _sums(summary)
-    triples = total["triples"]
+    triples, m = total["triples"], summary.settings["settings"]["clients"]
     return (
-        f"{triples:,.0f} triples S₁ ⊂ S₂, i at m = {summary.settings['clients']}: submodularity of "
-        f"g fails in {total['g_submodular'] / triples:.0%}, supermodularity in "
+        f"{triples:,.0f} triples S₁ ⊂ S₂, i at m = {m}: submodularity of g "
+        f"fails in {total['g_submodular'] / triples:.0%}, supermodularity in "
         f"{total['g_supermodular'] / triples:.0%}; h raised by a client "
         f"{total['h_decreasing']:.0f} times, supermodularity of h fails "
         f"{total['h_supermodular']:.0f} times"
