@@ -61,7 +61,7 @@ def mirror() -> str:
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """Run every job and stage of one paper, in this process and tiny; read it, do not change it."""
-    from fedsampling import stages
+    from fedsampling import publishing, stages, workflow
     from fedsampling.runs import execute
 
     root = tmp_path_factory.mktemp("pipeline")
@@ -69,12 +69,12 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     given = Config(papers=[PAPER], overrides={PAPER: OVERRIDES})
     made.config.write_text(json.dumps(given.model_dump(mode="json")))
     where = (made.config, made.results, made.papers)
-    for job in stages.read_plan(made.config, made.papers).jobs.values():
+    for job in workflow.read_plan(made.config, made.papers).jobs.values():
         execute(job, given, made.results, lambda *_: None)
     for experiment in OVERRIDES:
         stages.summarise_experiment(PAPER, experiment, *where)
     for artefact in made.paper.artefacts:
-        stages.render_artefact(PAPER, artefact, *where)
-    stages.judge_claims(PAPER, *where)
-    stages.build_report(*where)
+        publishing.render_artefact(PAPER, artefact, *where)
+    publishing.judge_claims(PAPER, *where)
+    publishing.build_report(*where)
     return made

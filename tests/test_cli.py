@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from fedsampling import stages
+from fedsampling import workflow
 from fedsampling.cli import main
 from fedsampling.datasets import fetch
 from fedsampling.datasets.sources import SOURCES
@@ -75,7 +75,7 @@ class TestByHand:
         manifest = Path(call("run", name, *where).stdout.strip())
         theirs = pipeline.results / "runs" / f"{name}.json"
         assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
-        plan = stages.read_plan(pipeline.config, pipeline.papers)
+        plan = workflow.read_plan(pipeline.config, pipeline.papers)
         for job in plan.jobs:
             assert call("run", job, *reused).exit_code == 0
         for experiment in pipeline.paper.experiments:

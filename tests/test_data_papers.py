@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fedsampling import planning, stages
+from fedsampling import planning, publishing, stages, workflow
 from fedsampling.config import MIRROR_VARIABLE, Config
 from fedsampling.datasets import DATASETS
 from fedsampling.errors import InputError
@@ -39,15 +39,15 @@ def made(folder: Path, **given: Any) -> tuple[Path, Path, Path]:
     config = Config(papers=list(ARTEFACTS), overrides=FEWER, **given)
     where = (folder / "config.json", folder / "results", ROOT / "papers")
     where[0].write_text(json.dumps(config.model_dump(mode="json")))
-    found = stages.read_plan(where[0], where[2])
+    found = workflow.read_plan(where[0], where[2])
     for job in found.jobs.values():
         execute(job, config, where[1], lambda *_: None)
     for name in found.experiments:
         stages.summarise_experiment(*name.split("/"), *where)
     for paper, artefact in found.artefacts():
-        stages.render_artefact(paper, artefact, *where)
+        publishing.render_artefact(paper, artefact, *where)
     for paper in ARTEFACTS:
-        stages.judge_claims(paper, *where)
+        publishing.judge_claims(paper, *where)
     return where
 
 
@@ -60,7 +60,7 @@ def test_every_figure_is_made_without_a_download_and_labelled(tmp_path: Path):
             assert noted["badges"][-1] == "embedded data"
             assert noted["provenance"]["inputs"] == {}
             assert (folder / f"{name}.svg").stat().st_size > 10_000
-    assert stages.build_report(*where).is_file()
+    assert publishing.build_report(*where).is_file()
     assert all(line.finished == line.runs for line in planning.estimate(*where).lines)
 
 

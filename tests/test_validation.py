@@ -125,8 +125,8 @@ class TestReadYaml:
     @pytest.mark.parametrize(
         ("text", "complaint"),
         [
-            ("a: [1, 2\n", " line 2: is not YAML (expected ',' or ']', but got"),
-            ("a: b: c\n", " line 1: is not YAML (mapping values are not allowed here); "),
+            ("a: [1, 2\n", " line 2: is not YAML ("),
+            ("a: b: c\n", " line 1: is not YAML (mapping values are not allowed"),
             ("a: !!python/object:os.system x\n", " line 1: is not YAML (could not determine"),
             ("- a\n- b\n", " holds a list; write 'key: value' lines"),
             ("word\n", " holds a str; write 'key: value' lines"),

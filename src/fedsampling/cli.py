@@ -79,7 +79,7 @@ def located(verb: Callable[..., None]) -> Callable[..., None]:
 @located
 def check(config: Path, results: Path, papers: Path) -> None:
     """Check the configuration and every paper's file; report all errors."""
-    from fedsampling.stages import read_plan
+    from fedsampling.workflow import read_plan
 
     plan = read_plan(config, papers)
     runs = sum(len(job.runs) for job in plan.jobs.values())
@@ -107,14 +107,14 @@ def plan(
 ) -> None:
     """Show what would run: jobs, device-hours, downloads, disk."""
     from fedsampling import forecast, planning, resources
-    from fedsampling.stages import read_config
+    from fedsampling.config import load
 
     found = planning.estimate(config, results, papers, calibrate=not no_calibration)
     click.echo(planning.show(found))
     if slurm:
         planning.keep(found, results)
         devices = sorted({1, gpus, 2 * gpus})
-        measured, cluster = resources.load(results), read_config(config).cluster
+        measured, cluster = resources.load(results), load(config).cluster
         made = forecast.forecast(found.due, measured, cluster, devices, cpus)
         finished = sum(line.jobs for line in found.lines) - len(found.due)
         click.echo("\n" + forecast.show(made, finished, cpus))
@@ -141,10 +141,10 @@ def data() -> None:
 def list_datasets(config: Path, results: Path, papers: Path) -> None:
     """Show every dataset with official files, and whether they are here."""
     from fedsampling.cards import overview
+    from fedsampling.config import load
     from fedsampling.showing import listing
-    from fedsampling.stages import read_config
 
-    click.echo(listing(overview(results / "data", read_config(config).mirror)))
+    click.echo(listing(overview(results / "data", load(config).mirror)))
 
 
 @data.command("fetch")
@@ -152,11 +152,11 @@ def list_datasets(config: Path, results: Path, papers: Path) -> None:
 @located
 def fetch_datasets(names: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
     """Bring the official files of datasets NAMES into the cache, verified."""
+    from fedsampling.config import load
     from fedsampling.datasets.check import fetch_each
     from fedsampling.progress import reporter
-    from fedsampling.stages import read_config
 
-    mirror = read_config(config).mirror
+    mirror = load(config).mirror
     with reporter() as progress:
         for path in fetch_each(names, results / "data", mirror, progress):
             click.echo(path)
@@ -167,10 +167,10 @@ def fetch_datasets(names: tuple[str, ...], config: Path, results: Path, papers: 
 @located
 def verify_datasets(names: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
     """Check what is here of datasets NAMES, or of all; fetch nothing."""
+    from fedsampling.config import load
     from fedsampling.datasets.check import check_each
-    from fedsampling.stages import read_config
 
-    for line in check_each(names, results / "data", read_config(config).mirror):
+    for line in check_each(names, results / "data", load(config).mirror):
         click.echo(line)
 
 
@@ -182,8 +182,8 @@ def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Pat
     """Show a dataset: source, licence, counts, clients."""
     from fedsampling.cards import card, write
     from fedsampling.showing import text
-    from fedsampling.stages import read_plan
     from fedsampling.uses import uses
+    from fedsampling.workflow import read_plan
 
     plan = read_plan(config, papers)
     ways = uses(plan.jobs.values()).get(name, ())
@@ -196,16 +196,16 @@ def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Pat
 @located
 def run(job: str, config: Path, results: Path, papers: Path) -> None:
     """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0."""
+    from fedsampling.config import load
     from fedsampling.devices import assigned
     from fedsampling.papers import load_paper
     from fedsampling.progress import reporter
     from fedsampling.resources import uses_device
     from fedsampling.runs import execute
     from fedsampling.specs import find_job
-    from fedsampling.stages import read_config
     from fedsampling.stopping import Stopped, hand_back, watching
 
-    checked = read_config(config)
+    checked = load(config)
     found = find_job(load_paper(job.partition("/")[0], papers), checked, job)
     waits = "all devices are taken; waiting for one"
     try:
@@ -237,7 +237,7 @@ def summarise(paper: str, experiment: str, config: Path, results: Path, papers: 
 @located
 def render(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> None:
     """Draw a PAPER's ARTEFACT from its summaries."""
-    from fedsampling.stages import render_artefact
+    from fedsampling.publishing import render_artefact
 
     click.echo(render_artefact(paper, artefact, config, results, papers))
 
@@ -247,7 +247,7 @@ def render(paper: str, artefact: str, config: Path, results: Path, papers: Path)
 @located
 def judge(paper: str, config: Path, results: Path, papers: Path) -> None:
     """Judge a PAPER's claims."""
-    from fedsampling.stages import judge_claims
+    from fedsampling.publishing import judge_claims
 
     click.echo(judge_claims(paper, config, results, papers))
 
@@ -256,7 +256,7 @@ def judge(paper: str, config: Path, results: Path, papers: Path) -> None:
 @located
 def report(config: Path, results: Path, papers: Path) -> None:
     """Write the report from all artefacts and claims of the configured papers."""
-    from fedsampling.stages import build_report
+    from fedsampling.publishing import build_report
 
     click.echo(build_report(config, results, papers))
 
@@ -265,7 +265,7 @@ def report(config: Path, results: Path, papers: Path) -> None:
 @located
 def verdicts(config: Path, results: Path, papers: Path) -> None:
     """Print where the report is, its artefacts and its verdicts."""
-    from fedsampling.stages import print_verdicts
+    from fedsampling.publishing import print_verdicts
 
     print_verdicts(config, results, papers)
 

@@ -8,7 +8,7 @@ paper leaves the results of the others valid.
 
 import ast
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -75,13 +75,22 @@ def sources(modules: Iterable[str]) -> set[str]:
 @cache
 def _imports(module: str) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(_path(module).read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(_path(module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(name for name in names if _is_module(name))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk over statements alone: imports are no part of expressions, which are most of a tree."""
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        below = getattr(node, part, ())
+        for statement in below if isinstance(below, list) else ():
+            yield statement
+            yield from _statements(statement)
 
 
 def _is_module(name: str) -> bool:

@@ -21,8 +21,7 @@ from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.registry import SIMULATIONS
 from fedsampling.simulations.simulated import Where
 from fedsampling.specs import Job
-from fedsampling.stages import read_plan
-from fedsampling.workflow import official_files, simulation_code
+from fedsampling.workflow import official_files, read_plan, simulation_code
 
 SHORT = 6  # steps of the shorter piece; the longer has three times as many
 START_UP = 1.5  # seconds: interpreter and imports of a job

@@ -132,8 +132,8 @@ class Plan:
             if of in resources.STATIONS:
                 needed = resources.STATIONS[of]
             else:
-                job, margin = self.jobs[of.format(**wildcards)], self.config.cluster.margin
-                needed = resources.need(job, self._measured, margin)
+                job, cluster = self.jobs[of.format(**wildcards)], self.config.cluster
+                needed = resources.need(job, self._measured, cluster, cluster.margin)
             return resources.request(needed, self.config.cluster, attempt)[name]
 
         return asked
@@ -211,6 +211,11 @@ def plan(given: Mapping[str, Any], papers: Path = Path("papers")) -> Plan:
     known = {key: given[key] for key in given if not key.startswith("_")}
     config = configuration.parse(known, "config.yaml")
     return Plan(config, load_papers(config, papers))
+
+
+def read_plan(config: Path, papers: Path) -> Plan:
+    """As :func:`plan`, of a configuration file."""
+    return plan(configuration.load(config).model_dump(mode="json"), papers)
 
 
 def checked_plan(given: Mapping[str, Any]) -> Plan:

@@ -32,3 +32,26 @@ def agree():
         torch.testing.assert_close(gradient, torch.stack(by_module), rtol=tolerance, atol=tolerance)
 
     return check
+
+
+@pytest.fixture
+def profiled_peak():
+    """Peak bytes of one slot's outputs and gradient, as PyTorch's profiler sees them."""
+
+    def peak(network, sample, batch):
+        theta = torch.zeros(1, network.dimension, requires_grad=True)
+        symbols = any(name.startswith("embedding") for name in network.shapes)
+        x = torch.zeros(1, batch, *sample, dtype=torch.int64 if symbols else None)
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        with torch.profiler.profile(activities=activities, profile_memory=True) as seen:
+            z = network.outputs(theta, x)
+            torch.autograd.grad(z.sum(), theta)
+        held = most = 0
+        events = seen.profiler.kineto_results.events()
+        for event in sorted(events, key=lambda each: each.start_ns()):
+            if event.name() == "[memory]":
+                held += event.nbytes()
+                most = max(most, held)
+        return most
+
+    return peak

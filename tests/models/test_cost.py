@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from fedsampling.models.convolutional import convnet
 from fedsampling.models.cost import cost
@@ -42,18 +41,7 @@ def test_memory_of_dense_layers_is_counted_as_by_hand():
     assert 2 * 4 * gradients <= found.step_bytes <= 2 * 4 * (gradients + 20 * 2 * 60)
 
 
-def test_memory_is_what_a_profiler_sees():
+def test_memory_is_what_a_profiler_sees(profiled_peak):
     network = gru(Gru(name="gru", embedding=32, hidden=32), (20,), 30)
     predicted = cost(network, (20,), batch=16).step_bytes
-    theta = torch.zeros(1, network.dimension, requires_grad=True)
-    x = torch.zeros(1, 16, 20, dtype=torch.int64)
-    activities = [torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities, profile_memory=True) as seen:
-        z = network.outputs(theta, x)
-        torch.autograd.grad(z.sum(), theta)
-    held = peak = 0
-    for event in sorted(seen.profiler.kineto_results.events(), key=lambda each: each.start_ns()):
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
-    assert predicted == pytest.approx(peak, rel=0.1)
+    assert predicted == pytest.approx(profiled_peak(network, (20,), 16), rel=0.1)

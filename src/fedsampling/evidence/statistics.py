@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -42,7 +42,7 @@ def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
     n, centre = len(values), float(values.mean())
     if n < 2:
         return Estimate(centre, np.nan, np.nan, n)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / np.sqrt(n))
     return Estimate(centre, centre - half, centre + half, n)
 
 
@@ -73,7 +73,9 @@ def compare(
     if len(first) < 3 or spread == 0 or not np.isfinite(spread):
         same = value if spread == 0 and len(first) > 1 else np.nan
         return Estimate(value, same, same, len(first))
-    found = stats.bootstrap(
+    from scipy.stats import bootstrap  # slow to import, and few stages compare
+
+    found = bootstrap(
         (first, second),
         lambda a, b, axis: contrast(a.mean(axis), b.mean(axis)),
         paired=True,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy import stats
+from scipy.special import stdtrit
 
 from fedsampling import store
 from fedsampling.errors import InputError
@@ -55,7 +55,7 @@ class Summary:
             sd=lambda values: values.std(skipna=False),
             n="size",
         ).reset_index()
-        factor = stats.t.ppf((1 + LEVEL) / 2, np.maximum(curves["n"] - 1, 1))
+        factor = stdtrit(np.maximum(curves["n"] - 1, 1), (1 + LEVEL) / 2)
         half = factor * curves.pop("sd") / np.sqrt(curves["n"])
         return curves.assign(low=curves["mean"] - half, high=curves["mean"] + half)
 

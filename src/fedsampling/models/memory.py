@@ -1,4 +1,4 @@
-"""Keep the memory that training frees, instead of giving it back and asking again.
+"""The memory that training takes: how much a step needs, and keeping what it frees.
 
 Every step of stacked training makes and drops arrays of many megabytes.  By default the C library
 returns each to the system, which hands it out again page by page, cleared: with large networks
@@ -6,6 +6,11 @@ that takes longer than the arithmetic (``benchmarks/recurrent.py`` shows it).
 """
 
 import ctypes
+
+import torch
+from torch import Tensor
+
+from fedsampling.models.network import Network
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _NEVER = 2**31 - 1
@@ -24,3 +29,41 @@ def keep_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _NEVER)) and bool(mallopt(_TRIM_THRESHOLD, _NEVER))
+
+
+def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
+    """Estimate what one slot's step takes at its peak, its model and batch left out.
+
+    What the backward pass needs is kept until the outputs are there: it is added up in a forward
+    pass of one slot on this machine's processor.  On the way back comes the gradient of the largest
+    of these arrays; gradients of the parameters take as much as they do, and so may what is put
+    together from them.  :func:`fedsampling.models.cost.cost` follows every array
+    instead, which takes a second to load.
+
+    Parameters
+    ----------
+    network : Network
+    sample : tuple of int
+        Shape of one sample.
+    batch : int
+
+    Returns
+    -------
+    int
+    """
+    theta = torch.zeros(1, network.dimension, requires_grad=True)
+    symbols = any(name.startswith("embedding") for name in network.shapes)
+    x = torch.zeros(1, batch, *sample, dtype=torch.int64 if symbols else None)
+    kept: dict[int, int] = {}
+
+    def note(array: Tensor) -> Tensor:
+        storage = array.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return array
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda array: array):
+        outputs = network.outputs(theta, x)
+    for given in (theta, x):
+        kept.pop(given.untyped_storage().data_ptr(), None)
+    largest = max(kept.values(), default=0)
+    return sum(kept.values()) + largest + outputs.nbytes + 2 * theta.nbytes

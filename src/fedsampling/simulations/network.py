@@ -13,8 +13,7 @@ from fedsampling.delays.delays import Delays, assign
 from fedsampling.delays.nycmesh import nycmesh
 from fedsampling.delays.synthetic import synthetic
 from fedsampling.errors import InputError
-from fedsampling.models.cost import cost
-from fedsampling.models.memory import keep_memory
+from fedsampling.models.memory import keep_memory, step_bytes
 from fedsampling.models.registry import build
 from fedsampling.samplers.registry import sampler_class
 from fedsampling.samplers.slots import Sampler, Setup
@@ -112,7 +111,7 @@ def build_learner(
         settings.inputs,
         settings.server_step,
         where.device,
-        cost(network, problem.x.shape[1:], work.batch).step_bytes,
+        step_bytes(network, problem.x.shape[1:], work.batch),
         settings.precision.bf16,
         load_delays(settings, data, problem.n_clients, network.dimension, where),
     )

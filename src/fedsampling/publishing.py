@@ -1,0 +1,125 @@
+"""From summaries to what is read: the stations that draw, judge and write the report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fedsampling import config as configuration
+from fedsampling.artefacts import kit
+from fedsampling.artefacts.registry import functions
+from fedsampling.config import PRIVATE, Config
+from fedsampling.errors import InputError, nearest
+from fedsampling.evidence import summaries, verdicts
+from fedsampling.files import write_json
+from fedsampling.papers import load_paper
+from fedsampling.workflow import read_plan
+
+
+def render_artefact(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> Path:
+    """Draw an artefact into ``artefacts/<paper>/<artefact>/``."""
+    asked = read_plan(config, papers).papers
+    # Of a paper that is not asked for all summaries must be there.
+    spec = asked[paper] if paper in asked else load_paper(paper, papers)
+    drawn = functions(paper, "artefacts")
+    if artefact not in spec.artefacts or artefact not in drawn:
+        raise InputError(f"artefact: '{artefact}' is not known; {nearest(artefact, drawn)}")
+    folder = results / "artefacts" / paper / artefact
+    found = _summaries(paper, spec.artefacts[artefact].experiments, results)
+    made = drawn[artefact](found, spec)
+    kit.save(made, spec, artefact, folder, found, _facts(configuration.load(config)))
+    return folder / "artefact.json"
+
+
+def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
+    """Judge a paper's claims into ``claims/<paper>.json``."""
+    asked = read_plan(config, papers).papers
+    if paper not in asked:
+        raise InputError(f"papers: '{paper}' is not known; {nearest(paper, asked)}")
+    spec, judges = asked[paper], functions(paper, "claims")
+    facts = _facts(configuration.load(config))
+    found = _summaries(paper, list(spec.experiments), results)
+    claims = []
+    for name, claim in spec.claims.items():
+        behind = claim.experiments or spec.artefacts[claim.artefact].experiments
+        if absent := [key for key in behind if key not in found]:
+            finding = verdicts.not_run(absent)
+        else:
+            obstacles = kit.badges({key: found[key] for key in behind}, facts)
+            if facts["scale"] == "quick" and not behind:
+                obstacles = ["quick scale"]  # of what a claim computes itself
+            finding = verdicts.judge(judges[name](found, claim), obstacles)
+        claims.append(
+            {
+                "id": name,
+                "statement": claim.statement,
+                "artefact": claim.artefact,
+                "reported": claim.reported,
+                "ours": finding.ours,
+                "margin": f"{claim.margin:g} {claim.unit}",
+                "verdict": finding.verdict,
+                "reason": finding.reason,
+                "rule": claim.rule,
+            }
+        )
+    out = results / "claims" / f"{paper}.json"
+    write_json(out, {"paper": paper, "claims": claims})
+    return out
+
+
+def build_report(config: Path, results: Path, papers: Path) -> Path:
+    """Build the site and its crate in ``report/``."""
+    from fedsampling.report import site
+
+    plan = read_plan(config, papers)
+    context: dict[str, Any] = {
+        "project": papers.resolve().parent,
+        # What an earlier configuration left in the folder is not part of this report.
+        "artefacts": {key: list(paper.artefacts) for key, paper in plan.papers.items()},
+        "cards": list(plan.cards),
+        # Folders of this machine are nobody else's business.
+        "config": plan.config.model_dump(mode="json", exclude=set(PRIVATE)),
+        "commands": {
+            "Reproduce everything": "make reproduce",
+            "At paper scale, from the official data": "snakemake --cores all "
+            "--config scale=paper data=official",
+        },
+    }
+    site.build(results / "artefacts", results / "claims", papers, results / "report", context)
+    return results / "report" / "index.html"
+
+
+def print_verdicts(config: Path, results: Path, papers: Path) -> None:
+    """Print a table of artefacts and verdicts, and where the report is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if Console().is_terminal else 110)
+    for key, paper in read_plan(config, papers).papers.items():
+        artefacts = Table("artefact", "title", "face", title=key, title_justify="left")
+        for name in paper.artefacts:
+            made = _json(results / "artefacts" / key / name / "artefact.json")
+            artefacts.add_row(name, made["title"], ", ".join(made["badges"]) or "–")
+        claims = Table("claim", "verdict", "ours", "paper")
+        for claim in _json(results / "claims" / f"{key}.json")["claims"]:
+            claims.add_row(claim["id"], claim["verdict"], claim["ours"], claim["reported"])
+        console.print(artefacts)
+        if paper.claims:
+            console.print(claims)
+    console.print(f"Report: {results / 'report' / 'index.html'}", soft_wrap=True)
+
+
+def _facts(config: Config) -> dict[str, str]:
+    return {"scale": config.scale, "data": config.data}
+
+
+def _summaries(paper: str, experiments: list[str], results: Path) -> dict[str, summaries.Summary]:
+    folder = results / "summaries" / paper
+    return {name: summaries.load(folder / f"{name}.parquet") for name in experiments}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{path}: missing or damaged; run snakemake again") from None
+    return content
