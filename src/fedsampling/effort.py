@@ -21,7 +21,7 @@ from fedsampling.models.registry import build
 from fedsampling.settings_models import NetworkModel
 from fedsampling.settings_network import NetworkSettings
 from fedsampling.simulations.simulated import Where
-from fedsampling.training.stacked import sgd_step
+from fedsampling.training.sgd import sgd_step
 from fedsampling.validation import Strict
 
 STEPS = 3  # local steps that are timed, after one that is not

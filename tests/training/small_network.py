@@ -35,3 +35,11 @@ def learner(work: LocalWork, **changes: Any) -> Stacked:
     data = dataset()
     network = build(Mlp(name="mlp", hidden=5), data.x.shape[1:], data.classes)
     return Stacked(network, data, work, **changes)
+
+
+def again(call, rewind):
+    """What a CUDA graph does, without a GPU: a few calls to warm up, then the same call anew."""
+    for _ in range(2):
+        rewind()
+        call()
+    return call

@@ -9,7 +9,7 @@ import torch
 from fedsampling.models.network import Network, everything
 from fedsampling.models.registry import build
 from fedsampling.settings_models import Mlp, Softmax
-from fedsampling.training.stacked import sgd_step
+from fedsampling.training.sgd import sgd_step
 
 NETWORKS = {
     "mlp": build(Mlp(name="mlp", hidden=5), (3, 2), 4),

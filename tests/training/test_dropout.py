@@ -10,7 +10,7 @@ KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
 def mask(keys: torch.Tensor, step: int, *shape: int, rate: float = 0.2) -> torch.Tensor:
-    return keeper(keys, step)(torch.ones(len(keys), *shape), rate)
+    return keeper(keys, torch.tensor(step))(torch.ones(len(keys), *shape), rate)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
@@ -22,7 +22,7 @@ def test_the_rate_is_kept_and_the_expectation_stays(rate):
 
 
 def test_neighbouring_positions_steps_layers_and_slots_are_independent():
-    keep = keeper(KEYS, 0)
+    keep = keeper(KEYS, torch.tensor(0))
     first, second = (keep(torch.ones(3, 50_001), 0.5) > 0 for _ in range(2))
     later = mask(KEYS, 1, 50_001, rate=0.5) > 0
     pairs = [

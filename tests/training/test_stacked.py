@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import learner
+from small_network import again, learner
 
 from fedsampling.samplers.schemes import MD, Uniform
 from fedsampling.samplers.slots import Slots
 from fedsampling.streams import Draws
 from fedsampling.training import stacked
+from fedsampling.training.replay import Replays
 from fedsampling.training.schedule import LocalWork, occurrence
 from fedsampling.training.server import train
 from fedsampling.training.stacked import Stacked
@@ -83,6 +84,21 @@ class TestLocalWork:
         monkeypatch.setattr(stacked, "ROOM", 2)
         chunked = made.work(theta, slots, MD(3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(together, chunked)
+
+    @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+    def test_replayed_steps_give_the_same_bits(self, work):
+        made, replaying = learner(work), learner(work)
+        replays = Replays(replaying._step, again)
+        replaying.walk = replays.run
+        theta = made.start(SEEDS)
+        slots = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
+        for number in range(3):
+            rounds = [
+                each.work(theta, slots, MD(3), Draws(SEEDS, number)) for each in (made, replaying)
+            ]
+            assert torch.equal(*rounds)
+            assert np.array_equal(made.noted["train_loss"], replaying.noted["train_loss"])
+        assert replays.kept
 
     def test_scale_is_a_factor_on_a_slots_step(self):
         made = learner(LocalWork(batch=4, step=0.1, steps=1))

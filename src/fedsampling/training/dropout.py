@@ -15,14 +15,14 @@ from fedsampling.models.network import Keep
 LANES = 4  # decisions in one hash
 
 
-def keeper(keys: Tensor, step: int) -> Keep:
+def keeper(keys: Tensor, step: Tensor) -> Keep:
     """Return the dropout of one local step.
 
     Parameters
     ----------
     keys : int64 tensor, shape (slots,)
         Of seed, round, client and occurrence.
-    step : int
+    step : int64 tensor, shape ()
         Number of the local step.
 
     Returns
@@ -40,7 +40,7 @@ def keeper(keys: Tensor, step: int) -> Keep:
         drop = round(rate * 2**16)
         count = prod(h.shape[1:])
         word = torch.arange(-(-count // LANES), device=h.device)
-        stream = mix(keys + _wrapped((step * 64 + layers) * _GAMMA))
+        stream = mix(keys + (step * 64 + layers) * _GAMMA)
         lanes = mix(stream[:, None] + word * _GAMMA).view(torch.int16)[:, :count]
         kept = (lanes >= drop - 2**15).view(h.shape)
         return h * (kept.to(h.dtype) * (2**16 / (2**16 - drop)))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.models.network import Keep, everything
-from fedsampling.training.stacked import Stacked, sample_losses
+from fedsampling.training.sgd import sample_losses
+from fedsampling.training.stacked import Stacked
 
 Array = NDArray[np.float64]
 
@@ -108,7 +109,8 @@ def _shaken(learner: Stacked) -> Keep:
     """Dropout of an evaluation: the same masks at every one."""
     from fedsampling.training.dropout import keeper
 
-    return keeper(torch.zeros(1, dtype=torch.int64, device=learner.device), 0)
+    zero = torch.zeros(1, dtype=torch.int64, device=learner.device)
+    return keeper(zero, zero[0])
 
 
 def _client_means(values: Array, start: NDArray[np.int64]) -> Array:

@@ -19,7 +19,8 @@ from fedsampling.samplers.slots import Slots
 from fedsampling.theory.heterogeneity import pairwise, refresh
 from fedsampling.training.batches import fresh
 from fedsampling.training.evaluation import Evaluation, client_losses
-from fedsampling.training.stacked import Stacked, sample_losses
+from fedsampling.training.sgd import sample_losses
+from fedsampling.training.stacked import Stacked
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

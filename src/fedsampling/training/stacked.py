@@ -5,14 +5,14 @@ no loop over clients.  Slots that do more steps come first, so that those which 
 off the end of the stack instead of being masked.  One code path for CPU and GPU.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -23,9 +23,10 @@ from fedsampling.samplers.slots import MeasuringSampler, Sampler, Slots, UpdateS
 from fedsampling.streams import Draws, stream
 from fedsampling.training.batches import Batches
 from fedsampling.training.charges import bits, participation, seconds
-from fedsampling.training.dense_step import dense_step
 from fedsampling.training.dropout import keeper
+from fedsampling.training.replay import Replays, Stretch, cuda_graph, walk
 from fedsampling.training.schedule import LocalWork, dropout_keys
+from fedsampling.training.sgd import sgd_step
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,8 +71,12 @@ class Stacked:
     delays: Delays | None = None
     sights: dict[str, Any] = field(default_factory=dict)
     noted: dict[str, Array] = field(default_factory=dict)
+    walk: Callable[[Stretch], None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.walk = partial(walk, self._step)
+        if self.device.startswith("cuda"):
+            self.walk = Replays(self._step, cuda_graph).run
         self.n_samples, self.p = self.data.n_samples, self.data.p
         self.x = torch.from_numpy(self.data.x).to(self.device)
         self.y = torch.from_numpy(self.data.y).to(self.device)
@@ -148,17 +153,35 @@ class Stacked:
         keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
         batches = torch.from_numpy(rows).to(self.device)
         losses = torch.zeros(size.shape, device=self.device)
-        for s, live in enumerate((size > 0).sum(1).tolist()):
-            if live == 0:
-                break
-            x, y = self.gather(batches[s, :live])
-            with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
-                losses[s, :live] = sgd_step(
-                    self.network, w[:live], x, y, weight[s, :live], step[:live],
-                    start[:live], self.local.prox, keeper(keys[:live], s),
-                )  # fmt: skip
+        live = (size > 0).sum(1)
+        ends = [*np.flatnonzero(np.diff(live)) + 1, len(live)]
+        for begin, end in pairwise([0, *ends]):
+            if n := live[begin]:
+                now = np.s_[begin:end, :n]
+                first = torch.tensor(begin, device=self.device)
+                stretch = Stretch(
+                    w[:n],
+                    start[:n],
+                    step[:n],
+                    keys[:n],
+                    batches[now],
+                    weight[now],
+                    first,
+                    losses[now],
+                )
+                self.walk(stretch)
         seen: Array = (losses.cpu().double().numpy() * size).sum(0)
         return w.sub_(start), seen
+
+    def _step(
+        self, w: Tensor, start: Tensor, step: Tensor, keys: Tensor, rows: Tensor, weight: Tensor,
+        number: Tensor,
+    ) -> Tensor:  # fmt: skip
+        """Take a local step of each slot, as :mod:`.replay` asks for it."""
+        x, y = self.gather(rows)
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
+            keep, prox = keeper(keys, number), self.local.prox
+            return sgd_step(self.network, w, x, y, weight, step, start, prox, keep)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
@@ -232,53 +255,3 @@ class Stacked:
         for name, sight in self.sights.items():
             sight.restore({key: state[f"{name}/{key}"] for key in sight.state()})
         return torch.from_numpy(state["theta"]).to(self.device)
-
-
-def sgd_step(
-    network: Network,
-    w: Tensor,
-    x: Tensor,
-    y: Tensor,
-    weight: Tensor,
-    step: Tensor,
-    start: Tensor,
-    prox: float,
-    keep: Any,
-) -> Tensor:
-    """Take one SGD step of every copy, in place; return each copy's batch loss, shape [slots].
-
-    Parameters
-    ----------
-    w, start : tensors, shape [slots, d]
-        Local models, and the global ones that they began with.
-    x, y : tensors, shape [slots, B, ...]
-    weight : tensor, shape [slots, B]
-        Of each sample in its batch's mean; zero where padded.
-    step : tensor, shape [slots, 1]
-    prox : float
-        μ of FedProx.
-    keep : callable
-        Dropout.
-    """
-    parts = network.parts(w)
-    if network.layers and not prox and not torch.is_autocast_enabled(w.device.type):
-        return dense_step(network.layers, parts, x, y, weight, step)
-    # A leaf for each parameter: the gradient by a flat one would be copied together in every step.
-    leaves = {name: part.detach().requires_grad_() for name, part in parts.items()}
-    z = network.head(leaves, network.body(leaves, x, keep))
-    loss = (sample_losses(network, z, y) * weight).sum(1)
-    gradients = torch.autograd.grad(loss.sum(), list(leaves.values()))
-    firsts = network.parts(start).values()
-    for part, first, gradient in zip(parts.values(), firsts, gradients, strict=True):
-        if prox:
-            gradient = gradient + prox * (part - first)
-        part.addcmul_(gradient, step.view(-1, *[1] * (part.dim() - 1)), value=-1)
-    return loss.detach()
-
-
-def sample_losses(network: Network, z: Tensor, y: Tensor) -> Tensor:
-    """Return every sample's loss, [slots, B]; of a sequence, the mean over its steps."""
-    if network.loss == "squared":
-        return 0.5 * (z.squeeze(-1) - y) ** 2
-    losses = F.cross_entropy(z.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
-    return losses.flatten(2).mean(2) if losses.dim() > 2 else losses
