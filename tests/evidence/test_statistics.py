@@ -9,6 +9,7 @@ from scipy import stats
 from fedsampling.evidence import statistics
 from fedsampling.evidence.statistics import (
     Estimate,
+    bound,
     compare,
     decibels,
     difference,
@@ -152,3 +153,9 @@ class TestFirstReached:
 
     def test_a_diverged_value_reaches_nothing(self):
         assert np.isinf(first_reached([0, 1], [np.nan, np.nan], 1.0))
+
+
+@pytest.mark.parametrize(("error", "comparisons"), [(0.05, 1), (0.001, 1), (0.001, 76_000)])
+def test_the_bound_on_many_comparisons_is_bonferronis(error, comparisons):
+    each = 2 * stats.norm.sf(bound(error, comparisons))  # one of them passes it by chance
+    assert each * comparisons == pytest.approx(error)

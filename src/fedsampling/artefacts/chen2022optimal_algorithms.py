@@ -8,7 +8,6 @@ computes what it loses on them.
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import norm
 
 from fedsampling.artefacts.drawing import (
     BLACK,
@@ -22,6 +21,7 @@ from fedsampling.artefacts.drawing import (
 )
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import bound
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.papers import ClaimSpec, Paper
@@ -95,7 +95,7 @@ def c5(summaries: Summaries, spec: ClaimSpec) -> Finding:
     rows = pd.concat([summaries[name].rows for name in ("dsgd", "dsgd_exchanges")])
     z = rows[rows["metric"] == "bias"]["value"]
     comparisons = len(z) * int(summaries["dsgd"].settings["settings"]["dimension"])
-    limit = float(norm.isf(spec.margin / (2 * comparisons)))
+    limit = bound(spec.margin, comparisons)
     largest = float(z.max())
     holds = largest < limit
     return Finding(

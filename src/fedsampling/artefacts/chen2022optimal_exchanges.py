@@ -8,7 +8,6 @@ on quadratics is in ``…_algorithms``.
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import norm
 
 from fedsampling.artefacts.chen2022optimal_algorithms import EXACT, FLOOR, series
 from fedsampling.artefacts.chen2022optimal_training import title
@@ -25,6 +24,7 @@ from fedsampling.artefacts.drawing import (
 )
 from fedsampling.artefacts.kit import Artefact, Draw, Judge, Summaries
 from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import bound
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.papers import ClaimSpec, Paper
@@ -100,7 +100,7 @@ def c5_network(summaries: Summaries, spec: ClaimSpec) -> Finding:
     """Judge whether Σ (ω_i − w_i) ‖U_i‖ has mean zero along networks' runs."""
     deviation = _recorded(summaries[EXPERIMENT], "deviation")["value"]
     z = float(deviation.mean() * np.sqrt(len(deviation)))
-    limit = float(norm.isf(spec.margin / 2))
+    limit = bound(spec.margin)
     if not np.isfinite(z):
         return Finding("inconclusive", "a run diverged", "A run has no finite norms any more.")
     holds = abs(z) < limit

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import norm
 
 from fedsampling.artefacts.drawing import BLACK, BLUE, VERMILION, panels, style
 from fedsampling.artefacts.kit import Artefact, Draw, Summaries
 from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import bound
 from fedsampling.evidence.summaries import Summary
 from fedsampling.papers import Paper
 from fedsampling.settings_quadratic import QuadraticSettings
@@ -235,7 +235,7 @@ def _agreement(table: pd.DataFrame) -> str:
     varies = table["se"] > EXACT
     difference = table["mean"] - table["expected"]
     z = (difference[varies] / table["se"][varies]).abs()
-    limit = float(norm.isf(CHANCE / 2 / max(len(z), 1)))
+    limit = bound(CHANCE, max(len(z), 1))
     fixed = float(difference[~varies].abs().max())
     return (
         f"Theory against experiment: the largest |z| of the {len(z)} means that vary is "

@@ -83,6 +83,8 @@ def save(
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
     if artefact.figure is not None:
+        artefact.figure.draw_without_rendering()
+        artefact.figure.set_layout_engine("none")  # it is laid out: once for all formats
         for kind in ("svg", "png", "pdf"):
             files[kind] = f"{name}.{kind}"
             _save_figure(artefact.figure, folder / files[kind], kind)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from fedsampling.artefacts.kit import Judge, Summaries
 from fedsampling.evidence.numbers import show, show_estimate
 from fedsampling.evidence.statistics import (
     Estimate,
+    bound,
     compare,
     decibels,
     difference,
@@ -132,13 +132,13 @@ def c6(summaries: Summaries, spec: ClaimSpec) -> Finding:
     """Judge Lemma 1: the estimate's mean is the exact gradient."""
     data = gradient_deviations(summaries["gradient"])
     comparisons = int(data["coordinates"].sum())
-    bound = float(stats.norm.isf(spec.margin / (2 * comparisons)))
+    limit = bound(spec.margin, comparisons)
     worst = float(data["largest_z"].max(skipna=False))  # NaN is no agreement
-    verdict: Verdict = "reproduced" if worst < bound else "contradicted"
+    verdict: Verdict = "reproduced" if worst < limit else "contradicted"
     return Finding(
         verdict,
         f"largest |z| = {show(worst)} of {comparisons}",
-        f"The Bonferroni bound for {comparisons} comparisons is {show(bound)}.",
+        f"The Bonferroni bound for {comparisons} comparisons is {show(limit)}.",
     )
 
 

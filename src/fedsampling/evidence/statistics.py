@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -96,6 +96,19 @@ def difference(first: Array, second: Array) -> Array:
 def decibels(first: Array, second: Array) -> Array:
     """10 log10(first / second), a contrast for :func:`compare`."""
     return np.asarray(10 * np.log10(first / second))
+
+
+def bound(error: float, comparisons: int = 1) -> float:
+    """Bound that the largest of some standard normal |z| exceeds with probability `error` at most.
+
+    Parameters
+    ----------
+    error : float
+        Family-wise, two-sided.
+    comparisons : int
+        How many there are; Bonferroni's correction.
+    """
+    return float(-ndtri(error / (2 * comparisons)))
 
 
 def equivalence(estimate: Estimate, reference: float, margin: float) -> str:
