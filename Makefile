@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: reproduce test test-long test-slurm check format schema lock clean
+.PHONY: reproduce test test-long test-slurm test-slurm-quick check format schema lock clean
 
 # flock keeps a second call from running beside the first, and is let go by the kernel however the
 # first ends; so a lock that Snakemake left behind under it is stale.
@@ -28,11 +28,14 @@ test-long: $(READY)
 	pytest -m 'not slurm'
 
 # A SLURM cluster of its own, installed where apt and root can, ended by the tests that start it.
-# `make test-slurm MARKED='slurm and not long'` is the quick half.
-MARKED ?= slurm
 test-slurm: $(READY)
+	tests/slurm/install.sh accounting
+	pytest -m slurm tests/slurm
+
+# The most telling of them, without accounting.
+test-slurm-quick: $(READY)
 	tests/slurm/install.sh
-	pytest -m '$(MARKED)' tests/slurm
+	pytest -m 'slurm and not long' tests/slurm
 
 check: $(READY)
 	ruff check .

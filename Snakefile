@@ -47,6 +47,8 @@ localrules:
 # same call which of these have changed.
 onstart:
     plan.write("results/config.json")
+    if workflow.non_local_exec:
+        plan.warn()
 
 
 rule all:

@@ -69,7 +69,7 @@ def prepare(folder: Path, jobs: int, seconds: float) -> dict[str, str]:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, folder / name)
     overrides = {PAPER: {"weights": {"seeds": -(-jobs // COMBINATIONS), "seed_block": 1}}}
-    content = {"papers": [PAPER], "overrides": overrides}
+    content = {"scale": "paper", "papers": [PAPER], "overrides": overrides}
     (folder / "config.yaml").write_text(yaml.safe_dump(content))
     bins = folder / "bin"
     bins.mkdir()

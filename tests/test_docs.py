@@ -96,3 +96,10 @@ def test_added_dataset_has_a_card_of_the_clients_that_take_part(followed: dict[s
     for line in ("data: official", "! unverified copy", "  clients: 2", "  samples: 7"):
         assert line in card
     assert "  training samples of each label: 0: 4, 1: 3" in card
+
+
+def test_evidence_that_the_cluster_page_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "cluster.md").read_text("utf-8")))
+    sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]
+    assert len(named) > 10
+    assert named <= set(re.findall(r"def (test_\w+)", "\n".join(sources)))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def test_more_devices_take_less_time_until_the_longest_job_remains():
 
 def test_a_job_longer_than_the_limit_runs_in_pieces():
     measured = {key(job("network")): Measured(0, 24.0, "cuda")}  # four hours
-    one = task(job("network"), measured, cluster(max_runtime=60, grace=120))
+    one = task(job("network"), measured, cluster(gpu="gpu", max_runtime=60, grace=120))
     assert one.pieces == 5
     assert one.occupied == pytest.approx(240 + 5 * SUBMITTED + 4 * REQUEUED)
 
@@ -106,18 +107,24 @@ def test_a_partition_that_is_not_there_is_named(partitions: Callable[[str], None
 
 
 @pytest.mark.parametrize(
-    ("seed_mb", "expected"),
+    ("seed_mb", "blocks", "expected"),
     [
-        (0.0, ()),  # not known
-        (12000.0, ()),  # one of them is all that fits
-        (800.0, ("27 fill it",)),
-        (30000.0, ("1 fill it",)),  # does not fit at all
+        (0.0, 40, ()),  # not known
+        (12000.0, 40, ()),  # one of them is all that fits
+        (800.0, 40, ("give 27",)),  # nine tenths of 24000 MB
+        (800.0, 5, ("give 5",)),  # there are no more
+        (800.0, 1, ()),
+        (30000.0, 1, ("give 1",)),  # does not fit at all
     ],
 )
-def test_a_block_that_does_not_fill_its_gpu_is_named(seed_mb: float, expected: tuple[str, ...]):
+def test_a_block_that_does_not_fill_its_gpu_is_named(
+    seed_mb: float, blocks: int, expected: tuple[str, ...]
+):
     measured = {key(job("network")): Measured(0, 1, "cuda", seed_mb)}
-    notes = forecast([job("network")], measured, cluster(device_mb=24000), [1], 1).notes
+    jobs = [replace(job("network"), block=number) for number in range(blocks)]
+    notes = forecast(jobs, measured, cluster(gpu="gpu", device_mb=24000), [1], 1).notes
     assert len(notes) == len(expected)
     for note, end in zip(notes, expected, strict=True):
         assert note.startswith("paper/experiment/md: seed_block: 1 seeds take ")
         assert note.endswith(end)
+    assert forecast(jobs, measured, cluster(), [1], 1).notes == ()  # no GPU, nothing to fill

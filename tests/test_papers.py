@@ -4,7 +4,7 @@ import pytest
 
 from fedsampling import config as configuration
 from fedsampling.errors import InputError
-from fedsampling.papers import load_papers
+from fedsampling.papers import load_paper, load_papers, without
 from fedsampling.specs import jobs
 
 PAPERS = Path(__file__).parents[1] / "papers"
@@ -37,3 +37,24 @@ def test_leaving_out_what_is_not_there_is_one_line():
     assert caught.value.lines == (
         "overrides.rizk2022importance.sensitivty: no such experiment; did you mean 'sensitivity'?",
     )
+
+
+def test_what_can_be_partial_stays_with_the_rest_of_its_experiments():
+    paper = load_paper("harshvardhan2025latency", PAPERS)
+    rest = without(paper, ["femnist", "dirichlet_cifar10"])
+    assert rest.artefacts["table1"].experiments == [
+        name
+        for name in paper.artefacts["table1"].experiments
+        if name not in ("femnist", "dirichlet_cifar10")
+    ]
+    assert "table3c" not in rest.artefacts  # nothing of it is left
+    assert {"c1", "c8"} <= set(rest.claims)  # c8 will say that it was not run
+
+
+def test_null_at_a_scale_leaves_an_experiment_out_there_alone():
+    for scale, there in (("reduced", False), ("paper", True)):
+        given = {"scale": scale, "papers": ["harshvardhan2025latency"]}
+        config = configuration.parse(given, "config.yaml")
+        paper = load_papers(config, PAPERS)["harshvardhan2025latency"]
+        assert ("femnist" in paper.experiments) == there
+        assert ("femnist" in {job.experiment for job in jobs(paper, config)}) == there

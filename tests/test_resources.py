@@ -1,6 +1,7 @@
 """What jobs ask a cluster for."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,27 @@ def test_an_attempt_more_asks_for_more_until_the_configured_limits():
 
 def test_measured_times_replace_the_default_with_a_margin():
     known = {key(job()): Measured(fixed=60, step=0.6)}
-    assert need(job(), known, margin=2).minutes == pytest.approx(2 * (60 + 600) / 60)
-    assert need(job(), {}, margin=2).minutes == DEFAULTS["federated"].minutes
+    assert need(job(), known, cluster(), 2).minutes == pytest.approx(2 * (60 + 600) / 60)
+    assert need(job(), {}, cluster(), 2).minutes == DEFAULTS["federated"].minutes
 
 
-def test_times_of_a_processor_say_nothing_of_a_gpu_job():
-    assert need(job("network"), {key(job()): Measured(1, 1, "cpu")}) == DEFAULTS["network"]
-    assert need(job("network"), {key(job()): Measured(0, 0.06, "cuda")}).minutes == 1
+@pytest.mark.parametrize(
+    ("gpu", "measured_on", "minutes"),
+    [("gpu", "cuda", 1), ("gpu", "cpu", 240), ("none", "cpu", 1), ("none", "cuda", 240)],
+)
+def test_times_count_where_the_job_will_run_on_what_was_measured(
+    gpu: str, measured_on: str, minutes: float
+):
+    known = {key(job("network")): Measured(0, 0.06, measured_on)}
+    assert need(job("network"), known, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
+
+
+def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
+    known, seeds = {key(job("network")): Measured(0, 1, "cpu", 700)}, 20
+    block = replace(job("network"), runs=seeds * job("network").runs)
+    with_gpu, without = (need(block, known, cluster(gpu=gpu)) for gpu in ("gres", "none"))
+    assert (with_gpu.mem_mb, with_gpu.device_mb) == (DEFAULTS["network"].mem_mb, 14000)
+    assert without.mem_mb == DEFAULTS["network"].mem_mb + 14000
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import json
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ class Effort:
         Floating-point operations in products and convolutions.
     bytes_per_slot : int
         Peak of a local step.
+    input_bytes : int
+        Of a slot's batch.
     parameters : int
         d of the network.
     slots : int
@@ -49,6 +52,7 @@ class Effort:
     training: float
     evaluation: float
     bytes_per_slot: int
+    input_bytes: int
     parameters: int
     slots: int
     rate: float
@@ -57,6 +61,16 @@ class Effort:
     def seconds(self) -> float:
         """Seconds of a run on this machine."""
         return (self.training + self.evaluation) / self.rate
+
+    @property
+    def seed_bytes(self) -> int:
+        """Memory that a seed takes on its device: what a block of seeds is sized by.
+
+        θ and its successor; of each slot the model it began with, the one it trains, its update,
+        its batch, and the peak of a step.  All slots are counted as if they trained at once.
+        """
+        models = 4 * self.parameters * (2 + 3 * self.slots)
+        return models + self.slots * (self.input_bytes + self.bytes_per_slot)
 
 
 def effort(settings: NetworkSettings, data: str, where: Where, measure: bool = True) -> Effort:
@@ -85,6 +99,7 @@ def effort(settings: NetworkSettings, data: str, where: Where, measure: bool = T
         training=settings.rounds * slots * seen * per_sample,
         evaluation=passes * (train + tests) * batch.forward / work.batch,
         bytes_per_slot=batch.step_bytes,
+        input_bytes=4 * work.batch * prod(sample),
         parameters=network.dimension,
         slots=slots,
         rate=rate,

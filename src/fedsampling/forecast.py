@@ -113,10 +113,10 @@ def forecast(
 
 def task(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Task:
     """Say how long a job is, and in how many pieces it runs."""
-    needed = need(job, measured)
+    needed = need(job, measured, cluster)
     usable = max(cluster.max_runtime - cluster.grace / 60, 0.75 * cluster.max_runtime)
     device = bool(needed.device_mb) and cluster.gpu != "none"
-    known = key(job) in measured and needed != need(job, {})
+    known = needed.minutes != need(job, {}, cluster).minutes
     return Task(needed.minutes, math.ceil(needed.minutes / usable), device, known)
 
 
@@ -132,7 +132,7 @@ def obstacles(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cl
     """Say which requests the partitions of this site would leave in the queue for ever."""
     limits = partition_limits()
     asked: dict[str, int] = {}
-    needs = [need(job, measured, cluster.margin) for job in jobs]
+    needs = [need(job, measured, cluster, cluster.margin) for job in jobs]
     for needed in [*needs, *STATIONS.values()]:
         request_ = request(needed, cluster, ATTEMPTS)
         partition = request_["slurm_partition"] or ""
@@ -151,15 +151,28 @@ def obstacles(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cl
 
 
 def fillings(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cluster) -> list[str]:
-    """Say where a block of seeds leaves most of a device empty, or does not fit into it."""
+    """Say where a block of seeds leaves most of a device empty though there are more of them.
+
+    Nothing is said where jobs get no device, nor of a block that holds all seeds there are.
+    """
+    if cluster.gpu == "none":
+        return []
+    blocks: dict[str, int] = {}
+    seeds: dict[tuple[str, str], int] = {}
+    for job in jobs:
+        blocks[key(job)] = max(blocks.get(key(job), 0), len(job.runs))
+        seeds[key(job), job.case] = seeds.get((key(job), job.case), 0) + len(job.runs)
     lines = []
-    for name, block in {key(job): len(job.runs) for job in reversed(list(jobs))}.items():
+    for name, block in blocks.items():
         per_seed = measured[name].seed_mb if name in measured else 0.0
-        fitting = math.floor(FILLED * cluster.device_mb / per_seed) if per_seed else 0
-        if per_seed and (block > fitting or 2 * block <= fitting):
+        if not per_seed:
+            continue
+        fitting = math.floor(FILLED * cluster.device_mb / per_seed)
+        most = min(fitting, max(count for (one, _), count in seeds.items() if one == name))
+        if block > fitting or 2 * block <= most:
             lines.append(
                 f"{name}: seed_block: {block} seeds take {block * per_seed:.0f} of "
-                f"{cluster.device_mb:.0f} MB of a GPU; {max(fitting, 1)} fill it"
+                f"{cluster.device_mb:.0f} MB of a GPU; give {max(most, 1)}"
             )
     return lines
 

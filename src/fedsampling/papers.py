@@ -87,6 +87,7 @@ class ArtefactSpec(Strict):
     title: str
     caption: str
     experiments: list[str] = Field(default_factory=list)
+    partial: bool = Field(False, description="drawn of those of its experiments that are run")
 
 
 class ClaimSpec(Strict):
@@ -94,6 +95,9 @@ class ClaimSpec(Strict):
 
     statement: str
     artefact: str
+    experiments: list[str] = Field(
+        default_factory=list, description="that it rests on; if none, all those of its artefact"
+    )
     reported: str = Field(description="as the claims table shows it")
     reference: dict[str, float] = Field(
         default_factory=dict, description="the paper's numbers that the rule compares with"
@@ -137,7 +141,8 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
         with gathering(problems):
             changes = config.overrides.get(key, {})
             left_out = [name for name, change in changes.items() if change is None]
-            found[key] = without(load_paper(key, papers), left_out)
+            paper = load_paper(key, papers)
+            found[key] = without(paper, {*left_out, *_not_at(config.scale, paper)})
     if problems:
         raise InputError(*problems)
     return found
@@ -145,6 +150,8 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
 
 def without(paper: Paper, left_out: Collection[str]) -> Paper:
     """Leave experiments out of a paper, with the artefacts and claims that rest on them.
+
+    Artefacts that can be `partial` stay as long as one of their experiments does.
 
     Raises
     ------
@@ -159,14 +166,19 @@ def without(paper: Paper, left_out: Collection[str]) -> Paper:
     if problems:
         raise InputError(*problems)
     kept = {name: given for name, given in paper.experiments.items() if name not in left_out}
-    artefacts = {
-        name: spec
-        for name, spec in paper.artefacts.items()
-        if not set(left_out) & {*spec.experiments}
-    }
+    artefacts = {}
+    for name, spec in paper.artefacts.items():
+        rest = [needed for needed in spec.experiments if needed not in left_out]
+        if rest == spec.experiments or (rest and spec.partial):
+            artefacts[name] = spec.model_copy(update={"experiments": rest})
     claims = {name: claim for name, claim in paper.claims.items() if claim.artefact in artefacts}
     changes = {"experiments": kept, "artefacts": artefacts, "claims": claims}
     return paper.model_copy(update=changes)
+
+
+def _not_at(scale: str, paper: Paper) -> list[str]:
+    """Name the experiments that are not run at a scale: null instead of what it changes."""
+    return [name for name, given in paper.experiments.items() if given.get(scale, {}) is None]
 
 
 def load_paper(key: str, papers: Path) -> Paper:
@@ -189,6 +201,12 @@ def load_paper(key: str, papers: Path) -> Paper:
         f"artefacts.{artefact}.experiments: '{name}' is not known; "
         f"{nearest(name, paper.experiments)}"
         for artefact, spec in paper.artefacts.items()
+        for name in spec.experiments
+        if name not in paper.experiments
+    ]
+    problems += [
+        f"claims.{claim}.experiments: '{name}' is not known; {nearest(name, paper.experiments)}"
+        for claim, spec in paper.claims.items()
         for name in spec.experiments
         if name not in paper.experiments
     ]

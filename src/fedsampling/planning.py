@@ -108,8 +108,7 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
             disk += len(todo) * _bytes(job)
             if calibrate:
                 if job.runs[0].settings["kind"] == "network" and key(job) not in speeds:
-                    per_run = _trained(job, results, plan.config)
-                    speeds[key(job)] = Measured(0.0, len(job.runs) * per_run / steps(job))
+                    speeds[key(job)] = _trained(job, results, plan.config)
                 if key(job) not in speeds:
                     speeds[key(job)] = _speed(job, results, plan.config.mirror)
                 speed, share = speeds[key(job)], len(todo) / len(job.runs)
@@ -179,8 +178,8 @@ def _speed(job: Job, results: Path, mirror: str | None) -> Measured:
     return Measured(max(short - per_step * SHORT * _unit(job), 0.0), per_step)
 
 
-def _trained(job: Job, results: Path, config: Config) -> float:
-    """Estimate the seconds of one run of a network."""
+def _trained(job: Job, results: Path, config: Config) -> Measured:
+    """Estimate the training of a network, by operations."""
     from fedsampling.effort import effort  # torch takes seconds to import
 
     checked = Run.model_validate({"run": job.runs[0].settings}).run
@@ -189,7 +188,9 @@ def _trained(job: Job, results: Path, config: Config) -> float:
     if data == "official" and not _available(job, results):
         data = "embedded"
     where = Where(results / "data", config.mirror, device(config))
-    return effort(checked, data, where).seconds
+    found = effort(checked, data, where)
+    per_step = len(job.runs) * found.seconds / steps(job)
+    return Measured(0.0, per_step, where.device, found.seed_bytes / 2**20)
 
 
 def _piece(

@@ -68,7 +68,7 @@ class Measured:
     device : str
         ``cpu``, or the kind of device that it was measured on.
     seed_mb : float
-        Memory of the device that a seed of a block takes; 0 where not known.
+        Memory that a seed of a block takes where it is trained; 0 where not known.
     """
 
     fixed: float
@@ -77,24 +77,29 @@ class Measured:
     seed_mb: float = 0.0
 
 
-def need(job: Job, measured: Mapping[str, Measured], margin: float = 1.0) -> Need:
+def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: float = 1.0) -> Need:
     """Estimate a job.
 
     Parameters
     ----------
     job : Job
     measured : mapping
-        By :func:`key`; times of another device than the job's are not used.
+        By :func:`key`; times of another device than the job will get are not used.
+    cluster : Cluster
+        Says whether jobs that can use a device get one.
     margin : float
         Factor of measured times; the defaults are generous as they are.
     """
-    kind = job.runs[0].settings["kind"]
-    default = DEFAULTS.get(kind, OTHER)
+    default = DEFAULTS.get(job.runs[0].settings["kind"], OTHER)
     known = measured.get(key(job))
-    if known is None or (known.device == "cpu") == bool(default.device_mb):
+    if known is None:
         return default
-    minutes = margin * (known.fixed + known.step * steps(job)) / 60
-    return Need(minutes, default.mem_mb, default.device_mb)
+    given = bool(default.device_mb) and cluster.gpu != "none"
+    fits = (known.device != "cpu") == given
+    minutes = margin * (known.fixed + known.step * steps(job)) / 60 if fits else default.minutes
+    block_mb = known.seed_mb * len(job.runs)
+    mem_mb = default.mem_mb + (0 if given else block_mb)
+    return Need(minutes, mem_mb, (block_mb or default.device_mb) if default.device_mb else 0.0)
 
 
 def uses_device(job: Job) -> bool:

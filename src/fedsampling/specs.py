@@ -165,7 +165,7 @@ def find_job(paper: Paper, config: Config, name: str) -> Job:
 def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     given, changes = paper.experiments[name], config.overrides.get(paper.key, {})
     base = {key: value for key, value in given.items() if key not in SMALLER_SCALES}
-    base = merge(base, given.get(config.scale, {}))
+    base = merge(base, given.get(config.scale) or {})
     merged = _grouped(merge(base, changes.get(name) or {}))
     if isinstance(merged.get("samplers"), dict) and isinstance(merged["samplers"].get("*"), dict):
         merged["samplers"] = every_sampler(merged["samplers"])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling import config as configuration
-from fedsampling import resources
+from fedsampling import forecast, resources
 from fedsampling.artefacts.registry import PAPERS
 from fedsampling.config import PRIVATE, Config
 from fedsampling.errors import InputError, gathering
@@ -141,6 +141,11 @@ class Plan:
     def write(self, path: str) -> None:
         """Write the configuration as resolved, for the steps to read."""
         write_json(Path(path), self.config.model_dump(mode="json"))
+
+    def warn(self) -> None:
+        """Say what this cluster would leave in its queue for ever, before it is submitted."""
+        for line in forecast.obstacles(self.jobs.values(), self._measured, self.config.cluster):
+            print(f"fedsampling: {line}", file=sys.stderr, flush=True)
 
     def pattern(self, *kinds: str) -> str:
         """Regular expression for the artefacts of some kinds; matches nothing if there is none."""

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,71 +22,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import slurm_conf
+
 PACKAGES = ("slurm-wlm", "munge")
 ACCOUNTING = ("slurmdbd", "mariadb-server")
 CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct", "sacctmgr")
 # Daemons and clients are looked for here too: an ordinary user's PATH has no sbin.
 SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
-
-CONFIGURATION = """\
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={port}
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-# Credentials expire after two minutes by default, and a requeued job waits for that long.
-AuthInfo=socket={folder}/munge.socket,cred_expire=15
-CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-# No cgroups: processes are followed through /proc.
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-# Memory limits are enforced by polling.
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
-JobAcctGatherParams=OverMemoryKill
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-DefMemPerCPU=256
-# Processors, memory and GPUs may exceed this machine's.
-SlurmdParameters=config_overrides
-GresTypes=gpu
-ReturnToService=2
-JobRequeue=1
-KillWait=5
-MinJobAge=86400
-SlurmctldTimeout=120
-SlurmdTimeout=60
-SchedulerParameters=sched_interval=1,sched_min_interval=100000,bf_interval=1,batch_sched_delay=0,defer_batch
-{accounting}
-{nodes}
-PartitionName=cpu Nodes=ALL Default=YES MaxTime=60 State=UP
-PartitionName=gpu Nodes=ALL MaxTime=60 State=UP
-"""
-DATABASE = """\
-AuthType=auth/munge
-AuthInfo={folder}/munge.socket
-DbdHost={host}
-DbdAddr=127.0.0.1
-DbdPort={port}
-SlurmUser=root
-LogFile={folder}/slurmdbd.log
-PidFile={folder}/slurmdbd.pid
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={storage_port}
-StorageUser=slurm
-StoragePass=slurm
-StorageLoc=slurm_acct_db
-"""
 
 
 def obstacle(accounting: bool = False) -> str | None:
@@ -207,39 +148,11 @@ class Cluster:
             self.stop_one(name)
 
     def _configure(self) -> None:
-        bins = self.folder / "bin"
-        bins.mkdir(exist_ok=True)
-        conf = self.folder / "slurm.conf"
-        # The plugin's job step takes every SLURM_* variable from its inner srun, SLURM_CONF too.
-        for name in CLIENTS:
-            if real := shutil.which(name, path=SEARCHED):
-                shim = bins / name
-                shim.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {real} "$@"\n')
-                shim.chmod(0o755)
-        for number in range(self.gpus):
-            device = self.folder / f"fakegpu{number}"
-            if not device.exists():
-                os.mknod(device, 0o666 | 0o020000, os.makedev(1, 3))
-        gres = f"Name=gpu File={self.folder}/fakegpu[0-{self.gpus - 1}]\n" if self.gpus else ""
-        (self.folder / "gres.conf").write_text(gres)
-        host = socket.gethostname()
-        nodes = "\n".join(
-            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + 10 + i} "
-            f"CPUs={self.cpus} RealMemory={self.mem_mb} State=UNKNOWN"
-            + (f" Gres=gpu:{self.gpus}" if self.gpus else "")
-            for i, name in enumerate(self.names)
+        slurm_conf.write_shims(self.folder, CLIENTS, SEARCHED)
+        slurm_conf.write_devices(self.folder, self.gpus)
+        slurm_conf.write_slurm(
+            self.folder, self.port, self.names, (self.cpus, self.mem_mb, self.gpus), self.accounting
         )
-        accounting = (
-            "AccountingStorageType=accounting_storage/slurmdbd\n"
-            f"AccountingStorageHost=127.0.0.1\nAccountingStoragePort={self.port + 1}\n"
-            f"AccountingStoragePass={self.folder}/munge.socket"
-            if self.accounting
-            else "AccountingStorageType=accounting_storage/none"
-        )
-        text = CONFIGURATION.format(
-            host=host, port=self.port, folder=self.folder, nodes=nodes, accounting=accounting
-        )
-        conf.write_text(text)
 
     def _munge(self) -> None:
         key, place = self.folder / "munge.key", str(self.folder / "munge.socket")
@@ -272,11 +185,7 @@ class Cluster:
         self._await("mariadbd", lambda: self.call(*client, "select 1"))
         self.call(*client, "create user slurm@'127.0.0.1' identified by 'slurm'")
         self.call(*client, "grant all on slurm_acct_db.* to slurm@'127.0.0.1'")
-        conf = self.folder / "slurmdbd.conf"
-        host = socket.gethostname()
-        ports = {"port": self.port + 1, "storage_port": self.port + 2}
-        conf.write_text(DATABASE.format(folder=self.folder, host=host, **ports))
-        conf.chmod(0o600)
+        slurm_conf.write_slurmdbd(self.folder, self.port + 1, self.port + 2)
         self._launch("slurmdbd", "slurmdbd", "-D", SLURM_CONF=str(self.folder / "slurm.conf"))
         self._await("slurmdbd", lambda: self.call("sacctmgr", "-n", "show", "cluster") or True)
 

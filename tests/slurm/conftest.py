@@ -16,6 +16,7 @@ import pytest
 from project import Project, User
 
 USER = "fedsampling"
+created: list[str] = []  # users that were not there before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,6 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.slurm)
+
+
+def pytest_sessionfinish() -> None:
+    for name in reversed(created):
+        subprocess.run(["userdel", name], check=False, capture_output=True)
 
 
 @pytest.fixture(scope="session")
@@ -38,29 +44,41 @@ def slurm() -> Iterator[cluster.Cluster]:
 @pytest.fixture(scope="session")
 def user() -> User:
     """Return a user who is not root, with a Python that they can run; else who runs the tests."""
+    return ordinary(USER, "--user-group")
+
+
+@pytest.fixture(scope="session")
+def colleague(user: User) -> User:
+    """Return another user of the same group."""
+    if user.name is None:
+        pytest.skip("no ordinary users here")
+    return ordinary(f"{USER}2", "--gid", USER)
+
+
+def ordinary(name: str, *options: str) -> User:
     try:
-        pwd.getpwnam(USER)
+        pwd.getpwnam(name)
     except KeyError:
-        subprocess.run(["useradd", "--system", "--user-group", USER], check=False)
+        if subprocess.run(["useradd", "--system", *options, name], check=False).returncode == 0:
+            created.append(name)
     # The tests' Python may be in root's home; another of the same version reads the same packages.
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = sysconfig.get_path("purelib")
     for python in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin")):
+        found = User(name, str(python), packages)
         try:
             subprocess.run(
                 [python or "", "-c", "import snakemake, pyarrow"],
                 env={"PYTHONPATH": packages, "HOME": "/nonexistent"},
                 cwd="/",
-                user=USER,
-                group=USER,
-                extra_groups=[],
                 check=True,
                 capture_output=True,
+                **found.identity,
             )
         except (KeyError, OSError, subprocess.SubprocessError):
             continue
-        return User(USER, str(python), packages)
-    warnings.warn(f"{USER} can run no Python with Snakemake: tests run as root", stacklevel=1)
+        return found
+    warnings.warn(f"{name} can run no Python with Snakemake: tests run as root", stacklevel=1)
     return User(None, sys.executable, packages)
 
 
@@ -72,8 +90,8 @@ def project(slurm: cluster.Cluster, user: User) -> Iterator[Callable[..., Projec
 
     made: list[Project] = []
 
-    def make(name: str, where: cluster.Cluster = slurm) -> Project:
-        made.append(Project.made(folder / name, where.environment, user))
+    def make(name: str, where: cluster.Cluster = slurm, who: User = user) -> Project:
+        made.append(Project.made(folder / name, where.environment, who))
         return made[-1]
 
     yield make
@@ -82,3 +100,17 @@ def project(slurm: cluster.Cluster, user: User) -> Iterator[Callable[..., Projec
     slurm.cancel()
     if "FEDSAMPLING_KEEP" not in os.environ:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def local_files(project: Callable[..., Project]) -> Callable[..., dict[str, bytes]]:
+    """Return what a run without SLURM makes of the toy's behaviours, without its pauses."""
+
+    def made_files(name: str, behaviours: dict[str, dict[str, int]]) -> dict[str, bytes]:
+        local = project(f"{name}-local")
+        local.environment["TOY_SECONDS"] = "0"
+        local.play(behaviours)
+        local.snakemake(slurm=False)
+        return local.made_files()
+
+    return made_files

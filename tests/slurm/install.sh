@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# Installs SLURM's daemons from Debian's packages where they are missing and can be had. Nothing is
-# left running: the tests start their own. Where it cannot be done they skip, and this says why.
+# Installs SLURM's daemons from Debian's packages where they are missing and can be had; with the
+# argument `accounting` also those that keep accounts. Nothing is left running: the tests start their
+# own. Where it cannot be done they skip, and this says why.
 set -euo pipefail
 
-PACKAGES=(slurm-wlm munge slurmdbd mariadb-server)
+PACKAGES=(slurm-wlm munge)
+PROGRAMS=(slurmctld slurmd munged)
+if [ "${1:-}" = accounting ]; then
+    PACKAGES+=(slurmdbd mariadb-server)
+    PROGRAMS+=(slurmdbd mariadbd)
+fi
 PATH=$PATH:/usr/sbin
 
-if command -v slurmctld slurmd munged slurmdbd mariadbd >/dev/null; then
+if type -P "${PROGRAMS[@]}" >/dev/null; then # all of them, where `command -v` takes one for all
     exit 0
 fi
 if ! command -v apt-get >/dev/null || [ "$(id -u)" -ne 0 ]; then
-    echo "SLURM is not installed, and it takes root and apt-get: the tests will skip" >&2
+    echo "${PACKAGES[*]}: missing, and they take root and apt-get: the tests will skip" >&2
     exit 0
 fi
 
@@ -21,6 +27,6 @@ if [ ! -e $POLICY ]; then
     chmod +x $POLICY
     trap 'rm -f $POLICY' EXIT
 fi
-{ apt-get update -qq &&
+{ timeout 120 apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${PACKAGES[@]}"; } \
-    >/dev/null 2>&1 || echo "SLURM could not be installed from ${PACKAGES[*]}: the tests will skip" >&2
+    >/dev/null 2>&1 || echo "${PACKAGES[*]} could not be installed: the tests will skip" >&2

@@ -38,6 +38,13 @@ class User:
     python: str
     packages: str
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What subprocess takes to run something as this user."""
+        if self.name is None:
+            return {}
+        return {"user": self.name, "group": pwd.getpwnam(self.name).pw_gid, "extra_groups": []}
+
 
 class Project:
     """A folder such as a clone.
@@ -51,7 +58,7 @@ class Project:
     """
 
     def __init__(self, root: Path, environment: dict[str, str], user: User) -> None:
-        self.root, self.user = root, user.name
+        self.root, self.user, self.identity = root, user.name, user.identity
         self.target: tuple[str, ...] = ()
         self.live: list[Started] = []
         bins = root / "bin"
@@ -103,17 +110,29 @@ class Project:
         self.edit(
             "src/fedsampling/simulations/registry.py", "simulations.weights", "simulations.toy"
         )
-        known = ("full", "md", "uniform", "poisson", "binomial", "clustered", "optimal")
-        left_out = dict.fromkeys([name for name in known if name not in behaviours])
-        cases = dict.fromkeys(("n10-linear", "n100-equal", "n100-linear"))
-        change = {"cases": cases, "samplers": left_out}
-        self.target = (TOY,)
-        # What is drawn from the weights needs the metrics of the real simulation.
-        paper = self.root / "papers" / TOY / "paper.yaml"
-        content = yaml.safe_load(paper.read_text()) | {"artefacts": {}, "claims": {}}
-        paper.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        content = self.paper(TOY)
+        weights = content["experiments"]["weights"]
+        weights |= {
+            "cases": {"toy": next(iter(weights["cases"].values()))},
+            "samplers": {name: {"name": name} for name in behaviours},
+            "quick": {},
+        }
+        self.keep(TOY, weights=weights)
         self.toy(behaviours)
-        self.configure(papers=[TOY], overrides={TOY: {"weights": change}}, **config)
+        self.configure(papers=[TOY], **config)
+
+    def paper(self, name: str) -> dict[str, Any]:
+        """Return what a paper's file says."""
+        path = self.root / "papers" / name / "paper.yaml"
+        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return content
+
+    def keep(self, name: str, **experiments: Any) -> None:
+        """Leave these experiments of a paper, as they are given, and nothing that is drawn."""
+        content = self.paper(name) | {"experiments": experiments, "artefacts": {}, "claims": {}}
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        (self.root / "papers" / name / "paper.yaml").write_text(text, encoding="utf-8")
+        self.target = (name,)
 
     def toy(self, behaviours: dict[str, dict[str, Any]]) -> None:
         """Say what the toy's jobs do from now on."""
@@ -130,13 +149,12 @@ class Project:
         cluster = ("--workflow-profile", "profiles/slurm", "--jobs", str(jobs))
         cluster += ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "10")
         how = cluster if slurm else ("--cores", "2")
-        who = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
         return {
             "args": (str(self.root / "bin" / "snakemake"), *how, *arguments, *self.target),
             "cwd": self.root,
             "env": self.environment,
             "text": True,
-            **who,
+            **self.identity,
         }
 
     def snakemake(self, *arguments: str, slurm: bool = True, jobs: int = 6) -> str:
@@ -205,6 +223,8 @@ class Started:
 
     def __init__(self, project: Project, *arguments: str, jobs: int) -> None:
         self.project, self.path = project, project.root / "snakemake.out"
+        # Where the tests are a shell's background job, Ctrl-C would be ignored in here as well.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.path.open("w") as output:
             self.process = subprocess.Popen(
                 **project.command(*arguments, jobs=jobs),
@@ -226,6 +246,17 @@ class Started:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(self.said[-6000:]) from None
+
+    def until(self, happened: Callable[[], Any], what: str) -> Any:
+        """Wait for something that cannot happen any more once it has ended."""
+
+        def seen() -> Any:
+            ended = self.process.poll() is not None  # asked first: it may happen just before
+            found = happened()
+            assert found or not ended, f"Snakemake ended before {what}:\n{self.said[-6000:]}"
+            return found
+
+        return until(seen, what)
 
     def failures(self) -> int:
         """Count the failures of jobs that it has noticed."""

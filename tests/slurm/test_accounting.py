@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cluster
 import pytest
-from project import Project, until
+from project import Project
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_jobs_are_followed(
     started = made.started("--slurm-status-command", command)
     # Not with sacct: it says "CANCELLED by" somebody, which the plugin waits out for ever.
     if command == "squeue":
-        until(lambda: "md" in str(made.computed()), "the job that is cancelled")
+        started.until(lambda: "md" in str(made.computed()), "the job that is cancelled")
         made.call("scancel", made.jobs("md")[0])
     assert started.end() == 0, started.said[-6000:]
     assert started.failures() == (command == "squeue")

@@ -1,5 +1,6 @@
 """What goes wrong on a cluster, one by one: the run ends well, and nothing is computed twice."""
 
+import re
 import signal
 from collections.abc import Callable
 
@@ -7,6 +8,7 @@ import pytest
 from cluster import Cluster
 from project import Project, Started, until
 
+LocalFiles = Callable[[str, dict[str, dict[str, int]]], dict[str, bytes]]
 # A sampler's job, and what befalls it.
 BEHAVIOURS = {
     "full": {"once": "fail"},
@@ -34,7 +36,7 @@ class TestJobs:
         made = project("jobs")
         made.play(BEHAVIOURS, cluster={"max_runtime": 1, "margin": 1})
         started = made.started()
-        until(lambda: "binomial" in str(made.computed()), "the job that is cancelled")
+        started.until(lambda: "binomial" in str(made.computed()), "the job that is cancelled")
         (job,) = running(slurm, "binomial")
         slurm.call("scancel", job)
         assert started.end() == 0, started.said[-6000:]
@@ -54,6 +56,10 @@ class TestJobs:
         logs = (ended.project.root / "logs" / "slurm").rglob("*_uniform_*/*.log")
         assert any("exceeded memory limit" in path.read_text() for path in logs)
 
+    def test_a_repeated_job_asks_for_more(self, ended: Started, slurm: Cluster):
+        (job,) = ended.project.jobs("uniform")
+        assert "MinMemoryNode=3000M" in slurm.call("scontrol", "show", "job", job)
+
     def test_a_cancelled_job_is_repeated(self, ended: Started):
         computed = [t for name, _, t in ended.project.computed() if name == "binomial"]
         assert computed[-40:] == list(range(40))
@@ -64,34 +70,32 @@ class TestJobs:
         computed = [t for name, _, t in ended.project.computed() if name == "poisson"]
         assert computed == list(range(110))
         (job,) = ended.project.jobs("poisson")
-        assert "Restarts=1" in slurm.call("scontrol", "show", "job", job)
+        # Once; more often where starting up takes most of the minute.
+        assert re.search("Restarts=[1-9]", slurm.call("scontrol", "show", "job", job))
 
     def test_only_four_jobs_failed(self, ended: Started):
         """The job that was handed back is none of them."""
         assert ended.failures() == 4
 
-    def test_results_equal_those_of_a_local_run(
-        self, ended: Started, project: Callable[..., Project]
-    ):
-        local = project("jobs-local")
-        local.play({name: {"rounds": n} for name, n in {**ROUNDS, "binomial": 40}.items()})
-        local.snakemake(slurm=False)
-        assert ended.project.made_files() == local.made_files()
+    def test_results_equal_those_of_a_local_run(self, ended: Started, local_files: LocalFiles):
+        rounds = {name: {"rounds": n} for name, n in {**ROUNDS, "binomial": 40}.items()}
+        assert ended.project.made_files() == local_files("jobs", rounds)
 
 
 @pytest.mark.long
 def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(
-    slurm: Cluster, project: Callable[..., Project]
+    slurm: Cluster, project: Callable[..., Project], local_files: LocalFiles
 ):
     made = project("daemons")
-    made.play({name: {"rounds": 30} for name in ("full", "md", "uniform", "poisson")})
+    behaviours = {name: {"rounds": 30} for name in ("full", "md", "uniform", "poisson")}
+    made.play(behaviours)
     started = made.started(jobs=4)
-    until(made.computed, "a first round")
+    started.until(made.computed, "a first round")
     slurm.call("scontrol", "update", "NodeName=node0", "State=DRAIN", "Reason=test")
     assert "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T")
     slurm.stop_one("slurmctld")
     before = len(made.computed())
-    until(lambda: len(made.computed()) > before + 10, "rounds without slurmctld")
+    started.until(lambda: len(made.computed()) > before + 10, "rounds without slurmctld")
     slurm.start_controller()
     # It may know the node as drained still, or have it back already.
     if "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"):
@@ -100,34 +104,37 @@ def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(
     assert started.end() == 0, started.said[-6000:]
     assert started.failures() == 0
     assert len(made.computed()) == len(set(made.computed())) == 4 * 30
+    assert made.made_files() == local_files("daemons", behaviours)
 
 
 @pytest.mark.long
 def test_ctrl_c_cancels_the_jobs_and_the_next_start_completes(
-    slurm: Cluster, project: Callable[..., Project]
+    slurm: Cluster, project: Callable[..., Project], local_files: LocalFiles
 ):
     made = project("interrupted")
     made.play({"full": {"rounds": 400}, "md": {"rounds": 2}})
     started = made.started()
-    until(lambda: {"full", "md"} <= {name for name, *_ in made.computed()}, "two jobs")
-    until(made.stored, "the short job's result")
+    started.until(lambda: {"full", "md"} <= {name for name, *_ in made.computed()}, "two jobs")
+    started.until(made.stored, "the short job's result")
     before = made.stored()
     assert started.end(signal.SIGINT) != 0
     until(lambda: not slurm.call("squeue", "-h").strip(), "an empty queue", 60)
-    made.toy({"full": {"rounds": 3}, "md": {"rounds": 2}})
+    rest = {"full": {"rounds": 3}, "md": {"rounds": 2}}
+    made.toy(rest)
     made.snakemake()
     assert before.items() <= made.stored().items()
+    assert made.made_files() == local_files("interrupted", rest)
 
 
 def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(
-    slurm: Cluster, project: Callable[..., Project]
+    project: Callable[..., Project], local_files: LocalFiles
 ):
     made = project("orphan")
     behaviours = {"full": {"rounds": 80}, "md": {"rounds": 2}}
     made.play(behaviours)
     started = made.started()
-    until(lambda: "full" in str(made.computed()), "the long job")
-    until(made.stored, "the short job's result")
+    started.until(lambda: "full" in str(made.computed()), "the long job")
+    started.until(made.stored, "the short job's result")
     before = made.stored()
     started.end(signal.SIGKILL)
     made.snakemake("--unlock")
@@ -136,7 +143,4 @@ def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(
     assert len(made.computed()) == len(set(made.computed())) == 82
     assert len(made.jobs("full")) == 1
     assert before.items() <= made.stored().items()
-    local = project("orphan-local")
-    local.play(behaviours)
-    local.snakemake(slurm=False)
-    assert made.made_files() == local.made_files()
+    assert made.made_files() == local_files("orphan", behaviours)

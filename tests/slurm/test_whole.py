@@ -12,9 +12,10 @@ SMALL = {
     "papers": [RIZK],
     "overrides": {
         RIZK: {
-            **dict.fromkeys(("sensitivity", "uncorrected", "gradient", "inclusion")),
+            **dict.fromkeys(
+                ("sensitivity", "uncorrected", "classification", "gradient", "inclusion")
+            ),
             "regression": {"rounds": 300, "seeds": 4, "seed_block": 4},
-            "classification": {"rounds": 60, "seeds": 2},
         }
     },
 }
@@ -55,8 +56,15 @@ def test_a_second_call_finds_nothing_to_do(finished: tuple[Project, str]):
     assert "Nothing to be done" in finished[0].snakemake()
 
 
+def test_a_request_beyond_the_partitions_limit_is_named_before_anything_is_submitted(
+    finished: tuple[Project, str],
+):
+    """It would be queued for ever; retries may ask for three times the 31 minutes of these jobs."""
+    before = finished[1].partition("has been submitted")[0]
+    assert "a job may ask for 93 minutes, and partition cpu has 60" in before
+
+
 def test_plan_knows_the_partitions_limit(finished: tuple[Project, str]):
-    """A job that asks for more than its partition gives would be queued for ever."""
     made = finished[0]
     made.configure(**SMALL, cluster={"max_runtime": 90})
     said = made.call(str(made.root / "bin" / "fedsampling"), "plan", "--slurm", "--no-calibration")

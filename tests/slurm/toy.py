@@ -7,6 +7,7 @@ line of ``toy.log``.
 import json
 import os
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,15 @@ from fedsampling.simulations.simulated import Simulated, tidy
 from fedsampling.stopping import Stopped
 from fedsampling.streams import stream
 
-ROUND = 0.5  # seconds
+ROUND = float(os.environ.get("TOY_SECONDS", "0.5"))
 
 
 def simulate(settings, data, seeds, where, progress=lambda done: None):
     name = settings.sampler.name
     asked = json.loads(Path("toy.json").read_text()).get(name, {})
+    if asked.get("device"):
+        with _alone_on(os.environ["CUDA_VISIBLE_DEVICES"]):
+            return Simulated([_run(seed, name, asked, where, progress) for seed in seeds])
     if asked.get("once"):
         first = _first(name)
         if first and asked["once"] == "fail":
@@ -51,6 +55,17 @@ def _run(seed, name, asked, where, progress):
         progress(t)
     rounds = np.arange(len(values))
     return tidy({"toy": (rounds, np.cumsum(values))})
+
+
+@contextmanager
+def _alone_on(device):
+    """Fail if another job is on the device already; leave a line for each job that was."""
+    taken = Path(f"toy-on-{device}")
+    taken.touch(exist_ok=False)
+    yield
+    taken.unlink()
+    with Path("toy-devices").open("a") as file:
+        file.write(f"{device}\n")
 
 
 def _first(name):

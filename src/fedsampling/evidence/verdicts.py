@@ -1,5 +1,6 @@
 """Verdicts: what a claim's evidence amounts to, and when it may be judged at all."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,3 +51,8 @@ def judge(finding: Finding, obstacles: list[str]) -> Finding:
         finding.ours,
         f"Not judged on {why}; these runs alone would say: {finding.verdict}.",
     )
+
+
+def not_run(experiments: Sequence[str]) -> Finding:
+    """Withhold the verdict where some of the claim's experiments are not run at this scale."""
+    return Finding("not evaluated", "–", f"Not run at this scale: {', '.join(experiments)}.")

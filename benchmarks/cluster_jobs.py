@@ -1,0 +1,84 @@
+"""Measure what a cluster job costs beside its own work, on a real SLURM of this machine.
+
+``python benchmarks/cluster_jobs.py [--seconds 10]``, as root, with the packages that
+`make test-slurm` installs: the test cluster is started, jobs of a stated length are submitted one
+after the other, and their times are read from SLURM (`scontrol show job`), from Snakemake's
+benchmark of the verb, and from what Snakemake says.  What it found is in docs/cluster.md.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import sys
+import sysconfig
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "slurm"))
+
+import cluster
+from project import Project, User
+from toy import ROUND
+
+SAMPLERS = ("full", "md", "uniform")
+
+
+def times(made: Project, slurm: cluster.Cluster, said: str, sampler: str) -> dict[str, float]:
+    """Return the seconds of a job's parts."""
+    (number,) = made.jobs(sampler)
+    shown = slurm.call("scontrol", "show", "job", number)
+    submitted, started, ended = (
+        datetime.fromisoformat(re.findall(rf"{name}Time=(\S+)", shown)[0]).timestamp()
+        for name in ("Submit", "Start", "End")
+    )
+    (path,) = (made.root / "results" / "benchmarks").glob(f"simulate/*/*/*/{sampler}/*.tsv")
+    verb = float(path.read_text().splitlines()[1].split()[0])
+    own = ROUND * sum(name == sampler for name, *_ in made.computed())
+    return {
+        "submission until start, free node": started - submitted,
+        "starts of Snakemake before and after the verb": ended - started - verb,
+        "the verb beside its work: imports, store": verb - own,
+        "own work": own,
+        "until Snakemake notices": noticed(said, number) - ended,
+    }
+
+
+def noticed(said: str, number: str) -> float:
+    """Return when Snakemake said that a job is finished: of the inner job that SLURM's ran."""
+    (inner,) = re.findall(rf"Job (\d+) has been submitted with SLURM jobid {number}\b", said)
+    stamp, _ = re.findall(rf"\[(.*)\]\n(Finished jobid: {inner}\b)", said)[0]
+    return datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y").timestamp()
+
+
+def main() -> None:
+    """Run the measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10, help="of work of each job")
+    given = parser.parse_args()
+    if reason := cluster.obstacle():
+        sys.exit(reason)
+    folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))
+    folder.chmod(0o755)  # munged wants it
+    try:
+        with cluster.running(folder / "cluster", nodes=1, port=17200) as slurm:
+            user = User(None, sys.executable, sysconfig.get_path("purelib"))
+            made = Project.made(folder / "project", slurm.environment, user)
+            rounds = round(given.seconds / ROUND)
+            made.play({sampler: {"rounds": rounds} for sampler in SAMPLERS})
+            clock = time.perf_counter()
+            said = made.snakemake("--until", "simulate", jobs=1)
+            print(f"load {os.getloadavg()[0]:.1f}; {time.perf_counter() - clock:.0f} s in all")
+            found = [times(made, slurm, said, sampler) for sampler in SAMPLERS]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in found[0]:
+        seconds = [one[name] for one in found]
+        print(f"{name}: {statistics.median(seconds):.1f} s ({min(seconds):.1f}–{max(seconds):.1f})")
+
+
+if __name__ == "__main__":
+    main()

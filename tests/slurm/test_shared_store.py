@@ -1,0 +1,37 @@
+"""Two users of one store, on the same cluster and at the same time."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from project import Project, User
+
+
+@pytest.fixture
+def store(project: Callable[..., Project], user: User) -> Path:
+    """Return a folder in which the users' group may write, as docs/cluster.md makes it."""
+    folder = project("store-owner").root.with_name("store")
+    folder.mkdir()
+    shutil.chown(folder, group=user.name)
+    folder.chmod(0o2775)
+    return folder
+
+
+@pytest.mark.long
+def test_two_users_compute_each_run_once_and_get_the_same_results(
+    project: Callable[..., Project], store: Path, user: User, colleague: User
+):
+    both = [project("store-one", who=user), project("store-two", who=colleague)]
+    for made in both:
+        made.play({"full": {"rounds": 40}, "md": {"rounds": 40}}, store=str(store))
+    for started in [made.started() for made in both]:
+        assert started.end() == 0, started.said[-6000:]
+    assert sorted(both[0].computed() + both[1].computed()) == [
+        (name, seed, t) for name in ("full", "md") for seed in [0] for t in range(40)
+    ]
+    assert both[0].made_files() == both[1].made_files()
+    kept = [path for path in store.rglob("*") if path.is_file()]
+    assert len(kept) == 2  # no lock, nothing half-written
+    assert all(len(pd.read_parquet(path)) == 40 for path in kept)

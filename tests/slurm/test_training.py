@@ -1,0 +1,43 @@
+"""A network in training, not the toy: stopped by a signal, it continues and nothing shows."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from cluster import Cluster
+from project import Project
+
+PAPER = "fraboni2021clustered"
+
+
+def trains(made: Project) -> None:
+    """Leave one job of one experiment."""
+    mnist = made.paper(PAPER)["experiments"]["mnist"]
+    mnist |= {"samplers": {"md": {"name": "md", "m": 10}}, "rounds": 400, "seeds": 2}
+    mnist["quick"] = {"work": mnist["quick"]["work"]}
+    made.keep(PAPER, mnist=mnist)
+    limits = {"max_runtime": 60, "max_mem_mb": 4000}  # of the test cluster
+    made.configure(papers=[PAPER], checkpoint_seconds=1, cluster=limits)
+
+
+@pytest.mark.long
+def test_training_that_is_told_to_stop_continues_in_the_same_job_bit_for_bit(
+    slurm: Cluster, project: Callable[..., Project]
+):
+    made = project("training")
+    trains(made)
+    started = made.started()
+    results = made.root / "results"
+    started.until(lambda: list(results.glob("checkpoints/*.npz")), "some rounds are done")
+    owner = json.loads(next(results.glob("store/*/*.lock")).read_text())
+    os.kill(owner["pid"], signal.SIGUSR1)
+    assert started.end() == 0, started.said[-6000:]
+    assert started.failures() == 0
+    assert "Restarts=1" in slurm.call("scontrol", "show", "job", owner["slurm_job"])
+    assert not list(results.glob("checkpoints/*.npz"))
+    local = project("training-local")
+    trains(local)
+    local.snakemake(slurm=False)
+    assert made.made_files() == local.made_files()
