@@ -108,6 +108,11 @@ class ByWriter(Strict):
     unbalance: Number | None = Field(
         None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
     )
+    clients: Positive | None = Field(
+        None,
+        description="so many of the writers, drawn at random; null: all",
+        exclude_if=lambda clients: clients is None,  # keeps the hashes of runs that do not name it
+    )
 
 
 Partition = Annotated[ByDigit | Dirichlet | AllByDirichlet | Rotated, Field(discriminator="name")]
@@ -117,6 +122,11 @@ class _Images(DatasetSettings):
     loader: ClassVar[str] = "fedsampling.datasets.images"
 
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
+    fraction: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0,
+        description="of all images, training and test",
+        exclude_if=lambda fraction: fraction == 1,  # keeps the hashes of runs that do not name it
+    )
 
 
 class Mnist(_Images):

@@ -21,6 +21,13 @@ Duplicates = Annotated[
 Bound = Annotated[
     Share, Field(description="share of the assumptions' bounds that B may use up; larger is scaled")
 ]
+Rule = Annotated[
+    Literal["scale", "clip"],
+    Field(
+        description="how: all of B by one factor, or each entry cut off",
+        exclude_if=lambda rule: rule == "scale",  # keeps the hashes of runs that do not name it
+    ),
+]
 
 
 class DelayHetSubmodularSampler(Strict):
@@ -29,6 +36,7 @@ class DelayHetSubmodularSampler(Strict):
     name: Literal["delayhet_submodular"]
     solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or as the paper")
     share: Bound = 0.9
+    rule: Rule = "scale"
 
 
 class DelayHetSamplingSampler(Strict):
@@ -42,6 +50,7 @@ class DelayHetSamplingSampler(Strict):
     start: Literal["uniform", "fast"] = Field("uniform", description="alike, or as 1/τ_i")
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="of trust-constr")
     share: Bound = 0.9
+    rule: Rule = "scale"
     duplicates: Duplicates = "independently"
 
 

@@ -90,6 +90,22 @@ def test_writers_become_unbalanced_as_published(number: int, share: float):
     assert np.sort(even.n_samples)[-5:].sum() / even.n_samples.sum() < 0.2
 
 
+def test_some_of_the_writers_are_a_prefix_of_more():
+    few, more = (loaded("mnist", {"name": "by_writer", "clients": n}) for n in (5, 20))
+    assert (few.n_clients, more.n_clients) == (5, 20)
+    np.testing.assert_array_equal(few.x, more.x[: few.start[-1]])
+    with pytest.raises(InputError, match="give 1 to 54"):
+        loaded("mnist", {"name": "by_writer", "clients": 55})
+
+
+def test_a_fraction_of_the_images_is_drawn_before_they_are_shared_out():
+    upright = {"name": "rotated", "clients": 10, "degrees": 0}
+    few, every = loaded("mnist", upright, fraction=0.1), loaded("mnist", upright)
+    assert (len(few.x), len(few.x_test)) == (600, 100)
+    known = {image.tobytes() for image in every.x}
+    assert all(image.tobytes() in known for image in few.x)
+
+
 def test_writers_are_known_of_mnist_alone():
     partition = {"name": "by_writer", "unbalance": None}
     with pytest.raises(InputError, match=r"partition\.name: 'by_writer' is not known"):

@@ -101,6 +101,20 @@ def test_scaled_down_to_the_assumptions_keeping_ratios(m, k, share, seed):
     np.testing.assert_array_equal(bounded(scaled / 10, share), scaled / 10)
 
 
+@given(st.integers(2, 8), st.integers(1, 5), st.floats(0.1, 0.99), st.integers(0, 99))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_clipped_to_the_assumptions_leaving_what_is_small(m, k, share, seed):
+    rng = np.random.default_rng(seed)
+    B = np.triu(np.exp(rng.normal(0, 3, (m, m))), 1)
+    B = B + B.T
+    for clipped in (bounded(B, share, rule="clip"), bounded(B, share, k, "clip")):
+        assert np.sqrt(2) * clipped.mean(1).max() <= share * (1 + 1e-12)
+        small = np.less_equal(B, clipped.max())
+        np.testing.assert_array_equal(clipped[small], B[small])
+    for p in rng.dirichlet(np.full(m, 0.5), 20):
+        assert bias(clipped, p, k) <= share**2 * (1 + 1e-12)
+
+
 def test_assumption_4_does_not_keep_the_bias_below_one():
     B = np.sqrt(0.9) * (1 - np.eye(2))
     assert (B**2).mean(1).max() < 1 / 2

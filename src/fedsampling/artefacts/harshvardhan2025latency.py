@@ -8,8 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from fedsampling.artefacts import (
+    harshvardhan2025latency_curves,
     harshvardhan2025latency_findings,
     harshvardhan2025latency_quadratic,
+    harshvardhan2025latency_sensitivity,
+    harshvardhan2025latency_tables,
 )
 from fedsampling.artefacts.drawing import BLACK, BLUE, SKY, panels, style
 from fedsampling.artefacts.harshvardhan2025latency_network import (
@@ -134,6 +137,9 @@ ARTEFACTS: dict[str, Draw] = {
     "figure1_sensitivity": figure1_sensitivity,
     **harshvardhan2025latency_findings.ARTEFACTS,
     **harshvardhan2025latency_quadratic.ARTEFACTS,
+    **harshvardhan2025latency_tables.ARTEFACTS,
+    **harshvardhan2025latency_curves.ARTEFACTS,
+    **harshvardhan2025latency_sensitivity.ARTEFACTS,
 }
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from fedsampling.artefacts.drawing import BLACK, BLUE, GREEN, ORANGE, panels, style
+from fedsampling.artefacts.drawing import BLACK, BLUE, GREEN, ORANGE, legend_below, panels, style
 from fedsampling.artefacts.kit import Artefact, Draw, Summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.papers import Paper
@@ -176,7 +176,7 @@ def draw_solver(table: pd.DataFrame) -> Figure:
                 panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 panel.yaxis.set_major_formatter("{x:g}")
                 panel.yaxis.set_minor_formatter(NullFormatter())
-        axes[0].legend(loc="upper right")
+        legend_below(figure, axes[:1], 4)
     return figure
 
 
@@ -187,17 +187,21 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
     rows = []
     for case, reported in REPORTED.items():
         for task, name in TASKS.items():
-            theirs, ours = reported.get(task, np.nan), float(curves.loc[(case, task)])
-            rows.append((case, name, theirs, ours, theirs / ours))
+            theirs, ours = reported.get(task), float(curves.loc[(case, task)])
+            rows.append((case, name, theirs, ours, (theirs or np.nan) / ours))
     device = str(summary.provenance.get("device", "unknown"))
+    # As printed: numbers of a float column would get zeros at their end.
+    table = pd.DataFrame(
+        rows, columns=["data", "task", "paper (s)", "here (s)", "ratio"], dtype=object
+    )
     return Artefact(
-        pd.DataFrame(rows, columns=["data", "task", "paper (s)", "here (s)", "ratio"]),
+        table.astype({"here (s)": float, "ratio": float}),
         notes=(
             f"Here: {device}; means over seeds. The paper: RTX 3090 and 12 processors.",
             "The paper's iterations of trust-constr and the objective of its ApproxOptSampling are "
             "not known; here the former has 1000 iterations and finite differences.",
         ),
-        formats={"paper (s)": 4, "here (s)": 2, "ratio": 2},
+        formats={"here (s)": 2, "ratio": 2},
     )
 
 

@@ -59,7 +59,7 @@ def load(
     name : str
         A key of ``DATASETS``.
     settings : mapping
-        Exactly the keyword arguments of that loader.
+        Keyword arguments of that loader: all that have no default, and no others.
     data : {"embedded", "official"}
         Whether to use the stand-in or the published files; nothing to data that is always
         generated.
@@ -89,14 +89,16 @@ def _check_names(
     name: str, settings: Mapping[str, Any], loader: Callable[..., FederatedDataset]
 ) -> None:
     parameters = inspect.signature(loader).parameters.values()
-    known = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    own = [each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    known = [each.name for each in own]
+    needed = [each.name for each in own if each.default is inspect.Parameter.empty]
     faults = [
         f"dataset.{key}: {name} has no such setting; {nearest(key, known)}"
         for key in settings
         if key not in known
     ]
     faults += [
-        f"dataset.{key}: {name} needs this setting; add it" for key in known if key not in settings
+        f"dataset.{key}: {name} needs this setting; add it" for key in needed if key not in settings
     ]
     if faults:
         raise InputError(*faults)

@@ -22,7 +22,7 @@ from fedsampling.datasets.embedded_images import digits_like, fashion_like
 from fedsampling.datasets.embedded_scenes import cifar_like
 from fedsampling.datasets.federated import FederatedDataset
 from fedsampling.datasets.fetch import fetch_dataset
-from fedsampling.datasets.gather import gather
+from fedsampling.datasets.gather import first, gather
 from fedsampling.datasets.raw import Raw
 from fedsampling.datasets.sources import SOURCES
 from fedsampling.errors import InputError, nearest
@@ -37,6 +37,7 @@ from fedsampling.partitions import (
     equal_shares,
     grouped_sizes,
     rotate,
+    sample_clients,
     unbalance,
 )
 from fedsampling.partitions.unbalancing import SETS
@@ -59,6 +60,7 @@ def mnist(
     *,
     partition: Mapping[str, Any],
     importance: Importance,
+    fraction: float = 1.0,
 ) -> FederatedDataset:
     """Share MNIST out to clients.
 
@@ -73,6 +75,8 @@ def mnist(
         ``name``, a key of ``PARTITIONS``, and that partition's settings.
     importance : {"equal", "samples"}
         p_k = 1 / n, or in proportion to the training samples.
+    fraction : float
+        Part of the images, training and test alike, that is used; drawn at random.
 
     Raises
     ------
@@ -80,7 +84,8 @@ def mnist(
         If a setting is out of range or a file cannot be had or is not as published.
     """
     name = "mnist_by_writer" if partition["name"] == "by_writer" else "mnist"
-    return _shared_out(_raw(name, data, cache, mirror), seed, partition, importance)
+    raw = _part(_raw(name, data, cache, mirror), fraction, seed)
+    return _shared_out(raw, seed, partition, importance)
 
 
 def fashion_mnist(
@@ -91,9 +96,11 @@ def fashion_mnist(
     *,
     partition: Mapping[str, Any],
     importance: Importance,
+    fraction: float = 1.0,
 ) -> FederatedDataset:
     """Share FashionMNIST out to clients; parameters and errors as of :func:`mnist`."""
-    return _shared_out(_raw("fashion_mnist", data, cache, mirror), seed, partition, importance)
+    raw = _part(_raw("fashion_mnist", data, cache, mirror), fraction, seed)
+    return _shared_out(raw, seed, partition, importance)
 
 
 def cifar10(
@@ -104,13 +111,34 @@ def cifar10(
     *,
     partition: Mapping[str, Any],
     importance: Importance,
+    fraction: float = 1.0,
 ) -> FederatedDataset:
     """Share CIFAR-10 out to clients; parameters and errors as of :func:`mnist`.
 
     The publisher's archives are preferred; from a mirror's lossless sheets, the result is
     `unverified`.
     """
-    return _shared_out(_raw("cifar10", data, cache, mirror), seed, partition, importance)
+    raw = _part(_raw("cifar10", data, cache, mirror), fraction, seed)
+    return _shared_out(raw, seed, partition, importance)
+
+
+def _part(raw: Raw, fraction: float, seed: int) -> Raw:
+    """Keep a fraction of the images, in the order of the files."""
+    if fraction == 1:
+        return raw
+    rng = stream(seed, "data.fraction")
+    train, test = (
+        np.sort(rng.permutation(len(y))[: round(fraction * len(y))]) for y in (raw.y, raw.y_test)
+    )
+    return replace(
+        raw,
+        x=raw.x[train],
+        y=raw.y[train],
+        x_test=raw.x_test[test],
+        y_test=raw.y_test[test],
+        writer=None if raw.writer is None else raw.writer[train],
+        writer_test=None if raw.writer_test is None else raw.writer_test[test],
+    )
 
 
 def _shared_out(
@@ -178,11 +206,18 @@ def _rotated(
 
 
 def _by_writer(
-    raw: Raw, seed: int, importance: Importance, *, unbalance: int | None
+    raw: Raw,
+    seed: int,
+    importance: Importance,
+    *,
+    unbalance: int | None,
+    clients: int | None = None,
 ) -> FederatedDataset:
     """Make a client of each writer; MNIST's tests are by other writers, so they are everybody's."""
     assert raw.writer is not None
     train = by_owner(raw.writer)
+    if clients is not None:
+        train = first(sample_clients(train, 1.0, stream(seed, "data.writers")), clients)
     if unbalance is not None:
         train = unbalanced(train, unbalance, seed)
     return gather(raw, train, None, importance)

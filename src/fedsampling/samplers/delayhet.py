@@ -12,7 +12,7 @@ Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), Algorithms 2 and 3
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from fedsampling.theory.heterogeneity import bounded
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Answer = tuple[Ints, Array]
+Rule = Literal["scale", "clip"]
 
 NEEDS = frozenset({"delays", "heterogeneity"})
 
@@ -38,7 +39,9 @@ class DelayHetSubmodular:
     ----------
     solver : {"exact", "minnorm"}
     share : float
-        How much of Assumption 3's bound B may use up; larger B are scaled down to it.
+        How much of Assumption 3's bound B may use up; larger B are brought down to it.
+    rule : {"scale", "clip"}
+        How, see :func:`fedsampling.theory.heterogeneity.bounded`.
 
     References
     ----------
@@ -48,14 +51,14 @@ class DelayHetSubmodular:
     needs = NEEDS
     unbiased = False
 
-    def __init__(self, solver: str, share: float) -> None:
-        self.solver, self.share = solver, share
+    def __init__(self, solver: str, share: float, rule: Rule = "scale") -> None:
+        self.solver, self.share, self.rule = solver, share, rule
         self._solved = _Solved(self._solve)
 
     @classmethod
     def make(cls, given: Any, setup: Setup) -> Self:
         """Build it from its settings record."""
-        return cls(given.solver, given.share)
+        return cls(given.solver, given.share, given.rule)
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Take each run's best set."""
@@ -68,7 +71,7 @@ class DelayHetSubmodular:
         return self._weights
 
     def _solve(self, B: Array, delays: Array) -> Answer:
-        return best_subset(bounded(B, self.share), delays, self.solver)
+        return best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
 
 
 class DelayHetSampling:
@@ -88,6 +91,8 @@ class DelayHetSampling:
     share : float
         How much of the bounds of Assumption 3 and of B_p < 1 B may use up.
     duplicates : {"independently", "once"}
+    rule : {"scale", "clip"}
+        How larger B are brought down to it.
 
     References
     ----------
@@ -107,7 +112,9 @@ class DelayHetSampling:
         jacobian: str,
         share: float,
         duplicates: str,
+        rule: Rule = "scale",
     ) -> None:
+        self.rule = rule
         self.m, self.duplicates = m, duplicates
         self.solver, self.k, self.iterations = solver, k, iterations
         self.start, self.jacobian, self.share = start, jacobian, share
@@ -125,6 +132,7 @@ class DelayHetSampling:
             given.jacobian,
             given.share,
             given.duplicates,
+            given.rule,
         )
 
     def select(self, view: View, rng: Draws) -> Slots:
@@ -141,7 +149,7 @@ class DelayHetSampling:
         return slots.times / self.m
 
     def _solve(self, B: Array, delays: Array) -> Answer:
-        B = bounded(B, self.share, self.k)
+        B = bounded(B, self.share, self.k, self.rule)
         inverse = 1 / delays
         start = inverse / inverse.sum() if self.start == "fast" else None
         p = best_distribution(B, delays, self.k, self.solver, start, self.iterations, self.jacobian)
@@ -158,6 +166,8 @@ class _Solved:
     def __call__(self, view: View) -> list[Answer]:
         delays = view.observed["delays"]
         for run, B in enumerate(view.observed["heterogeneity"]):
-            if run not in self._last or not np.array_equal(self._last[run][0], B):
-                self._last[run] = np.array(B), self._solve(np.asarray(B, np.float64), delays)
+            # What this run or another one solved last may be the very same problem.
+            known = (self._last[key] for key in (run, *self._last) if key in self._last)
+            same = next((last for last in known if np.array_equal(last[0], B)), None)
+            self._last[run] = same or (np.array(B), self._solve(np.asarray(B, np.float64), delays))
         return [self._last[run][1] for run in range(view.runs)]

@@ -25,12 +25,16 @@ from fedsampling.streams import Draws
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+COLUMNS = 1 << 20  # of the gradients that are in double precision at a time
+
 
 def distances(gradients: NDArray[np.floating[Any]]) -> Array:
-    """Compute ‖g_i − g_j‖₂, not squared, of gradients (n, d) in one product; shape (n, n)."""
-    g = gradients.astype(np.float64)
-    g = g - g.mean(axis=0)  # the differences are the same, and lose fewer digits
-    gram = g @ g.T
+    """Compute ‖g_i − g_j‖₂, not squared, of gradients (n, d) in products; shape (n, n)."""
+    gram = np.zeros((len(gradients),) * 2)
+    for first in range(0, gradients.shape[1], COLUMNS):
+        g = gradients[:, first : first + COLUMNS].astype(np.float64)
+        g -= g.mean(axis=0)  # the differences are the same, and lose fewer digits
+        gram += g @ g.T
     squares = np.diag(gram)
     found: Array = np.sqrt(np.maximum(squares[:, None] + squares - 2 * gram, 0))
     np.fill_diagonal(found, 0)

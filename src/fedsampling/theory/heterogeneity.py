@@ -13,7 +13,7 @@ Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), Assumptions 1, 3, 
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,11 +109,15 @@ def refresh(
     return renewed
 
 
-def bounded(B: Array, share: float = 0.9, k: int | None = None) -> Array:
-    """Scale B, where it is too large, so that the paper's assumptions hold.
+def bounded(
+    B: Array, share: float = 0.9, k: int | None = None, rule: Literal["scale", "clip"] = "scale"
+) -> Array:
+    """Lessen B, where it is too large, so that the paper's assumptions hold.
 
-    The paper says that it ensures Assumption 3 and not how.  Our rule: all of B is multiplied with
-    one factor, at most 1, which keeps every ratio and hence every proxy.
+    The paper says that it ensures Assumption 3 and not how.  Two rules: ``"scale"`` multiplies all
+    of B with one factor, at most 1, which keeps every ratio and hence every proxy; ``"clip"`` cuts
+    each entry off at what all of them may have.  Where a single client has a nearly singular A_i,
+    scaling makes all others' heterogeneity vanish beside its own, and clipping does not.
 
     Parameters
     ----------
@@ -122,6 +126,7 @@ def bounded(B: Array, share: float = 0.9, k: int | None = None) -> Array:
         In (0, 1): how much of the assumption's bound the largest client may use up.
     k : int, optional
         Enforce B_p < 1 for every distribution p of k draws too, with ``share**2`` in place of 1.
+    rule : {"scale", "clip"}
 
     Returns
     -------
@@ -141,6 +146,10 @@ def bounded(B: Array, share: float = 0.9, k: int | None = None) -> Array:
     """
     if not 0 < share < 1:
         raise InputError(f"share: {share} is out of range; give more than 0 and less than 1")
+    if rule == "clip":
+        draws = 0.0 if k is None else (1 - 1 / len(B)) / k
+        clipped: Array = np.minimum(B, share / np.sqrt(2 * (1 + draws)))
+        return clipped
     largest = np.sqrt(2) * B.mean(axis=1).max()
     if k is not None:
         squares = B**2

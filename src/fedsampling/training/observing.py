@@ -98,7 +98,7 @@ class Heterogeneity:
         if not self.B.size:
             everyone = np.arange(len(self.learner.p))
             self.features = np.stack([self._features(w, everyone) for w in theta])
-            self.B = np.stack([pairwise(features) for features in self.features])
+            self.B = np.stack(self._each())
             self.sent = np.full(len(theta), 32.0 * self.features[0].size)
         return self.B
 
@@ -127,6 +127,15 @@ class Heterogeneity:
         """Take up features and B."""
         self.features, self.B = state["features"].copy(), state["B"].copy()
         self.sent = state["sent"].copy()
+
+    def _each(self) -> list[Array]:
+        """Compute B of each run, once where features are the same, as raw ones are."""
+        found: list[Array] = []
+        for features in self.features:
+            pairs = zip(found, self.features, strict=False)  # those of the runs before this one
+            same = next((B for B, other in pairs if np.array_equal(features, other)), None)
+            found.append(pairwise(features) if same is None else same)
+        return found
 
     def _features(self, w: Tensor, clients: Ints) -> NDArray[np.float32]:
         """Return features of shape (clients, samples, features); missing samples are zero."""

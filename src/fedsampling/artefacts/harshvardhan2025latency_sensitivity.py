@@ -1,0 +1,181 @@
+"""Which of harshvardhan2025latency's orderings on Quadratic rest on what the paper leaves open.
+
+Ours: everything that had to be chosen for Quadratic's rows of Tables 1 and 2 is varied, one thing
+at a time; :func:`orderings` says in how many of these settings each ordering of the paper holds.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from fedsampling.artefacts.drawing import BLACK, legend_below, panels, style
+from fedsampling.artefacts.harshvardhan2025latency_runtimes import (
+    LINES,
+    PROPOSED,
+    ROWS,
+    SEVEN,
+    mean_runtimes,
+    runtimes,
+)
+from fedsampling.artefacts.kit import Artefact, Draw, Summaries
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import Paper
+
+DELAYS = {"synthetic": "synthetic delays", "nycmesh": "NYCMesh"}
+BASE, REPORTED = "as chosen", "the paper"
+COLUMNS = ["delays", "setting", "scheme", "seconds", "over_random"]
+
+
+def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw each scheme's runtime over random selection's, setting by setting."""
+    table = settings(summaries)
+    names = list(dict.fromkeys(table["setting"]))
+    columns = [name for name in DELAYS if name in set(table["delays"])]
+    with style():
+        size = {"width": 2.4 + 3.4 * len(columns), "height": 0.21 * len(names) + 1.3}
+        figure, axes = panels(1, len(columns), **size, sharey=True)
+        for panel, delays in zip(axes, columns, strict=True):
+            here = table[table["delays"] == delays]
+            _draw(panel, here, names)
+            chosen = here[(here["scheme"] == "random") & (here["setting"] == BASE)]["seconds"]
+            title = f"{DELAYS[delays]} (random as chosen: {show(float(chosen.iloc[0]))} s)"
+            panel.set_title(title)
+        legend_below(figure, axes, 4)
+    notes = [
+        f"{DELAYS[delays]}: {'; '.join(orderings(table[table['delays'] == delays]))}."
+        for delays in columns
+    ]
+    notes.append(
+        "Circles at the right edge: the target was not reached in some run. A setting of one "
+        "scheme has that scheme alone; all others are as chosen there, random selection included."
+    )
+    return Artefact(
+        table,
+        figure,
+        alt="Runtime over random selection's by scheme, one row for each setting that was varied.",
+        notes=tuple(notes),
+    )
+
+
+def settings(summaries: Summaries) -> pd.DataFrame:
+    """Tabulate mean runtimes of all settings.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``delays``; ``setting``: "the paper", "as chosen", or what differs; ``scheme``;
+        ``seconds`` to 2.95, as the paper counts them, infinite where a run did not get there;
+        ``over_random``: over random selection's, of the same setting, or of the chosen one where
+        a single scheme's setting differs.
+    """
+    base = runtimes(summaries["quadratic"])
+    rows: list[tuple[str, str, str, float, float]] = []
+    for delays in DELAYS:
+        reported = {name: 1e3 * value for name, value in ROWS[0].reported(delays).items()}
+        rows += _rows(delays, REPORTED, reported, reported["random"])
+        chosen = mean_runtimes(base, delays)
+        if chosen:
+            rows += _rows(delays, BASE, chosen, chosen["random"])
+    shared = runtimes(summaries["quadratic_sensitivity"])
+    for case in _cases(summaries["quadratic_sensitivity"]):
+        delays, _, rest = case.partition("-")
+        means = mean_runtimes(shared, case)
+        rows += _rows(delays, _named(rest), means, means["random"])
+    own = runtimes(summaries["quadratic_variants"])
+    for delays in _cases(summaries["quadratic_variants"]):
+        beside = mean_runtimes(base, delays)["random"]
+        found = mean_runtimes(own, delays)
+        for label in sorted(found, key=lambda name: SEVEN.index(name.partition("-")[0])):
+            scheme, _, rest = label.partition("-")
+            rows += _rows(
+                delays, f"{LINES[scheme].label}: {_named(rest)}", {scheme: found[label]}, beside
+            )
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    known = set(table.loc[table["setting"] != REPORTED, "delays"])
+    return table[table["delays"].isin(known)].reset_index(drop=True)
+
+
+def orderings(table: pd.DataFrame) -> list[str]:
+    """Say for each ordering of the paper in how many settings it holds.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One delay's rows of :func:`settings`.
+
+    Returns
+    -------
+    list of str
+        One phrase for each scheme: on which side of random selection the paper has it, and how
+        many settings have it there; and one on which scheme is first.
+    """
+    wide = table.pivot(index="setting", columns="scheme", values="over_random")
+    base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])
+    said = []
+    for name in [scheme for scheme in SEVEN if scheme != "random" and scheme in base.index]:
+        sooner = bool(wide[name][REPORTED] < 1)
+        ours = varied[name].dropna()
+        if ours.empty:
+            continue
+        held = (ours < 1) == sooner
+        side = "sooner" if sooner else "later"
+        phrase = f"{LINES[name].label} {side} than random in {held.sum()} of {len(ours)} settings"
+        if 0 < held.sum() < len(ours):
+            which = held[~held].index if held.sum() * 2 >= len(ours) else held[held].index
+            phrase += f" ({'not' if held.sum() * 2 >= len(ours) else 'only'} {', '.join(which)})"
+        said.append(phrase)
+    filled = varied[[name for name in SEVEN if name in varied.columns]]
+    filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
+    first = filled.idxmin(axis=1)
+    proposed = int(first.isin(PROPOSED).sum())
+    return [*said, f"a proposed scheme first of all in {proposed} of {len(first)}"]
+
+
+ARTEFACTS: dict[str, Draw] = {"quadratic_sensitivity": quadratic_sensitivity}
+
+
+def _rows(
+    delays: str, setting: str, seconds: Mapping[str, float], random: float
+) -> list[tuple[str, str, str, float, float]]:
+    # Where random selection itself never gets there, whoever does is infinitely sooner.
+    ratios = {
+        name: value / random if np.isfinite([value, random]).any() else np.nan
+        for name, value in seconds.items()
+    }
+    return [
+        (delays, setting, name, seconds[name], ratios[name]) for name in LINES if name in seconds
+    ]
+
+
+def _cases(summary: Summary) -> list[str]:
+    return list(dict.fromkeys(summary.rows["case"]))
+
+
+def _named(text: str) -> str:
+    """Write ``log_sd-1`` as ``log sd 1``."""
+    return text.replace("_", " ").replace("-", " ")
+
+
+def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
+    place = {name: number for number, name in enumerate(names)}
+    finite = table["over_random"].replace([np.inf, 0.0], np.nan)
+    edge = 1.6 * float(finite.max())
+    axes.axhspan(-0.5, 0.5, color="#f0f0f0", zorder=0)
+    axes.axvline(1, color=BLACK, lw=0.8)
+    for name in SEVEN:
+        here, line = table[table["scheme"] == name], LINES[name]
+        y = here["setting"].map(place)
+        x = here["over_random"]
+        met = np.isfinite(x) & (x > 0)
+        axes.plot(x[met], y[met], "o", ms=4.5, color=line.colour, alpha=0.85, label=line.label)
+        missed = np.isinf(x)
+        axes.plot([edge] * int(missed.sum()), y[missed], "o", ms=5, mfc="none", color=line.colour)
+    axes.set(xscale="log", ylim=(len(names) - 0.5, -0.5), xlabel="runtime over random selection's")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_yticks(range(len(names)), names, fontsize=8)
