@@ -240,6 +240,7 @@ class TestReassign:
         assert reassign(p[batch], norms) == pytest.approx(expected)
 
     @given(st.lists(st.tuples(st.floats(1e-9, 1), st.floats(0, 1e6)), min_size=1, max_size=9))
+    @example([(0.3, 5e-324), (0.7, 5e-324)])
     @settings(derandomize=True, deadline=None)
     def test_keeps_the_mass_of_what_was_sampled(self, pairs):
         p, scores = np.array(pairs).T

@@ -221,4 +221,5 @@ def reassign(p: Array, scores: Array, member: NDArray[np.bool_] | None = None) -
         p, scores = np.where(member, p, 0.0), np.where(member, scores, 0.0)
     total = scores.sum(-1, keepdims=True)
     held = p.sum(-1, keepdims=True)
-    return np.where(total > 0, scores * (held / np.where(total > 0, total, 1.0)), p)
+    # Shares first: the probability held, over a total that is hardly above zero, would overflow.
+    return np.where(total > 0, held * (scores / np.where(total > 0, total, 1.0)), p)
