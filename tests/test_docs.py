@@ -69,9 +69,15 @@ def printed(page: str, project: Path) -> dict[str, str]:
 def test_added_sampler_runs_beside_the_others(tmp_path: Path) -> None:
     outputs = printed("add-a-sampler.md", tmp_path)
     assert outputs["check"].startswith("config.yaml: in order")
-    (run,) = [text for command, text in outputs.items() if command.startswith("run ")]
-    manifest = tmp_path / run.strip()
-    assert len(json.loads(manifest.read_text(encoding="utf-8"))["runs"]) == 4
+    runs = {
+        command.split("/")[0]: json.loads((tmp_path / text.strip()).read_text(encoding="utf-8"))
+        for command, text in outputs.items()
+        if command.startswith("run ")
+    }
+    assert len(runs["run rizk2022importance"]["runs"]) == 4
+    # Where every registered scheme is compared it is by itself.
+    assert "stratified:" not in (tmp_path / "papers/crossmatrix/paper.yaml").read_text("utf-8")
+    assert runs["run crossmatrix"]["job"] == "crossmatrix/digit/step-0.1/stratified/block-0"
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,7 @@ class Config(Strict):
             "fraboni2021clustered",
             "chen2022optimal",
             "harshvardhan2025latency",
+            "crossmatrix",
         ],
         description="Which papers to reproduce: folders of papers/.",
     )

@@ -13,6 +13,10 @@ PAPERS: dict[str, dict[str, str]] = {
         "artefacts": "fedsampling.artefacts.chen2022optimal",
         "claims": "fedsampling.artefacts.chen2022optimal",
     },
+    "crossmatrix": {
+        "artefacts": "fedsampling.artefacts.crossmatrix",
+        "claims": "fedsampling.artefacts.crossmatrix",
+    },
     "fraboni2021clustered": {
         "artefacts": "fedsampling.artefacts.fraboni2021clustered",
         "claims": "fedsampling.artefacts.fraboni2021clustered_claims",

@@ -1,0 +1,172 @@
+"""From the cross matrix's runs to what it compares: steps, targets, and what reaching them costs.
+
+An experiment is a set; its cases are the steps of the grid, named ``step-<η_l>``.  Beside the
+experiment ``<set>`` stands ``tuning_<set>``, the same runs on a holdout with other seeds.  Nothing
+that is decided here, neither a scheme's step nor a set's target, looks at a run that is compared.
+:mod:`fedsampling.artefacts.crossmatrix` draws what comes out.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from fedsampling.artefacts.kit import Summaries
+from fedsampling.errors import InputError
+from fedsampling.evidence.summaries import Summary
+
+TUNING = "tuning_"
+REFERENCE = "md"  # sets the targets, and is the unit of speed-ups
+WINDOW = 3  # measurements in a row whose mean must meet the target
+MEASURES = ("rounds", "bits", "seconds")
+# All that a client sends, in a run of the network engine.
+BITS = ("model_bits", "norm_bits", "exchange_bits", "observation_bits")
+SECONDS = ("seconds", "asking_seconds")
+KEYS = ["case", "sampler", "seed"]
+
+
+def sets(summaries: Summaries) -> tuple[str, ...]:
+    """Name the sets that are both tuned and compared, in the order of the paper's file."""
+    return tuple(name for name in summaries if TUNING + name in summaries)
+
+
+def courses(summary: Summary) -> pd.DataFrame:
+    """Compute each run's course: its score, and what it has cost until then.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``case``, ``sampler``, ``seed``, ``at``, ``score``, ``smooth`` and MEASURES.  The
+        score is the accuracy, or where there is none minus the logarithm of the test loss; NaN
+        from where a run has diverged.  ``smooth`` is its mean over the last WINDOW measurements.
+    """
+    rows = summary.rows[summary.rows["at"] >= 0]
+    wide = rows.pivot(index=[*KEYS, "at"], columns="metric", values="value").sort_index()
+    if "accuracy" in wide:
+        score = wide["accuracy"]
+    else:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            score = -np.log(wide["test_loss"])
+    runs = [wide.index.get_level_values(key) for key in KEYS]
+    spent = wide[[name for name in (*BITS, *SECONDS) if name in wide]].fillna(0.0)
+    spent = spent.groupby(runs).cumsum()
+    found = pd.DataFrame(
+        {
+            "score": score,
+            "rounds": wide.index.get_level_values("at").astype(np.float64),
+            "bits": spent[[name for name in BITS if name in spent]].sum(axis=1),
+            "seconds": spent[[name for name in SECONDS if name in spent]].sum(axis=1),
+        }
+    )
+    measured = _measured(rows)
+    found = found[measured.reindex(found.index.get_level_values("at")).to_numpy()].reset_index()
+    window = found.groupby(KEYS, sort=False)["score"].rolling(WINDOW)
+    found["smooth"] = window.mean().to_numpy()
+    return found
+
+
+def grid_scores(tuning: Summary) -> pd.DataFrame:
+    """Score every step of every scheme on the holdout.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``sampler``, ``step``, ``score``: the mean over seeds of the mean score in the
+        second half of the rounds, −∞ if a run diverged; and ``chosen``, whether it is the
+        scheme's best, of equals the smallest step.
+    """
+    course = courses(tuning)
+    late = course[course["at"] >= course["at"].max() / 2]
+    means = late.groupby(["sampler", "case"], sort=False)["score"].agg(
+        lambda values: values.mean(skipna=False)
+    )
+    found: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
+    found.insert(1, "step", found.pop("case").map(step))
+    found = found.sort_values(["sampler", "step"], ignore_index=True)
+    best = found.groupby("sampler")["score"].transform("idxmax")
+    found["chosen"] = found.index == best
+    return found
+
+
+def target(tuning: Summary) -> float:
+    """Return the score to reach: that of MD's holdout runs after half of the rounds.
+
+    The mean over seeds of ``smooth`` at MD's own step.
+
+    Raises
+    ------
+    InputError
+        If MD was not tuned.
+    """
+    grid = grid_scores(tuning)
+    own = grid[grid["chosen"] & (grid["sampler"] == REFERENCE)]
+    if own.empty:
+        raise InputError(
+            f"crossmatrix: {REFERENCE} sets the targets; keep it among the samplers of tuning"
+        )
+    course = courses(tuning)
+    here = (course["sampler"] == REFERENCE) & (course["case"].map(step) == own["step"].iloc[0])
+    course = course[here & course["smooth"].notna()]
+    until = course[course["at"] <= max(course["at"].max() / 2, course["at"].min())]
+    return float(until[until["at"] == until["at"].max()]["smooth"].mean())
+
+
+def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+    """Find what each run took to the target, at the step that its scheme has chosen.
+
+    A scheme that was not tuned gets MD's step.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``sampler``, ``seed``, ``step``; MEASURES, infinite where the target was not met;
+        and ``all_<measure>``, those of the whole run.
+    """
+    grid, goal = grid_scores(tuning), target(tuning)
+    chosen = grid[grid["chosen"]].set_index("sampler")["step"]
+    course = courses(evaluation)
+    course["step"] = course["case"].map(step)
+    wanted = course["sampler"].map(chosen).fillna(chosen[REFERENCE])
+    course = course[course["step"] == wanted]
+    names = list(MEASURES)
+    runs = course.groupby(["sampler", "seed", "step"])
+    whole = runs[names].last()
+    first = course[course["smooth"] >= goal].groupby(["sampler", "seed", "step"])
+    taken = first[names].first().reindex(whole.index).fillna(np.inf)
+    return taken.join(whole.add_prefix("all_")).reset_index()
+
+
+def speed_ups(found: Mapping[str, pd.DataFrame], measure: str) -> dict[str, pd.DataFrame]:
+    """Compute every run's speed-up: MD's mean over its own cost, zero where it did not get there.
+
+    Parameters
+    ----------
+    found : mapping
+        By set, what :func:`reached` gives.
+    measure : str
+        One of MEASURES.
+
+    Returns
+    -------
+    dict
+        By set: rows are schemes, columns seeds.  Where a run of MD did not get there, it counts
+        with the cost of the whole run, so that all speed-ups are too small.
+    """
+    tables = {}
+    for name, table in found.items():
+        reference = table[table["sampler"] == REFERENCE]
+        unit = np.minimum(reference[measure], reference[f"all_{measure}"]).mean()
+        tables[name] = unit / table.pivot(index="sampler", columns="seed", values=measure)
+    return tables
+
+
+def step(case: str) -> float:
+    """Read the step from a case's name."""
+    return float(case.removeprefix("step-"))
+
+
+def _measured(rows: pd.DataFrame) -> pd.Series:
+    """Say of each round whether models were measured after it: costs are noted of every one."""
+    score = "accuracy" if (rows["metric"] == "accuracy").any() else "test_loss"
+    at = rows["at"].unique()
+    return pd.Series(np.isin(at, rows.loc[rows["metric"] == score, "at"].unique()), index=at)

@@ -1,0 +1,157 @@
+"""The cross matrix's rules, on runs whose steps, targets and costs are known beforehand."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedsampling.artefacts import crossmatrix
+from fedsampling.artefacts.crossmatrix_runs import grid_scores, reached, speed_ups, target
+from fedsampling.config import Config
+from fedsampling.errors import InputError
+from fedsampling.evidence.summaries import Summary
+from fedsampling.papers import load_paper, load_papers
+from fedsampling.samplers.registry import SAMPLERS
+from fedsampling.specs import jobs
+
+PAPERS = Path(__file__).parents[2] / "papers"
+ROUNDS = 10
+Rows = list[tuple[str, str, int, int, str, float]]
+
+
+def run(case: str, sampler: str, seed: int, scores: list[float], metric="accuracy") -> Rows:
+    """Ten rounds of 100 bits and 2 seconds each, asked for 1 second before the first one."""
+    key = (case, sampler, seed)
+    rows: Rows = [(*key, t, metric, score) for t, score in enumerate(scores)]
+    for t in range(1, ROUNDS + 1):
+        rows += [(*key, t, "model_bits", 90.0), (*key, t, "norm_bits", 10.0)]
+        rows += [(*key, t, "seconds", 2.0), (*key, t, "asking_seconds", float(t == 1))]
+    return [*rows, (*key, -1, "diverged_at", -1.0)]
+
+
+def rising(slope: float) -> list[float]:
+    return [slope * t for t in range(ROUNDS + 1)]
+
+
+def summary(*runs: Rows) -> Summary:
+    columns = ["case", "sampler", "seed", "at", "metric", "value"]
+    rows = pd.DataFrame([row for rows in runs for row in rows], columns=columns)
+    return Summary(rows, {"title": "A set"}, {})
+
+
+@pytest.fixture
+def tuning() -> Summary:
+    lost = [*rising(0.1)[:9], np.nan, np.nan]
+    return summary(
+        run("step-0.1", "md", 100, rising(0.04)),
+        run("step-0.3", "md", 100, rising(0.05)),
+        run("step-0.1", "other", 100, rising(0.02)),
+        run("step-0.3", "other", 100, lost),
+    )
+
+
+@pytest.fixture
+def evaluation() -> Summary:
+    slopes = {"md": (0.01, 0.05), "other": (0.1, 0.2), "user_defined": (0.01, 0.025)}
+    return summary(
+        *(
+            run(case, name, seed, rising(slope))
+            for name, own in slopes.items()
+            for case, slope in zip(("step-0.1", "step-0.3"), own, strict=True)
+            for seed in (0, 1)
+        )
+    )
+
+
+def test_a_step_is_the_holdouts_best_and_a_run_that_diverged_loses(tuning: Summary):
+    grid = grid_scores(tuning)
+    assert dict(grid.loc[grid["chosen"], ["sampler", "step"]].to_numpy()) == {
+        "md": 0.3,
+        "other": 0.1,
+    }
+    assert grid["score"].tolist() == pytest.approx([0.04 * 7.5, 0.05 * 7.5, 0.02 * 7.5, -np.inf])
+
+
+def test_the_target_is_mds_holdout_score_after_half_of_the_rounds(tuning: Summary):
+    assert target(tuning) == pytest.approx(0.05 * (3 + 4 + 5) / 3)
+
+
+def test_without_md_there_is_no_target(tuning: Summary):
+    rows = tuning.rows[tuning.rows["sampler"] != "md"]
+    with pytest.raises(InputError, match="md sets the targets"):
+        target(Summary(rows, {}, {}))
+
+
+def test_what_a_run_took_is_counted_at_its_schemes_own_step(evaluation: Summary, tuning: Summary):
+    found = reached(evaluation, tuning).set_index(["sampler", "seed"])
+    # The target is 0.2: md meets it as in the tuning; the other's mean of three is 0.2 after t = 3,
+    # at the step 0.1 that it chose; what was not tuned has MD's step, where it is slow.
+    assert found["step"].tolist() == [0.3, 0.3, 0.1, 0.1, 0.3, 0.3]
+    assert found.loc[("md", 0), ["rounds", "bits", "seconds"]].tolist() == [5, 500, 11]
+    assert found.loc[("other", 1), ["rounds", "bits", "seconds"]].tolist() == [3, 300, 7]
+    assert found.loc["user_defined", "rounds"].tolist() == [9, 9]
+
+
+def test_a_run_that_never_gets_there_has_no_speed(evaluation: Summary, tuning: Summary):
+    rows = evaluation.rows.copy()
+    scored = (rows["sampler"] == "other") & (rows["seed"] == 1) & (rows["metric"] == "accuracy")
+    rows.loc[scored, "value"] = 0.1
+    found = {"a": reached(Summary(rows, {}, {}), tuning)}
+    table = speed_ups(found, "rounds")["a"]
+    assert table.loc["other"].tolist() == [pytest.approx(5 / 3), 0.0]
+    assert table.loc["md"].tolist() == [1.0, 1.0]
+    assert found["a"].set_index("sampler").loc["other", "all_bits"].tolist() == [1000, 1000]
+
+
+def test_where_there_is_no_accuracy_the_loss_decides_on_a_logarithmic_scale():
+    falling = [np.exp(-t) for t in range(ROUNDS + 1)]
+    tuned = summary(run("step-0.1", "md", 100, falling, "test_loss"))
+    assert target(tuned) == pytest.approx(4)
+    assert reached(tuned, tuned)["rounds"].tolist() == [5]
+
+
+def test_models_that_are_measured_now_and_then_are_read_then(tuning: Summary):
+    rows = tuning.rows
+    kept = rows[(rows["metric"] != "accuracy") | (rows["at"] % 2 == 0)]
+    found = reached(Summary(kept, {}, {}), Summary(kept, {}, {}))
+    # Rounds 0, 2, 4 are the only three until half of the rounds.
+    assert found.loc[found["sampler"] == "md", "rounds"].tolist() == [4]
+    assert found.loc[found["sampler"] == "md", "bits"].tolist() == [400]
+
+
+def test_tables_show_what_was_not_reached_and_mark_the_least(evaluation: Summary, tuning: Summary):
+    rows = evaluation.rows.copy()
+    slow = (rows["sampler"] == "user_defined") & (rows["metric"] == "accuracy")
+    rows.loc[slow & (rows["seed"] == 1), "value"] = 0.0
+    both = {"a": Summary(rows, evaluation.settings, {}), "tuning_a": tuning}
+    table = crossmatrix.matrix_rounds(both, None).data.set_index("scheme")["A set"]
+    assert table["MD"] == "5.00 [5.00, 5.00]"
+    assert table["other"] == "3.00 [3.00, 3.00] *"
+    assert table["user_defined"] == ">10.0 (1 of 2)"
+    bits = crossmatrix.matrix_bits(both, None).data.set_index("scheme")["A set"]
+    assert bits["user_defined"] == ">0.00100 (1 of 2)"
+
+
+def test_figures_name_every_scheme_and_half_a_set_is_left_out(evaluation: Summary, tuning: Summary):
+    given = {"a": evaluation, "tuning_a": tuning, "tuning_b": tuning}
+    made = crossmatrix.ranks(given, None)
+    assert set(made.data["scheme"]) == {"md", "other", "user_defined"}
+    first = made.data.set_index(["measure", "scheme"]).loc["rounds"].loc["other"]
+    assert (first["rank"], first["speed_up"]) == (1, pytest.approx(5 / 3))
+    labels = [text.get_text() for text in made.figure.axes[0].get_yticklabels()]
+    assert labels == ["user_defined", "MD", "other"]
+    steps = crossmatrix.tuning(given, None)
+    assert [text.get_text() for text in steps.figure.axes[0].get_xticklabels()] == ["A set"]
+
+
+@pytest.mark.parametrize("scale", ["quick", "reduced", "paper"])
+def test_every_registered_scheme_for_networks_is_in_it_at_every_scale(scale: str):
+    config = Config(papers=["crossmatrix"], scale=scale)
+    (paper,) = load_papers(config, PAPERS).values()
+    compared = {job.sampler for job in jobs(paper, config) if job.experiment == "digit"}
+    assert compared == SAMPLERS.keys() - {"isfedavg"}
+
+
+def test_artefacts_are_those_of_the_papers_file():
+    assert crossmatrix.ARTEFACTS.keys() == load_paper("crossmatrix", PAPERS).artefacts.keys()
