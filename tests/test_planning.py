@@ -20,6 +20,6 @@ def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path: Path):
     kept = load(tmp_path / "results")[f"{PAPER}/mnist/md"]
     (line,) = found.lines
     assert kept.device == "cpu"
-    models = 4 * 39_760 * (2 + 3 * 10) / 2**20
+    models = 4 * 39_760 * (2 + 5 * 10) / 2**20
     assert models < kept.seed_mb < 2 * models
     assert 0 < kept.step < line.hours * 3600

@@ -67,9 +67,10 @@ class Effort:
         """Memory that a seed takes on its device: what a block of seeds is sized by.
 
         θ and its successor; of each slot the model it began with, the one it trains, its update,
-        its batch, and the peak of a step.  All slots are counted as if they trained at once.
+        its batch, and the peak of a step; and the first two once more, where a captured graph keeps
+        them.  All slots are counted as if they trained at once.
         """
-        models = 4 * self.parameters * (2 + 3 * self.slots)
+        models = 4 * self.parameters * (2 + 5 * self.slots)
         return models + self.slots * (self.input_bytes + self.bytes_per_slot)
 
 
