@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MOST = 16  # graphs that are kept; each holds the arrays of a stretch
+MOST = 4  # graphs that are kept; each holds the arrays of a stretch and of a step
 WARM_UP = 3  # calls before a capture, in which libraries choose their algorithms
 
 Call = Callable[[], Any]

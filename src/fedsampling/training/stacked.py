@@ -158,18 +158,9 @@ class Stacked:
         for begin, end in pairwise([0, *ends]):
             if n := live[begin]:
                 now = np.s_[begin:end, :n]
+                own = w[:n], start[:n], step[:n], keys[:n]
                 first = torch.tensor(begin, device=self.device)
-                stretch = Stretch(
-                    w[:n],
-                    start[:n],
-                    step[:n],
-                    keys[:n],
-                    batches[now],
-                    weight[now],
-                    first,
-                    losses[now],
-                )
-                self.walk(stretch)
+                self.walk(Stretch(*own, batches[now], weight[now], first, losses[now]))
         seen: Array = (losses.cpu().double().numpy() * size).sum(0)
         return w.sub_(start), seen
 
