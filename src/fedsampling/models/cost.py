@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from fedsampling.models.memory import blank
 from fedsampling.models.network import Network
 
 
@@ -51,9 +52,7 @@ def cost(network: Network, sample: tuple[int, ...], batch: int) -> Cost:
     -------
     Cost
     """
-    theta = torch.empty(1, network.dimension, device="meta", requires_grad=True)
-    symbols = any(name.startswith("embedding") for name in network.shapes)
-    x = torch.empty(1, batch, *sample, device="meta", dtype=torch.int64 if symbols else None)
+    theta, x = blank(network, sample, batch, "meta")
     with torch.no_grad(), FlopCounterMode(display=False) as outputs, _Living() as evaluation:
         network.outputs(theta, x)
     with FlopCounterMode(display=False) as both, _Living() as step:

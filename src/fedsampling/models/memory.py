@@ -51,9 +51,7 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
     -------
     int
     """
-    theta = torch.zeros(1, network.dimension, requires_grad=True)
-    symbols = any(name.startswith("embedding") for name in network.shapes)
-    x = torch.zeros(1, batch, *sample, dtype=torch.int64 if symbols else None)
+    theta, x = blank(network, sample, batch, "cpu")
     kept: dict[int, int] = {}
 
     def note(array: Tensor) -> Tensor:
@@ -67,3 +65,16 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
         kept.pop(given.untyped_storage().data_ptr(), None)
     largest = max(kept.values(), default=0)
     return sum(kept.values()) + largest + outputs.nbytes + 2 * theta.nbytes
+
+
+def blank(
+    network: Network, sample: tuple[int, ...], batch: int, device: str
+) -> tuple[Tensor, Tensor]:
+    """Make one slot's parameters [1, d], to be derived by, and a batch [1, batch, ...], all zero.
+
+    Symbols, where the network embeds them, are integers.
+    """
+    theta = torch.zeros(1, network.dimension, device=device, requires_grad=True)
+    symbols = any(name.startswith("embedding") for name in network.shapes)
+    kind = torch.int64 if symbols else None
+    return theta, torch.zeros(1, batch, *sample, device=device, dtype=kind)
