@@ -142,6 +142,44 @@ class TestBadges:
         assert kit.badges({str(i): each for i, each in enumerate(summaries)}, facts) == badges
 
 
+class TestFaces:
+    """Files travel without the page around them, so that each says itself what it is not."""
+
+    def test_a_figure_that_is_no_evidence_says_so(self, tmp_path):
+        made = figure()
+        save(made, "figure1", tmp_path, e=summary("embedded", scale="quick"))
+        assert made.figure is not None
+        assert made.figure.get_suptitle() == "quick scale · embedded data"
+
+    def test_the_words_are_within_the_figure_and_above_its_panels(self, tmp_path):
+        made = figure()
+        save(made, "figure1", tmp_path, e=summary("embedded", scale="quick"))
+        drawn = made.figure
+        assert drawn is not None
+        (words,) = [text for text in drawn.texts if text.get_text()]
+        box = words.get_window_extent()
+        assert drawn.bbox.x0 <= box.x0
+        assert box.x1 <= drawn.bbox.x1
+        assert box.y1 <= drawn.bbox.y1
+        assert box.y0 >= drawn.axes[0].get_tightbbox().y1
+
+    def test_a_table_that_is_no_evidence_says_so_below(self, tmp_path):
+        save(Artefact(DATA), "table1", tmp_path, e=summary("embedded", scale="reduced"))
+        html = (tmp_path / "table1.html").read_text(encoding="utf-8")
+        assert '<tfoot><tr><td colspan="3">reduced scale · embedded data</td></tr></tfoot>' in html
+        *_, rule, words, end, _, _ = (tmp_path / "table1.tex").read_text("utf-8").split("\n")
+        assert (rule, end) == (r"\midrule", r"\bottomrule")
+        assert words == r"\multicolumn{3}{l}{reduced scale $\cdot$ embedded data} \\"
+
+    def test_evidence_bears_no_words(self, tmp_path):
+        made = figure()
+        kit.save(made, paper(), "figure1", tmp_path, {"e": summary("official")}, PAPER_SCALE)
+        assert made.figure is not None
+        assert made.figure.get_suptitle() == ""
+        kit.save(Artefact(DATA), paper(), "table1", tmp_path, {"e": summary()}, PAPER_SCALE)
+        assert "tfoot" not in (tmp_path / "table1.html").read_text(encoding="utf-8")
+
+
 class TestProvenance:
     def test_summaries_are_joined(self):
         other = summary("embedded", hashes=["h3"], code=["c2"], seeds=7, started="2025", inputs={})

@@ -160,6 +160,12 @@ def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None
     )
 
 
+def stamp(figure: Figure, words: Sequence[str]) -> None:
+    """Say on a figure's face why it is no evidence: files travel without the page around them."""
+    if words:
+        figure.suptitle(" · ".join(words), x=0.995, ha="right", fontsize=8, color=VERMILION)
+
+
 def only(summary: Summary, metrics: Collection[str]) -> Summary:
     """Keep some metrics: a long run has many that a figure does not show."""
     return replace(summary, rows=summary.rows[summary.rows["metric"].isin(metrics)])

@@ -14,7 +14,7 @@ from fedsampling.artefacts import (
     harshvardhan2025latency_sensitivity,
     harshvardhan2025latency_tables,
 )
-from fedsampling.artefacts.drawing import BLACK, BLUE, SKY, panels, style
+from fedsampling.artefacts.drawing import BLACK, BLUE, SKY, legend_below, panels, style
 from fedsampling.artefacts.harshvardhan2025latency_network import (
     REFERENCES,
     REPORTED,
@@ -108,7 +108,7 @@ def draw_sensitivity(table: pd.DataFrame) -> Figure:
         axes.set_yticks(range(len(names)), [_with_default(name) for name in names])
         axes.xaxis.set_major_locator(FixedLocator(range(0, 101, 5)))
         axes.grid(color="#eeeeee", axis="y")
-        figure.legend(loc="outside upper right", ncols=2)
+        legend_below(figure, [axes], 2)
     return figure
 
 

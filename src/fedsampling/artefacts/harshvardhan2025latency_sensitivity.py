@@ -42,8 +42,9 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             here = table[table["delays"] == delays]
             _draw(panel, here, names)
             chosen = here[(here["scheme"] == "random") & (here["setting"] == BASE)]["seconds"]
-            title = f"{DELAYS[delays]} (random as chosen: {show(float(chosen.iloc[0]))} s)"
-            panel.set_title(title)
+            seconds = float(chosen.iloc[0])
+            took = f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
+            panel.set_title(f"{DELAYS[delays]} (random as chosen: {took})")
         legend_below(figure, axes, 4)
     notes = [
         f"{DELAYS[delays]}: {'; '.join(orderings(table[table['delays'] == delays]))}."

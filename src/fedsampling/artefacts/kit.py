@@ -11,6 +11,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fedsampling.artefacts.drawing import stamp
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
@@ -80,9 +81,11 @@ def save(
         ``scale`` and ``data`` of the configuration.
     """
     spec = paper.artefacts[name]
+    obstacles = badges(summaries, facts)
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
     if artefact.figure is not None:
+        stamp(artefact.figure, obstacles)
         artefact.figure.draw_without_rendering()
         artefact.figure.set_layout_engine("none")  # it is laid out: once for all formats
         for kind in ("svg", "png", "pdf"):
@@ -90,9 +93,9 @@ def save(
             _save_figure(artefact.figure, folder / files[kind], kind)
     else:
         files |= {"html": f"{name}.html", "tex": f"{name}.tex"}
-        shown = displayed(artefact)
-        write_text(folder / files["html"], shown.to_html(index=False, border=0, escape=True))
-        write_text(folder / files["tex"], shown.to_latex(index=False, escape=True))
+        html, tex = _markup(displayed(artefact), obstacles)
+        write_text(folder / files["html"], html)
+        write_text(folder / files["tex"], tex)
     write_json(
         folder / "artefact.json",
         {
@@ -103,7 +106,7 @@ def save(
             "caption": spec.caption,
             "alt": artefact.alt,
             "notes": list(artefact.notes),
-            "badges": badges(summaries, facts),
+            "badges": obstacles,
             "files": files,
             "command": f"fedsampling render {paper.key} {name}",
             "provenance": provenance(summaries, facts),
@@ -167,6 +170,20 @@ def _scale(summaries: Summaries, facts: Mapping[str, str]) -> str:
     scales = {summary.provenance["scale"] for summary in summaries.values()}
     found = [scale for scale in SCALES if scale in scales]
     return found[0] if found else facts["scale"]
+
+
+def _markup(shown: pd.DataFrame, obstacles: Sequence[str]) -> tuple[str, str]:
+    """Return a table as HTML and LaTeX; what keeps it from being evidence is its last row."""
+    html: str = shown.to_html(index=False, border=0, escape=True)
+    tex: str = shown.to_latex(index=False, escape=True)
+    if obstacles:
+        said, columns = " · ".join(obstacles), len(shown.columns)
+        foot = f'  <tfoot><tr><td colspan="{columns}">{said}</td></tr></tfoot>\n</table>'
+        html = html.replace("</table>", foot)
+        said = said.replace("·", r"$\cdot$")
+        foot = f"\\midrule\n\\multicolumn{{{columns}}}{{l}}{{{said}}} \\\\\n\\bottomrule"
+        tex = tex.replace(r"\bottomrule", foot)
+    return html, tex
 
 
 def _digest(hashes: Sequence[str]) -> str:
