@@ -104,6 +104,18 @@ def test_added_dataset_has_a_card_of_the_clients_that_take_part(followed: dict[s
     assert "  training samples of each label: 0: 4, 1: 3" in card
 
 
+def test_added_paper_is_drawn_and_judged(tmp_path: Path) -> None:
+    outputs = printed("add-a-paper.md", tmp_path)
+    assert outputs["check"].startswith("config.yaml: in order")
+    drawn = tmp_path / "results/artefacts/li2020convergence/variance"
+    made = json.loads((drawn / "artefact.json").read_text(encoding="utf-8"))
+    assert (made["badges"], made["provenance"]["runs"]) == ([], 40)
+    assert all((drawn / file).is_file() for file in made["files"].values())
+    text = (tmp_path / "results/claims/li2020convergence.json").read_text(encoding="utf-8")
+    (claim,) = json.loads(text)["claims"]
+    assert claim["verdict"] == "reproduced"
+
+
 def test_evidence_that_the_cluster_page_names_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "cluster.md").read_text("utf-8")))
     sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]
