@@ -68,7 +68,7 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         axes.set_xticks(sorted(table["clients"].unique()))
         axes.set(xlabel="clients of a round", ylabel="runtime to 2.95 (10³ s)", ylim=(0, None))
         axes.legend()
-        if not np.isfinite(table[list(CLOCKS)]).to_numpy().any():
+        if not np.isfinite(table[list(CLOCKS)].to_numpy()).any():
             axes.text(0.5, 0.5, "no run reaches 2.95", ha="center", transform=axes.transAxes)
     missed = table[~np.isfinite(table["counted"])].groupby("clients").size()
     rounds = table.groupby("clients")["rounds"].mean()
