@@ -244,6 +244,25 @@ class TestBadInput:
         assert "run snakemake again" in complaint("verdicts", *where)
 
 
+class TestSeveralJobs:
+    def test_each_has_its_own_manifest(self, where):
+        names = [FEDAVG, FEDAVG.replace("fedavg", "isfedavg-optimal")]
+        manifests = [where[3] / "runs" / f"{name}.json" for name in names]
+        known = [manifest.read_text() for manifest in manifests]
+        for manifest in manifests:
+            manifest.unlink()
+        assert call("run", *names, *where).stdout.split() == [str(path) for path in manifests]
+        assert [manifest.read_text() for manifest in manifests] == known
+
+    def test_each_unknown_name_has_its_own_line(self, where):
+        found = call("run", FEDAVG, f"{FEDAVG}0", FEDAVG.replace("base", "bass"), *where)
+        assert found.exit_code == 2
+        assert [line.split("'")[1] for line in found.stderr.splitlines()] == [
+            f"{FEDAVG}0",
+            FEDAVG.replace("base", "bass"),
+        ]
+
+
 class TestDamagedResults:
     def test_a_truncated_run_is_named_and_computed_anew(self, where):
         results = where[3]

@@ -209,6 +209,36 @@ class TestWhole:
         assert any(name.endswith("table1.html") for name in names)
 
 
+class TestJobsTogether:
+    """Small jobs, which an override could make long, share a process and nothing else."""
+
+    @pytest.fixture
+    def small(self, fresh, copied):
+        checkout = copied(fresh)
+        path = checkout.root / "papers" / PAPER / "paper.yaml"
+        paper = yaml.safe_load(path.read_text(encoding="utf-8"))
+        paper["experiments"]["regression"]["quick"] = REGRESSION
+        path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
+        checkout.configure(overrides={})
+        return checkout
+
+    def test_one_process_makes_what_three_do(self, small, finished):
+        alone = {name: n for name, n in ALL.items() if name != "simulate"}
+        assert small.due() == alone | {f"simulate_{PAPER}_quick_0": 1}
+        small.snakemake()
+        assert small.manifests() == finished.manifests()
+        assert NOTHING in small.snakemake()
+
+    def test_a_missing_manifest_computes_no_run_again(self, small):
+        small.snakemake()
+        kept = {path: path.stat().st_mtime_ns for path in small.stored()}
+        (first, *_) = small.manifests()
+        (small.root / first).unlink()
+        small.snakemake(first)
+        assert (small.root / first).is_file()
+        assert {path: path.stat().st_mtime_ns for path in small.stored()} == kept
+
+
 class TestWhatRunsAgain:
     """Changes to what is asked for, in dry runs of a finished checkout."""
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fedsampling.config import Config
 from fedsampling.errors import InputError
 from fedsampling.papers import Paper, load_papers
-from fedsampling.specs import RunSpec, experiments, find_job, jobs, scale_of
+from fedsampling.specs import RunSpec, experiments, find_jobs, jobs, scale_of
 from fedsampling.validation import merge
 
 ROOT = Path(__file__).parents[1]
@@ -178,7 +178,7 @@ class TestErrors:
 
     def test_an_unknown_job_names_the_nearest(self):
         with pytest.raises(InputError, match=r"did you mean 'p/e/base/plain/block-1'\?"):
-            find_job(paper(e=TRAINING), config(), "p/e/base/plan/block-1")
+            find_jobs(paper(e=TRAINING), config(), ["p/e/base/plan/block-1"])
 
 
 class TestLoading:

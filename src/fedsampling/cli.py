@@ -192,31 +192,43 @@ def show_card(name: str, as_json: bool, config: Path, results: Path, papers: Pat
 
 
 @main.command()
-@click.argument("job")
+@click.argument("job", nargs=-1, required=True)
 @located
-def run(job: str, config: Path, results: Path, papers: Path) -> None:
-    """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0."""
+def run(job: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
+    """Run a JOB, such as rizk2022importance/regression/base/fedavg/block-0, or several."""
+    from fedsampling.batches import shipped
     from fedsampling.config import load
     from fedsampling.devices import assigned
     from fedsampling.papers import load_paper
     from fedsampling.progress import reporter
     from fedsampling.resources import uses_device
     from fedsampling.runs import execute
-    from fedsampling.specs import find_job
+    from fedsampling.specs import find_jobs
     from fedsampling.stopping import Stopped, hand_back, watching
 
     checked = load(config)
-    found = find_job(load_paper(job.partition("/")[0], papers), checked, job)
+    named: dict[str, list[str]] = {}
+    for name in job:
+        named.setdefault(name.partition("/")[0], []).append(name)
+    found = [
+        each
+        for key, names in named.items()
+        for each in find_jobs(load_paper(key, papers), checked, names)
+    ]
+    wanted = any(uses_device(each) and not shipped(each) for each in found)
     waits = "all devices are taken; waiting for one"
+    name = ""
     try:
         with (
             watching(checked.cluster.grace) as stop,
-            assigned(uses_device(found), lambda: click.echo(waits, err=True)),
+            assigned(wanted, lambda: click.echo(waits, err=True)),
             reporter() as progress,
         ):
-            click.echo(execute(found, checked, results, progress, stop))
+            for each in found:
+                name = each.name
+                click.echo(execute(each, checked, results, progress, stop))
     except Stopped as stopped:
-        click.echo(f"{job}: {stopped}; the same call continues it", err=True)
+        click.echo(f"{name}: {stopped}; the same call continues it", err=True)
         click.get_current_context().exit(hand_back())
 
 

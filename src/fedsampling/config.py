@@ -104,6 +104,11 @@ class Config(Strict):
         description="Folder where finished runs are kept; null: results/store. "
         "Several users may share one.",
     )
+    together: bool = Field(
+        True,
+        description="Whether one process runs several jobs of quick scale, or several whose runs "
+        "are shipped: to start one takes longer than such a job.",
+    )
     overrides: dict[str, dict[str, dict[str, Any] | None]] = Field(
         default_factory=dict,
         description="Changes to experiments: paper, then experiment, then its keys; for example "

@@ -7,7 +7,7 @@ more than the configuration's limits.  Local runs ignore all of it but the devic
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,12 @@ DEFAULTS: Mapping[str, Need] = {
     "weights": Need(20, 1500),
 }
 OTHER = Need(60, 4000)
-# The stations beside the simulations that are submitted.
-STATIONS: Mapping[str, Need] = {"card": Need(20, 4000), "summarise": Need(10, 3000)}
+# The stations beside the simulations that are submitted, and runs that are shipped.
+STATIONS: Mapping[str, Need] = {
+    "card": Need(20, 4000),
+    "copy": Need(5, 1500),
+    "summarise": Need(10, 3000),
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,16 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
     block_mb = known.seed_mb * len(job.runs)
     mem_mb = default.mem_mb + (0 if given else block_mb)
     return Need(minutes, mem_mb, (block_mb or default.device_mb) if default.device_mb else 0.0)
+
+
+def largest(needs: Iterable[Need]) -> Need:
+    """Return what the most demanding of several small jobs needs, for all of them."""
+    found = list(needs)
+    return Need(
+        max(each.minutes for each in found),
+        max(each.mem_mb for each in found),
+        max(each.device_mb for each in found),
+    )
 
 
 def uses_device(job: Job) -> bool:

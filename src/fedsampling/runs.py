@@ -22,6 +22,7 @@ from fedsampling.config import Config
 from fedsampling.errors import InputError
 from fedsampling.files import check_writable, write_json
 from fedsampling.locks import held
+from fedsampling.places import PUBLISHED
 from fedsampling.resources import steps, uses_device
 from fedsampling.settings import Run
 from fedsampling.simulations.registry import SIMULATIONS
@@ -32,7 +33,6 @@ from fedsampling.training.checkpoint import Checkpoint
 from fedsampling.workflow import digest, simulation_code
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
-PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
 Progress = Callable[[str, int, int], None]
 
 

@@ -8,6 +8,7 @@ same run share it.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -148,18 +149,21 @@ def jobs(paper: Paper, config: Config) -> list[Job]:
     return listed
 
 
-def find_job(paper: Paper, config: Config, name: str) -> Job:
-    """Return the job of a name such as ``paper/experiment/case/sampler/block-0``.
+def find_jobs(paper: Paper, config: Config, names: Sequence[str]) -> list[Job]:
+    """Return the jobs of names such as ``paper/experiment/case/sampler/block-0``.
 
     Raises
     ------
     InputError
-        If the paper has no such job.
+        With one line for each name that the paper has no job of.
     """
     known = {job.name: job for job in jobs(paper, config)}
-    if name not in known:
-        raise InputError(f"job: '{name}' is not known; {nearest(name, known)}")
-    return known[name]
+    problems = [
+        f"job: '{name}' is not known; {nearest(name, known)}" for name in names if name not in known
+    ]
+    if problems:
+        raise InputError(*problems)
+    return [known[name] for name in names]
 
 
 def _resolved(paper: Paper, name: str, config: Config) -> Experiment:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from fedsampling.errors import InputError
 from fedsampling.files import replacing
+from fedsampling.places import path_of as path_of
 
 METADATA = b"fedsampling"
 
@@ -41,11 +42,6 @@ class Result:
 
     table: pd.DataFrame
     metadata: Mapping[str, Any]
-
-
-def path_of(store: Path, run_hash: str) -> Path:
-    """Where a store keeps a run."""
-    return store / run_hash[:2] / f"{run_hash}.parquet"
 
 
 def lock_of(store: Path, run_hash: str) -> Path:

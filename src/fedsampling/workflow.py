@@ -16,6 +16,7 @@ from typing import Any
 from fedsampling import config as configuration
 from fedsampling import forecast, resources
 from fedsampling.artefacts.registry import PAPERS
+from fedsampling.batches import batches, shipped
 from fedsampling.config import PRIVATE, Config
 from fedsampling.errors import InputError, gathering
 from fedsampling.files import check_writable, write_json
@@ -75,6 +76,12 @@ class Plan:
             if (job.paper, job.experiment) == (paper, experiment)
         ]
 
+    @cached_property
+    def batches(self) -> dict[str, list[str]]:
+        """Names of the jobs that share a process, by the process's name."""
+        found = batches(self.jobs.values(), self.config)
+        return {name: [job.name for job in together] for name, together in found.items()}
+
     def artefacts(self, *kinds: str) -> list[tuple[str, str]]:
         """All (paper, artefact) of some kinds; of every kind if none is named."""
         return [
@@ -88,10 +95,11 @@ class Plan:
         """Names of the experiments that an artefact is drawn from."""
         return self.papers[paper].artefacts[artefact].experiments
 
-    def datasets(self, job: str) -> list[str]:
-        """Datasets whose official files a job reads."""
-        first = self.jobs[job].runs[0]
-        return list(official_files(first.settings)) if first.data == "official" else []
+    def datasets(self, *jobs: str) -> list[str]:
+        """Datasets whose official files some jobs read."""
+        runs = [self.jobs[job].runs[0] for job in jobs]
+        files = [official_files(run.settings) for run in runs if run.data == "official"]
+        return sorted({name for names in files for name in names})
 
     @cached_property
     def cards(self) -> Mapping[str, tuple[Use, ...]]:
@@ -109,13 +117,14 @@ class Plan:
         code = fingerprint("fedsampling.cards", *sorted({use.loader for use in used}))
         return digest([code, *map(asdict, used)])
 
-    def spec(self, job: str) -> str:
-        """Digest of a job's runs."""
-        return digest([run.hash for run in self.jobs[job].runs])
+    def spec(self, *jobs: str) -> str:
+        """Digest of the runs of some jobs."""
+        return digest([run.hash for job in jobs for run in self.jobs[job].runs])
 
-    def code(self, job: str) -> str:
-        """Fingerprint of the source files that a job's results depend on."""
-        return simulation_code(self.jobs[job])
+    def code(self, *jobs: str) -> str:
+        """Fingerprint of the source files that the results of some jobs depend on."""
+        found = sorted({simulation_code(self.jobs[job]) for job in jobs})
+        return found[0] if len(found) == 1 else digest(found)
 
     def resource(self, name: str, of: str) -> Callable[..., Any]:
         """Return the function of (wildcards, attempt) that a rule's resource is.
@@ -125,16 +134,22 @@ class Plan:
         name : str
             Such as ``runtime``; see :func:`fedsampling.resources.request`.
         of : str
-            A job's pattern, such as ``{paper}/{experiment}/…``, or a station.
+            A job's pattern, such as ``{paper}/{experiment}/…``, a batch, or a station.
         """
 
         def asked(wildcards: Any, attempt: int) -> Any:
+            cluster = self.config.cluster
             if of in resources.STATIONS:
                 needed = resources.STATIONS[of]
             else:
-                job, cluster = self.jobs[of.format(**wildcards)], self.config.cluster
-                needed = resources.need(job, self._measured, cluster, cluster.margin)
-            return resources.request(needed, self.config.cluster, attempt)[name]
+                jobs = [self.jobs[job] for job in self.batches.get(of, [of.format(**wildcards)])]
+                needed = resources.largest(
+                    resources.STATIONS["copy"]
+                    if shipped(job)
+                    else resources.need(job, self._measured, cluster, cluster.margin)
+                    for job in jobs
+                )
+            return resources.request(needed, cluster, attempt)[name]
 
         return asked
 

@@ -101,7 +101,9 @@ class Project:
                 os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
 
     def configure(self, **content: Any) -> None:
-        (self.root / "config.yaml").write_text(yaml.safe_dump({"scale": "quick"} | content))
+        (self.root / "config.yaml").write_text(
+            yaml.safe_dump({"scale": "quick", "together": False} | content)
+        )
         self.own()
 
     def play(self, behaviours: dict[str, dict[str, Any]], **config: Any) -> None:

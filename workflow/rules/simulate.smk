@@ -32,3 +32,38 @@ rule simulate:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:
         "exec fedsampling run {params.job} --config results/config.json > {log} 2>&1"
+
+
+# Jobs that take less time than starting a process, several in one. Without wildcards, these rules
+# come before the one above.
+for batch, jobs in plan.batches.items():
+
+    rule:
+        name:
+            f"simulate_{batch}"
+        input:
+            data=collect("<results>/data/{dataset}.json", dataset=plan.datasets(*jobs)),
+        output:
+            collect("<results>/runs/{job}.json", job=jobs),
+        log:
+            f"<logs>/simulate/{batch}.log",
+        benchmark:
+            f"<benchmarks>/simulate/{batch}.tsv"
+        conda:
+            "../../envs/fedsampling.yaml"
+        threads: 1
+        resources:
+            runtime=plan.resource("runtime", batch),
+            mem_mb=plan.resource("mem_mb", batch),
+            gpu=plan.resource("gpu", batch),
+            gpu_model=plan.resource("gpu_model", batch),
+            gres=plan.resource("gres", batch),
+            slurm_partition=plan.resource("slurm_partition", batch),
+        params:
+            jobs=jobs,
+            spec=plan.spec(*jobs),
+            code=plan.code(*jobs),
+        message:
+            f"Running {len(jobs)} jobs of {batch}"
+        shell:
+            "exec fedsampling run {params.jobs} --config results/config.json > {log} 2>&1"

@@ -1,0 +1,61 @@
+"""Which jobs share a process."""
+
+from pathlib import Path
+
+import pytest
+
+from fedsampling import batches as module
+from fedsampling.batches import batches, shipped
+from fedsampling.config import Config
+from fedsampling.papers import load_papers
+from fedsampling.places import path_of
+from fedsampling.specs import Job, jobs
+
+PAPERS = Path(__file__).parents[1] / "papers"
+PAPER = "rizk2022importance"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "PUBLISHED", tmp_path)
+
+
+def asked(**given) -> tuple[list[Job], Config]:
+    config = Config.model_validate({"papers": [PAPER], **given})
+    return jobs(load_papers(config, PAPERS)[PAPER], config), config
+
+
+def test_every_job_of_quick_scale_has_a_batch_of_its_paper():
+    found, config = asked()
+    made = batches(found, config)
+    assert [job for together in made.values() for job in together] == found
+    assert {len(together) for together in made.values()} == {8, len(found) % 8}
+    assert list(made)[:2] == [f"{PAPER}_quick_0", f"{PAPER}_quick_1"]
+
+
+def test_what_an_override_may_have_made_long_has_a_process_of_its_own():
+    found, config = asked(overrides={PAPER: {"regression": {"seeds": 20}}})
+    together = [job.experiment for part in batches(found, config).values() for job in part]
+    assert "regression" not in together
+    assert "sensitivity" in together
+
+
+@pytest.mark.parametrize("given", [{"scale": "paper"}, {"scale": "reduced"}, {"together": False}])
+def test_no_others_share_a_process(given):
+    assert batches(*asked(**given)) == {}
+
+
+def test_at_any_scale_those_do_whose_runs_are_shipped(tmp_path):
+    found, config = asked(scale="paper")
+    for run in (*found[0].runs, *found[1].runs, *found[2].runs[:-1]):
+        path = path_of(tmp_path, run.hash)
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert [shipped(job) for job in found[:3]] == [True, True, False]  # not all of the third's
+    assert batches(found, config) == {f"{PAPER}_shipped_0": found[:2]}
+
+
+def test_one_job_alone_is_no_batch():
+    found, config = asked()
+    assert batches(found[:1], config) == {}
+    assert len(batches(found[:9], config)) == 1
