@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fedsampling import batches as module
+from fedsampling import workflow
 from fedsampling.batches import batches, shipped
 from fedsampling.config import Config
 from fedsampling.papers import load_papers
@@ -59,3 +60,21 @@ def test_one_job_alone_is_no_batch():
     found, config = asked()
     assert batches(found[:1], config) == {}
     assert len(batches(found[:9], config)) == 1
+
+
+def test_a_batch_asks_for_what_its_most_demanding_job_needs():
+    given = {"papers": ["harshvardhan2025latency"], "cluster": {"gpu": "gpu"}}
+    plan = workflow.plan(given, PAPERS)
+    for name, names in plan.batches.items():
+        ask = {what: plan.resource(what, name)(None, 1) for what in ("gpu", "runtime", "mem_mb")}
+        network = any(plan.jobs[job].runs[0].settings["kind"] == "network" for job in names)
+        assert ask["gpu"] == (1 if network else None)
+        assert ask["runtime"] >= (241 if network else 6)
+
+
+def test_runs_that_are_shipped_ask_for_no_device(monkeypatch):
+    monkeypatch.setattr(workflow, "shipped", lambda job: True)
+    plan = workflow.plan({"papers": ["crossmatrix"], "cluster": {"gpu": "gpu"}}, PAPERS)
+    for name in plan.batches:
+        assert plan.resource("gpu", name)(None, 1) is None
+        assert plan.resource("runtime", name)(None, 1) == 6
