@@ -142,12 +142,12 @@ class Plan:
             if of in resources.STATIONS:
                 needed = resources.STATIONS[of]
             else:
-                jobs = [self.jobs[job] for job in self.batches.get(of, [of.format(**wildcards)])]
+                names = self.batches.get(of) or [of.format(**wildcards)]
                 needed = resources.largest(
                     resources.STATIONS["copy"]
                     if shipped(job)
                     else resources.need(job, self._measured, cluster, cluster.margin)
-                    for job in jobs
+                    for job in map(self.jobs.__getitem__, names)
                 )
             return resources.request(needed, cluster, attempt)[name]
 
