@@ -12,8 +12,7 @@ from pydantic import Field, field_validator
 from fedsampling.config import Config
 from fedsampling.errors import InputError, gathering, nearest
 from fedsampling.settings import SEEDS
-from fedsampling.settings_datasets import Positive
-from fedsampling.validation import Strict, check, distinct, read_yaml
+from fedsampling.validation import Positive, Strict, check, distinct, read_yaml
 
 
 class Experiment(Strict):

@@ -21,16 +21,14 @@ from fedsampling.settings_datasets import (
     DelayData,
     Ijcnn1,
     PartitionData,
-    Positive,
     Regression,
     TrainingData,
-    ordered,
 )
 from fedsampling.settings_latency import SelectionSettings
 from fedsampling.settings_network import NetworkSettings
 from fedsampling.settings_quadratic import DsgdSettings, QuadraticSettings
 from fedsampling.settings_samplers import TrainingSampler
-from fedsampling.validation import Strict
+from fedsampling.validation import Positive, Strict, ordered
 
 SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.streams
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fedsampling.settings_datasets import NetworkData, Positive
+from fedsampling.settings_datasets import NetworkData
 from fedsampling.settings_models import NetworkModel
 from fedsampling.settings_network import LocalWorkSettings, Seed
 from fedsampling.settings_samplers import (
@@ -12,7 +12,7 @@ from fedsampling.settings_samplers import (
     ClusteredSizeSampler,
     MDSampler,
 )
-from fedsampling.validation import Strict
+from fedsampling.validation import Positive, Strict
 
 
 class AllocationSettings(Strict):

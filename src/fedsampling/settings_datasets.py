@@ -1,4 +1,4 @@
-"""The settings of datasets and partitions, as checked records: what each loader can be told.
+"""The settings of datasets, as checked records: what each loader can be told.
 
 Each record also says where its samples come from: ``loader`` is the module that makes them, and
 :meth:`files` lists the datasets of :mod:`fedsampling.datasets.sources` whose official files it
@@ -11,15 +11,18 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import Field, model_validator
 
 from fedsampling.delays.parameters import Parameters
-from fedsampling.validation import Strict
+from fedsampling.settings_partitions import (
+    AllByDirichlet,
+    ByDigit,
+    ByWriter,
+    Dirichlet,
+    Number,
+    Partition,
+    Rotated,
+)
+from fedsampling.validation import Positive, Range, Share, Strict, Variance, ordered
 
-Positive = Annotated[int, Field(ge=1)]
-Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, lt=1)]
-Range = tuple[Variance, Variance]
-Variant = Literal["text", "code"]
 Importance = Literal["equal", "samples"]
-Number = Literal[1, 2, 3]
 
 
 class DatasetSettings(Strict):
@@ -57,65 +60,6 @@ class Ijcnn1(DatasetSettings):
     smallest: Positive = Field(description="least N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-
-
-class ByDigit(Strict):
-    """One label per client, fraboni2021clustered."""
-
-    name: Literal["by_digit"]
-    clients_per_label: Positive = 10
-    variant: Variant = Field("text", description="as the paper has it, or its authors' code")
-    order: Literal["label", "shuffled"] = Field(
-        "label",
-        description="how clients are numbered; schemes break ties by number",
-        exclude_if=lambda order: order == "label",  # keeps the hashes of runs that do not name it
-    )
-
-
-class Dirichlet(Strict):
-    """Clients of given sizes, label shares from Dir(α), fraboni2021clustered."""
-
-    name: Literal["dirichlet"]
-    alpha: Variance
-    groups: Annotated[list[tuple[Positive, Positive]], Field(min_length=1)] = Field(
-        [(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
-        description="number of clients and training samples of each; tests are a fifth",
-    )
-    variant: Variant = Field("text", description="as the paper has it, or its authors' code")
-
-
-class AllByDirichlet(Strict):
-    """All samples over clients whose label shares follow Dir(α), harshvardhan2025latency."""
-
-    name: Literal["all_by_dirichlet"]
-    clients: Positive
-    alpha: Variance
-
-
-class Rotated(Strict):
-    """Equal clients, each one's images turned by an angle of its own, harshvardhan2025latency."""
-
-    name: Literal["rotated"]
-    clients: Positive
-    degrees: Annotated[float, Field(ge=0, le=360)] = Field(description="greatest angle")
-    interpolation: Literal["bilinear", "nearest"] = "bilinear"
-
-
-class ByWriter(Strict):
-    """A client for each writer."""
-
-    name: Literal["by_writer"]
-    unbalance: Number | None = Field(
-        None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
-    )
-    clients: Positive | None = Field(
-        None,
-        description="so many of the writers, drawn at random; null: all",
-        exclude_if=lambda clients: clients is None,  # keeps the hashes of runs that do not name it
-    )
-
-
-Partition = Annotated[ByDigit | Dirichlet | AllByDirichlet | Rotated, Field(discriminator="name")]
 
 
 class _Images(DatasetSettings):
@@ -310,9 +254,3 @@ def official_files(name: str) -> tuple[str, ...]:
             return record.official
         waiting += record.__subclasses__()
     return ()
-
-
-def ordered(key: str, bounds: tuple[float, float]) -> None:
-    """Raise ValueError if a range's bounds are the wrong way round."""
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

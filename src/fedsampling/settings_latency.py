@@ -9,10 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fedsampling.settings_datasets import Positive, Range
-from fedsampling.validation import Strict
+from fedsampling.validation import Positive, Range, Share, Strict
 
-Share = Annotated[float, Field(gt=0, lt=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Duplicates = Annotated[
     Literal["independently", "once"],

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fedsampling.settings_datasets import Positive
-from fedsampling.validation import Strict
+from fedsampling.validation import Positive, Strict
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 

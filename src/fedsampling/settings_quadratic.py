@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from fedsampling.settings_datasets import Positive, ordered
-from fedsampling.validation import Strict
+from fedsampling.validation import Positive, Strict, ordered
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -12,7 +12,6 @@ import yaml
 from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.errors import InputError
-from fedsampling.settings_datasets import Positive
 from fedsampling.settings_latency import (
     ApproxOptSampler,
     DelayHetSamplingSampler,
@@ -23,7 +22,7 @@ from fedsampling.settings_latency import (
     PowerOfChoiceSampler,
     RandomSampler,
 )
-from fedsampling.validation import Strict, check
+from fedsampling.validation import Positive, Strict, check
 
 Duplicates = Annotated[
     Literal["independently", "once"],

@@ -5,12 +5,18 @@ derived from :class:`Strict`; :func:`check` turns all of its errors at once into
 """
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedsampling.errors import InputError, nearest
+
+# Numbers that many records hold.
+Positive = Annotated[int, Field(ge=1)]
+Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Range = tuple[Variance, Variance]
 
 # Safe either way; libyaml's parser is several times faster where PyYAML was built with it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -182,3 +188,9 @@ def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]]
     return node
+
+
+def ordered(key: str, bounds: tuple[float, float]) -> None:
+    """Raise ValueError if a range's bounds are the wrong way round."""
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

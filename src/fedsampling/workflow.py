@@ -99,7 +99,7 @@ class Plan:
         """Datasets whose official files some jobs read."""
         runs = [self.jobs[job].runs[0] for job in jobs]
         files = [official_files(run.settings) for run in runs if run.data == "official"]
-        return sorted({name for names in files for name in names})
+        return list(dict.fromkeys(name for names in files for name in names))
 
     @cached_property
     def cards(self) -> Mapping[str, tuple[Use, ...]]:

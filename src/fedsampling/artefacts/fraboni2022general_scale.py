@@ -5,8 +5,8 @@ from typing import Any
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.papers import Paper
-from fedsampling.settings_datasets import Dirichlet
 from fedsampling.settings_models import Lstm
+from fedsampling.settings_partitions import Dirichlet
 
 LSTM = Lstm(name="lstm")
 Given = Mapping[str, Any]
