@@ -78,3 +78,23 @@ def test_shapes_seen_once_are_not_captured_and_no_more_than_a_few_are_kept():
         walk(take, walked)
         assert torch.equal(walked.w, replayed.w)
     assert len(replayer.kept) == MOST
+
+
+def test_steps_that_cannot_be_captured_are_walked_and_said_once():
+    asked = []
+
+    def refuse(call, rewind):
+        rewind()
+        call()  # as warming up does
+        asked.append(call)
+        raise RuntimeError("operation not permitted when stream is capturing\nmore of it")
+
+    replayer = Replays(take, refuse)
+    with pytest.warns(RuntimeWarning, match=r"captured: operation .* capturing$") as warned:
+        for seed in range(4):
+            tried, walked = stretch(seed), stretch(seed)
+            replayer.run(tried)
+            walk(take, walked)
+            assert torch.equal(walked.w, tried.w)
+            assert torch.equal(walked.losses, tried.losses)
+    assert (len(warned), len(asked)) == (1, 1)

@@ -7,6 +7,7 @@ arrays stay where they are, and the number of the step is an array among them, s
 the replay is asked for from step to step.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -76,23 +77,31 @@ class Replays:
     take : callable
         A step.
     record : callable
-        Turns a call on arrays that stay in place into one that does the same again.
+        Turns a call on arrays that stay in place into one that does the same again.  If it raises
+        RuntimeError, because of a kernel that cannot be captured, steps are taken one by one.
     """
 
     take: Step
     record: Callable[[Call, Call], Call]  # cuda_graph
     sights: Counter[Shapes] = field(default_factory=Counter)
     kept: dict[Shapes, tuple[Stretch, Tensor, Call]] = field(default_factory=dict)
+    most: int = MOST
 
     def run(self, stretch: Stretch) -> None:
         """Take the steps of a stretch."""
         shape = stretch.w.shape, stretch.rows.shape
         self.sights[shape] += 1
+        if shape not in self.kept and self.sights[shape] > 1 and len(self.kept) < self.most:
+            try:
+                self.kept[shape] = self._captured(stretch)
+            except RuntimeError as error:
+                self.most = 0
+                why = str(error).partition("\n")[0]
+                text = f"steps are taken one by one, since they cannot be captured: {why}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
         if shape not in self.kept:
-            if self.sights[shape] == 1 or len(self.kept) == MOST:
-                walk(self.take, stretch)
-                return
-            self.kept[shape] = self._captured(stretch)
+            walk(self.take, stretch)
+            return
         mine, at, play = self.kept[shape]
         for own, given in zip(_arrays(mine), _arrays(stretch), strict=True):
             own.copy_(given)
@@ -138,9 +147,12 @@ def cuda_graph(call: Call, rewind: Call) -> Call:
             call()
         rewind()
     torch.cuda.current_stream().wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
+    graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+    try:
+        with torch.cuda.graph(graph):
+            call()
+    finally:
+        torch.cuda.set_stream(before)  # which a capture that fails does not do
     return graph.replay
 
 
