@@ -80,6 +80,11 @@ def test_shapes_seen_once_are_not_captured_and_no_more_than_a_few_are_kept():
     assert len(replayer.kept) == MOST
 
 
+def run_all(replayer, stretches):
+    for each in stretches:
+        replayer.run(each)
+
+
 def test_steps_that_cannot_be_captured_are_walked_and_said_once():
     asked = []
 
@@ -90,11 +95,12 @@ def test_steps_that_cannot_be_captured_are_walked_and_said_once():
         raise RuntimeError("operation not permitted when stream is capturing\nmore of it")
 
     replayer = Replays(take, refuse)
+    stretches = [stretch(seed) for seed in range(4)]
     with pytest.warns(RuntimeWarning, match=r"captured: operation .* capturing$") as warned:
-        for seed in range(4):
-            tried, walked = stretch(seed), stretch(seed)
-            replayer.run(tried)
-            walk(take, walked)
-            assert torch.equal(walked.w, tried.w)
-            assert torch.equal(walked.losses, tried.losses)
+        run_all(replayer, stretches)
+    for seed, tried in enumerate(stretches):
+        walked = stretch(seed)
+        walk(take, walked)
+        assert torch.equal(walked.w, tried.w)
+        assert torch.equal(walked.losses, tried.losses)
     assert (len(warned), len(asked)) == (1, 1)
