@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.samplers.basic import invert
-from fedsampling.samplers.latency import best_distribution, best_subset
+from fedsampling.samplers.latency import best_distribution, best_subset, shares
 from fedsampling.samplers.schemes import draws, fitting
 from fedsampling.samplers.slots import Setup, Slots, View
 from fedsampling.streams import Draws
@@ -71,7 +71,8 @@ class DelayHetSubmodular:
         return self._weights
 
     def _solve(self, B: Array, delays: Array) -> Answer:
-        return best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
+        chosen, _ = best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
+        return chosen, shares(B, chosen)  # of B itself: where it is cut off, all are as close
 
 
 class DelayHetSampling:
