@@ -20,6 +20,7 @@ from fedsampling.samplers.latency import (
 )
 from fedsampling.samplers.minnorm import minimum_norm_point
 from fedsampling.samplers.simplex import expected_delay, expected_delay_gradient
+from fedsampling.samplers.slots import View
 from fedsampling.settings_latency import DelayHetSamplingSampler, DelayHetSubmodularSampler
 from fedsampling.simulations.selection import enumerate_sets
 from fedsampling.theory.heterogeneity import bounded
@@ -199,6 +200,20 @@ def test_what_has_no_meaning_is_refused():
         best_subset(B, delays, "minnrom")
     with pytest.raises(InputError, match="start"):
         best_distribution(B, delays, start=np.ones(5))
+
+
+def test_proxies_are_the_closest_by_B_itself_where_it_is_cut_off():
+    """All B are beyond the bound: cut off, they would make one client the proxy of all."""
+    B, delays = population(20, 3)
+    B *= 1e5
+    scheme = DelayHetSubmodular("exact", 0.99, "clip")
+    view = View(np.ones(20, np.int64), np.full(20, 1 / 20), 1, 1, {"delays": delays})
+    view.observed["heterogeneity"] = B[None]
+    slots = scheme.select(view, None)
+    assert 1 < len(slots.client) < 20
+    np.testing.assert_allclose(scheme.weigh(slots, view, None), shares(B, slots.client))
+    cut_off = shares(bounded(B, 0.99, rule="clip"), slots.client)
+    assert cut_off[0] == pytest.approx(1 - (len(slots.client) - 1) / 20)  # what it must not be
 
 
 def test_the_schemes_keep_their_word():

@@ -43,6 +43,12 @@ class DelayHetSubmodular:
     rule : {"scale", "clip"}
         How, see :func:`fedsampling.theory.heterogeneity.bounded`.
 
+    Notes
+    -----
+    Proxies are the closest by B itself.  Brought down to the bound by one factor it has the same
+    ones; where entries are cut off, all clients would be as close, and which of them became the
+    proxy of all others would be a matter of their numbers.
+
     References
     ----------
     Algorithm 2; the weights are Definition 1's.
@@ -72,7 +78,7 @@ class DelayHetSubmodular:
 
     def _solve(self, B: Array, delays: Array) -> Answer:
         chosen, _ = best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
-        return chosen, shares(B, chosen)  # of B itself: where it is cut off, all are as close
+        return chosen, shares(B, chosen)
 
 
 class DelayHetSampling:
