@@ -202,7 +202,7 @@ def test_what_has_no_meaning_is_refused():
         best_distribution(B, delays, start=np.ones(5))
 
 
-def test_proxies_are_the_closest_by_B_itself_where_it_is_cut_off():
+def test_proxies_are_the_closest_clients_also_where_b_is_cut_off():
     """All B are beyond the bound: cut off, they would make one client the proxy of all."""
     B, delays = population(20, 3)
     B *= 1e5
