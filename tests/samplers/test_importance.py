@@ -1,7 +1,6 @@
 """Hartley and Rao's scheme and ISFedAvg's probabilities, against exact, independent answers."""
 
 import itertools
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -160,6 +159,11 @@ class TestInclusion:
         assert ratio == pytest.approx(ratio[:1].repeat(free.sum()))
         if free.any():  # whoever is capped would have had more in proportion
             assert (scores[pi == 1] * ratio[0] >= 1 - 1e-9).all()
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("value", [0.37, 0.58])  # 3 v / (v + v + v) is above one by rounding
+    def test_where_as_many_as_can_be_drawn_are_all_the_others_are_never(self, value):
+        np.testing.assert_array_equal(capped(np.array([value, 0, value, value]), 3), [1, 0, 1, 1])
 
     def test_is_the_plain_multiple_where_nothing_exceeds_one(self):
         p = np.array([0.1, 0.2, 0.3, 0.4])

@@ -89,8 +89,8 @@ def capped(p: Array, size: Ints | int) -> Array:
     while (over := pi.max(-1) > 1).any():
         full = pi[over] >= 1
         rest = np.where(full, 0.0, p[over])
-        share = (size[over] - full.sum(-1, keepdims=True)) / rest.sum(-1, keepdims=True)
-        pi[over] = np.where(full, 1.0, rest * share)
+        left, weight = size[over] - full.sum(-1, keepdims=True), rest.sum(-1, keepdims=True)
+        pi[over] = np.where(full, 1.0, rest * (left / np.where(weight > 0, weight, 1.0)))
     return pi
 
 
