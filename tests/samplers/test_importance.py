@@ -1,6 +1,7 @@
 """Hartley and Rao's scheme and ISFedAvg's probabilities, against exact, independent answers."""
 
 import itertools
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
