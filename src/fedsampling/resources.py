@@ -107,7 +107,19 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
 
 
 def largest(needs: Iterable[Need]) -> Need:
-    """Return what the most demanding of several small jobs needs, for all of them."""
+    """Return what one process needs for several small jobs, one after the other.
+
+    Parameters
+    ----------
+    needs : iterable of Need
+        At least one.
+
+    Returns
+    -------
+    Need
+        The largest of each.  Minutes are not added up: such jobs take seconds, and what is asked
+        for one is minutes.
+    """
     found = list(needs)
     return Need(
         max(each.minutes for each in found),
