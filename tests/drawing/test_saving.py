@@ -35,14 +35,14 @@ def summary(*data: str, scale: str = "paper", unverified: bool = False, **change
         "run_data": list(data or ["generated"]),
         "unverified": unverified,
         "runs": 4,
-        "seeds": 2,
+        "seeds": [0, 1],
         "hashes": ["h1", "h2"],
         "code": ["c1"],
-        "package": "0.1",
-        "commit": None,
-        "python": "3.11",
+        "package": ["0.1"],
+        "commit": [],
+        "python": ["3.11"],
         "versions": {"numpy": "2"},
-        "device": "cpu",
+        "device": ["cpu"],
         "seconds": 1.25,
         "peak_mb": 100.0,
         "started": "2026-01-01T00:00:00Z",
@@ -195,7 +195,9 @@ class TestFaces:
 
 class TestProvenance:
     def test_summaries_are_joined(self):
-        other = summary("embedded", hashes=["h3"], code=["c2"], seeds=7, started="2025", inputs={})
+        other = summary(
+            "embedded", hashes=["h3"], code=["c2"], seeds=list(range(7)), started="2025", inputs={}
+        )
         found = provenance({"a": summary(), "b": other}, QUICK)
         assert (found.runs, found.seeds, found.seconds) == (8, 7, 2.5)
         assert (found.code, found.data) == (("c1", "c2"), "embedded, generated")

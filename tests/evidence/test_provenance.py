@@ -23,7 +23,7 @@ def _summary(seeds, scale="reduced", data=("official",), unverified=False):
 
 def test_three_seeds_of_some_cases_indicate_and_say_what_they_cover():
     runs = {"small": _summary({"equal": 5, "samples": 3}), "large": _summary({"base": 1})}
-    found = standing(runs, WHOLE, OFFICIAL)
+    found = standing(runs, WHOLE, (), OFFICIAL)
     assert found.indicates
     assert (found.scale, found.seeds) == ("reduced", 3)
     assert found.covers == "1 of 2 experiments, 2 of 3 cases"
@@ -31,29 +31,35 @@ def test_three_seeds_of_some_cases_indicate_and_say_what_they_cover():
 
 def test_fewer_seeds_indicate_nothing_unless_the_paper_has_no_more():
     runs = {"small": _summary({"equal": 2}), "large": _summary({"base": 1})}
-    found = standing(runs, WHOLE, OFFICIAL)
+    found = standing(runs, WHOLE, (), OFFICIAL)
     assert not found.indicates
     assert found.obstacles == ("reduced scale", "fewer than 3 seeds")
     one = {name: {**given, "seeds": [7]} for name, given in WHOLE.items()}
-    assert standing(runs, one, OFFICIAL).indicates
+    assert standing(runs, one, (), OFFICIAL).indicates
 
 
 def test_neither_quick_scale_nor_stand_ins_indicate_anything():
     many = {"equal": 50, "samples": 50}
     quick = {"small": _summary(many, "quick")}
-    assert not standing(quick, WHOLE, {"scale": "quick", "data": "official"}).indicates
+    assert not standing(quick, WHOLE, (), {"scale": "quick", "data": "official"}).indicates
     embedded = {"small": _summary(many, data=["embedded"])}
-    assert not standing(embedded, WHOLE, OFFICIAL).indicates
+    assert not standing(embedded, WHOLE, (), OFFICIAL).indicates
 
 
 def test_an_unverified_copy_withholds_the_verdict_at_any_scale_and_indicates():
     runs = {"small": _summary({"equal": 30, "samples": 30}, "paper", unverified=True)}
-    found = standing(runs, {"small": WHOLE["small"]}, {"scale": "paper", "data": "official"})
+    found = standing(runs, {"small": WHOLE["small"]}, (), {"scale": "paper", "data": "official"})
     assert found.obstacles == ("unverified copy",)
     assert found.indicates
     assert found.covers == ""
 
 
+def test_only_the_cases_that_a_claim_rests_on_are_counted():
+    runs = {"small": _summary({"equal": 5}), "large": _summary({"base": 5})}
+    assert standing(runs, WHOLE, ["equal"], OFFICIAL).covers == ""
+    assert standing(runs, WHOLE, (), OFFICIAL).covers == "2 of 3 cases"
+
+
 def test_what_a_claim_computes_itself_stands_but_at_quick_scale():
-    assert standing({}, {}, OFFICIAL).obstacles == ()
-    assert standing({}, {}, {"scale": "quick", "data": "none"}).obstacles == ("quick scale",)
+    assert standing({}, {}, (), OFFICIAL).obstacles == ()
+    assert standing({}, {}, (), {"scale": "quick", "data": "none"}).obstacles == ("quick scale",)

@@ -127,10 +127,10 @@ class TestProvenance:
         found = runs.summarise().provenance
         assert {key: found[key] for key in ("runs", "seeds", "seconds", "peak_mb", "commit")} == {
             "runs": 3,
-            "seeds": 3,
+            "seeds": [0, 1, 5],
             "seconds": 4.5,
             "peak_mb": 105.0,
-            "commit": None,
+            "commit": [],
         }
         assert (found["started"], found["finished"]) == (
             "2026-01-01T00:00:00Z",
@@ -147,8 +147,26 @@ class TestProvenance:
         store.save(runs.store, run_table(1), noted(1, **changes))
         found = runs.summarise().provenance
         assert found["code"] == ["c1", "c2"]
-        assert found["device"] == "cpu; gpu"
+        assert found["device"] == ["cpu", "gpu"]
         assert found["unverified"] is True
+
+    def test_a_case_knows_its_own_runs_alone(self, runs: Runs):
+        other = runs.manifest.parents[1].with_name("vouched") / "md" / "block-0.json"
+        other.parent.mkdir(parents=True)
+        text = json.loads(runs.manifest.read_text())
+        other.write_text(json.dumps({**text, "runs": text["runs"][:1]}))
+        store.save(runs.store, run_table(5), noted(5, unverified=True))
+        settings = {"cases": {"base": {}, "vouched": {}}}
+        summaries.write(
+            [runs.manifest, other], [runs.store], settings, {"scale": "paper"}, runs.out
+        )
+        both = summaries.load(runs.out)
+        assert both.provenance["unverified"] is True
+        one = both.only(["vouched"])
+        assert set(one.rows["case"]) == set(one.settings["cases"]) == {"vouched"}
+        told = {key: one.provenance[key] for key in ("runs", "seeds", "unverified", "scale")}
+        assert told == {"runs": 1, "seeds": [0], "unverified": False, "scale": "paper"}
+        assert both.only(["no such case"]) is both is both.only([])
 
     def test_delays_of_files_that_nobody_vouches_for_are_unverified(self):
         settings = {"kind": "network", "delays": {"name": "nycmesh"}}

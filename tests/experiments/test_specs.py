@@ -206,7 +206,8 @@ class TestLoading:
         )
 
     def test_what_a_paper_names_must_exist(self, tmp_path: Path):
-        drawn = {"kind": "figure", "title": "", "caption": "", "experiments": ["E"]}
+        named = {"experiments": ["E"], "cases": ["basis"]}
+        drawn = {"kind": "figure", "title": "", "caption": "", **named}
         claim = dict.fromkeys(("statement", "reported", "unit", "rule"), "") | {"margin": 1}
         self.write(
             tmp_path,
@@ -220,6 +221,7 @@ class TestLoading:
         assert caught.value.lines == (
             f"{origin}artefacts.figure1.experiments: 'E' is not known; known: e",
             f"{origin}claims.c1.artefact: 'figur1' is not known; did you mean 'figure1'?",
+            f"{origin}artefacts.figure1.cases: 'basis' is not known; did you mean 'base'?",
             f"{origin}key: 'one' is not the folder's name; write 'two'",
         )
 

@@ -78,7 +78,7 @@ def _caption(text: str, summaries: Summaries) -> str:
     def value(found: re.Match[str]) -> str:
         summary = next(iter(summaries.values()))
         if found["path"] == "seeds":
-            return f"{summary.provenance['seeds']:,}"
+            return f"{len(summary.provenance['seeds']):,}"
         case = next(iter(summary.settings["cases"]))
         told = summary.setting(found["path"], case, found["scheme"])
         return f"{told:,}" if isinstance(told, int) else f"{told:g}"

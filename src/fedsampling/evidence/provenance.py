@@ -5,11 +5,11 @@ The same records are written beside each artefact and read by the report.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary
+from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 
 Summaries = Mapping[str, Summary]
 
@@ -113,7 +113,10 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
 
 
 def standing(
-    summaries: Summaries, experiments: Mapping[str, Mapping[str, Any]], facts: Mapping[str, str]
+    summaries: Summaries,
+    experiments: Mapping[str, Mapping[str, Any]],
+    cases: Collection[str],
+    facts: Mapping[str, str],
 ) -> Standing:
     """Say how much the runs behind a claim can say.
 
@@ -127,6 +130,8 @@ def standing(
         Of the experiments that were run.
     experiments : mapping
         All that the claim rests on, as the paper's file gives them.
+    cases : collection of str
+        Those of them that it rests on; of an experiment that has none of them, all.
     facts : mapping
         ``scale`` and ``data`` of the configuration.
     """
@@ -142,8 +147,9 @@ def standing(
             if count >= needed:
                 seeds[name, str(case)] = int(count)
     covered = [name for name in experiments if any(name == each for each, _ in seeds)]
-    cases = sum(len(given.get("cases", ("base",))) for given in experiments.values())
-    parts = {"experiments": (len(covered), len(experiments)), "cases": (len(seeds), cases)}
+    wanted_of = [given.get("cases", ("base",)) for given in experiments.values()]
+    of = sum(sum(case in cases for case in given) or len(given) for given in wanted_of)
+    parts = {"experiments": (len(covered), len(experiments)), "cases": (len(seeds), of)}
     counts = [f"{some} of {of} {what}" for what, (some, of) in parts.items() if some < of]
     scale = _scale(summaries, facts)
     obstacles = badges(summaries, facts)
@@ -161,27 +167,22 @@ def standing(
 
 def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
     """Join the provenance of the summaries behind an artefact."""
-    parts = [summary.provenance for summary in summaries.values()]
-    if not parts:
+    if not summaries:
         return Provenance(scale=facts["scale"], data="none")
-    first = parts[0]
+    every = joined(summary.provenance for summary in summaries.values())
     return Provenance(
         scale=_scale(summaries, facts),
-        data=", ".join(sorted({kind for part in parts for kind in part["run_data"]})),
-        runs=sum(part["runs"] for part in parts),
-        seeds=max(part["seeds"] for part in parts),
-        spec_digest=_digest(digest for part in parts for digest in part["hashes"]),
-        code=tuple(sorted({code for part in parts for code in part["code"]})),
-        package=first["package"],
-        commit=first["commit"],
-        python=first["python"],
-        versions=first["versions"],
-        device=first["device"],
-        seconds=round(sum(part["seconds"] for part in parts), 2),
-        peak_mb=max(part["peak_mb"] for part in parts),
-        started=min(part["started"] for part in parts),
-        finished=max(part["finished"] for part in parts),
-        inputs={k: v for part in parts for k, v in part["inputs"].items()},
+        data=", ".join(every["run_data"]),
+        runs=every["runs"],
+        seeds=max(len(summary.provenance["seeds"]) for summary in summaries.values()),
+        spec_digest=_digest(every["hashes"]),
+        code=tuple(every["code"]),
+        package=", ".join(every["package"]) or None,
+        commit=", ".join(every["commit"]) or None,
+        python=", ".join(every["python"]) or None,
+        device="; ".join(every["device"]) or None,
+        **{key: every[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
+        inputs=every["inputs"],
     )
 
 

@@ -5,8 +5,8 @@ summary cannot disagree with its runs.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from fedsampling.sources.sources import SOURCES
 KEYS = ["case", "sampler", "metric", "at"]
 # An interval of fewer says next to nothing: Student's factor is 13 for two seeds and 4 for three.
 FEWEST_SEEDS = 3
+# What runs note that may differ between them: every value is kept.
+OCCURRED = ("code", "package", "commit", "python", "device")
 # What a metric cannot leave, and so no interval of it.
 BOUNDS = {"accuracy": (0.0, 1.0), "loss": (0.0, np.inf), "test_loss": (0.0, np.inf)}
 
@@ -44,11 +46,33 @@ class Summary:
         The experiment as it was resolved.
     provenance : mapping
         What its runs have in common, or all that occurred; see :func:`provenance`.
+    by_case : mapping of str to mapping
+        The same of each case alone.
     """
 
     rows: pd.DataFrame
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    by_case: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def only(self, cases: Collection[str]) -> "Summary":
+        """Leave all but some cases out, with their settings and with where they come from.
+
+        Returns
+        -------
+        Summary
+            The same if it has no case of that name, or none is named.
+        """
+        kept = {name: self.by_case[name] for name in self.by_case if name in cases}
+        if not kept:
+            return self
+        settings = {name: self.settings["cases"][name] for name in kept}
+        return Summary(
+            self.rows[self.rows["case"].isin(list(kept))],
+            {**self.settings, "cases": settings},
+            {**self.provenance, **joined(kept.values())},
+            kept,
+        )
 
     @cached_property
     def curves(self) -> pd.DataFrame:
@@ -151,7 +175,8 @@ def write(
         One line for each run that is missing, damaged or not the one that its manifest names; its
         manifest is removed, so that starting again computes it anew.
     """
-    frames, metadata, problems = [], [], []
+    frames, problems = [], []
+    metadata: dict[str, list[Mapping[str, Any]]] = {}
     for manifest in manifests:
         case, sampler = manifest.parent.parent.name, manifest.parent.name
         try:
@@ -170,13 +195,14 @@ def write(
                 )
                 manifest.unlink(missing_ok=True)
                 continue
-            metadata.append(result.metadata)
+            metadata.setdefault(case, []).append(result.metadata)
             frames.append(result.table.assign(case=case, sampler=sampler, seed=entry["seed"]))
     if problems:
         raise InputError(*problems)
+    by_case = {case: provenance(runs) for case, runs in metadata.items()}
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.astype({"case": "category", "sampler": "category", "metric": "category"})
-    noted = {"settings": settings, "provenance": {**provenance(metadata), **facts}}
+    noted = {"settings": settings, "facts": dict(facts), "by_case": by_case}
     table = pa.Table.from_pandas(rows, preserve_index=False)
     table = table.replace_schema_metadata({store.METADATA: json.dumps(noted).encode()})
     with replacing(out) as temporary:
@@ -195,34 +221,48 @@ def load(path: Path) -> Summary:
         table = pq.read_table(path)
         noted = json.loads(table.schema.metadata[store.METADATA])
         rows = table.to_pandas().astype({"case": str, "sampler": str, "metric": str})
-        return Summary(rows, noted["settings"], noted["provenance"])
+        by_case = noted["by_case"]
+        every = {**joined(by_case.values()), **noted["facts"]}
+        return Summary(rows, noted["settings"], every, by_case)
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         raise InputError(f"{path}: missing or damaged; remove it and start again") from None
 
 
 def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Join what runs know of themselves: counts and sums, and every value that occurred."""
-    seeds = {run["spec"]["seed"] for run in metadata}
-    inputs: dict[str, str] = {}
-    for run in metadata:
-        inputs |= run["inputs"]
+    return joined(
+        {
+            "runs": 1,
+            "seeds": [run["spec"]["seed"]],
+            "hashes": [run["hash"]],
+            **{key: [] if run[key] is None else [str(run[key])] for key in OCCURRED},
+            "versions": run["versions"],
+            "seconds": run["seconds"],
+            "peak_mb": run["peak_mb"],
+            "started": run["started"],
+            "finished": run["finished"],
+            "inputs": run["inputs"],
+            "unverified": run["unverified"] or _unverified_delays(run),
+            "run_data": [run["spec"]["data"]],
+        }
+        for run in metadata
+    )
+
+
+def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join the provenance of parts, each as this returns it."""
+    every = list(parts)
+    lists = ("seeds", "hashes", *OCCURRED, "run_data")
     return {
-        "runs": len(metadata),
-        "seeds": len(seeds),
-        "hashes": sorted(run["hash"] for run in metadata),
-        "code": _all(metadata, "code"),
-        "package": ", ".join(_all(metadata, "package")),
-        "commit": ", ".join(_all(metadata, "commit")) or None,
-        "python": ", ".join(_all(metadata, "python")),
-        "versions": {k: v for run in metadata for k, v in run["versions"].items()},
-        "device": "; ".join(_all(metadata, "device")),
-        "seconds": round(sum(run["seconds"] for run in metadata), 2),
-        "peak_mb": max(run["peak_mb"] for run in metadata),
-        "started": min(run["started"] for run in metadata),
-        "finished": max(run["finished"] for run in metadata),
-        "inputs": inputs,
-        "unverified": any(run["unverified"] or _unverified_delays(run) for run in metadata),
-        "run_data": _all([run["spec"] for run in metadata], "data"),
+        "runs": sum(part["runs"] for part in every),
+        **{key: sorted({one for part in every for one in part[key]}) for key in lists},
+        "versions": {name: given for part in every for name, given in part["versions"].items()},
+        "seconds": round(sum(part["seconds"] for part in every), 2),
+        "peak_mb": max(part["peak_mb"] for part in every),
+        "started": min(part["started"] for part in every),
+        "finished": max(part["finished"] for part in every),
+        "inputs": {name: digest for part in every for name, digest in part["inputs"].items()},
+        "unverified": any(part["unverified"] for part in every),
     }
 
 
@@ -236,7 +276,3 @@ def _unverified_delays(run: Mapping[str, Any]) -> bool:
         return False
     read = DelayModel.member(delays["name"]).official
     return any(source.unverified for source in SOURCES.values() if source.dataset in read)
-
-
-def _all(records: Sequence[Mapping[str, Any]], key: str) -> list[str]:
-    return sorted({str(record[key]) for record in records if record[key] is not None})

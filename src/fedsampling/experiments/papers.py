@@ -90,6 +90,9 @@ class ArtefactSpec(Strict):
     title: str
     caption: str
     experiments: list[str] = Field(default_factory=list)
+    cases: list[str] = Field(
+        default_factory=list, description="that it is drawn from; if none, all of each experiment"
+    )
     partial: bool = Field(False, description="drawn of those of its experiments that are run")
 
 
@@ -100,6 +103,9 @@ class ClaimSpec(Strict):
     artefact: str
     experiments: list[str] = Field(
         default_factory=list, description="that it rests on; if none, all those of its artefact"
+    )
+    cases: list[str] = Field(
+        default_factory=list, description="that it rests on; if none, those of its artefact"
     )
     reported: str = Field(description="as the claims table shows it")
     margin: float = Field(description="the number in the rule, declared before running")
@@ -383,6 +389,16 @@ def load_paper(key: str, papers: Path) -> Paper:
         f"{nearest(spec.artefact, paper.artefacts)}"
         for claim, spec in paper.claims.items()
         if spec.artefact not in paper.artefacts
+    ]
+    cases = {
+        case for given in paper.experiments.values() for case in given.get("cases") or ("base",)
+    }
+    problems += [
+        f"{kind}.{name}.cases: '{case}' is not known; {nearest(case, cases)}"
+        for kind, named in (("artefacts", paper.artefacts), ("claims", paper.claims))
+        for name, spec in named.items()
+        for case in spec.cases
+        if case not in cases
     ]
     if paper.key != key:
         problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")

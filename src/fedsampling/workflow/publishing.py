@@ -40,7 +40,9 @@ def render_artefact(paper: str, artefact: str, config: Path, results: Path, pape
             f"artefact: '{artefact}' is not known; {nearest(artefact, spec.artefacts)}"
         )
     folder = results / "artefacts" / paper / artefact
-    found = _summaries(paper, spec.artefacts[artefact].experiments, results)
+    asked_for = spec.artefacts[artefact]
+    every = _summaries(paper, asked_for.experiments, results)
+    found = {name: summary.only(asked_for.cases) for name, summary in every.items()}
     made = draw_function(spec, artefact)(found, spec)
     saving.save(made, spec, artefact, folder, found, _facts(configuration.load(config)))
     return folder / "artefact.json"
@@ -66,17 +68,17 @@ def _judge(spec: Paper, config: Config, results: Path, papers: Path, out: Path) 
     for name, claim in spec.claims.items():
         every = {**spec.not_made, **spec.artefacts}
         behind = claim.experiments or every[claim.artefact].experiments
+        cases = claim.cases or every[claim.artefact].cases
         stands = Standing()
         if absent := [key for key in behind if key not in found]:
             finding = verdicts.not_run({name: spec.left_out[name] for name in absent})
         else:
             rests_on = claim.experiments or whole.artefacts[claim.artefact].experiments
-            stands = standing(
-                {key: found[key] for key in behind},
-                {key: whole.experiments[key] for key in rests_on},
-                facts,
-            )
-            finding = verdicts.judge(judge_function(spec, name)(found, claim, spec), stands)
+            used = {key: found[key].only(cases) for key in behind}
+            stands = standing(used, {key: whole.experiments[key] for key in rests_on}, cases, facts)
+            # What it does not rest on it may tell of.
+            judged = judge_function(spec, name)({**found, **used}, claim, spec)
+            finding = verdicts.judge(judged, stands)
         claims.append(
             Claim(
                 id=name,

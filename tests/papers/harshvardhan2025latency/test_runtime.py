@@ -200,7 +200,23 @@ def test_an_end_that_is_faster_in_some_seed_leaves_the_u_shape_open():
 def test_the_overheads(minnorm, approx, verdict):
     values = {"heterogeneity": 2.0, "minnorm": minnorm, "trust-constr": 5.0, "approx_opt": approx}
     rows = [("quadratic", "overhead", 0, 0, name, value) for name, value in values.items()]
-    assert judged("c24", overhead=Summary(pd.DataFrame(rows, columns=NAMES), {}, {})) == verdict
+    runs = Summary(pd.DataFrame(rows, columns=NAMES), {}, {"device": ["a processor"]})
+    assert judged("c24", overhead=runs) == verdict
+
+
+def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
+    for name, claim in PAPER.claims.items():
+        table = PAPER.artefacts[claim.artefact]
+        for experiment in claim.experiments or table.experiments:
+            given = PAPER.experiments[experiment]
+            if given["kind"] != "network":
+                continue
+            every = given.get("cases") or {}
+            used = [every[case] for case in claim.cases or table.cases if case in every]
+            nets = {case["delays"]["name"] == "nycmesh" for case in used or every.values()}
+            assert len(nets) == 1, f"{name}: {experiment}"
+            if claim.artefact in ("table1", "table2"):
+                assert nets == {"NYCMesh" in claim.statement}, name
 
 
 def sweep(rounds):
