@@ -181,7 +181,7 @@ def c24(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the overheads' order."""
     curves = summaries["overhead"].curves
     here = curves[(curves["case"] == "quadratic") & (curves["at"] == 0)]
-    device = "; ".join(summaries["overhead"].provenance["device"]) or "an unknown machine"
+    device = "; ".join(summaries["overhead"].provenance.get("device", ())) or "an unknown machine"
     seconds = here.set_index("metric")["mean"]
     names = list(printed(paper, "overheads")["quadratic"])
     quick = seconds["minnorm"] <= spec.margin

@@ -163,7 +163,7 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
             theirs, ours = reported.get(task), float(curves.loc[(case, task)])
             known, ratio = (theirs.value, theirs.number / ours) if theirs else (None, np.nan)
             rows.append((case, name, known, ours, ratio))
-    device = "; ".join(summary.provenance["device"]) or "unknown"
+    device = "; ".join(summary.provenance.get("device", ())) or "unknown"
     return Artefact(
         pd.DataFrame(rows, columns=["data", "task", "paper (s)", "here (s)", "ratio"]),
         notes=(
