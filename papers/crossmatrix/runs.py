@@ -119,17 +119,57 @@ def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
         Columns ``sampler``, ``seed``, ``step``; MEASURES, infinite if the target was not reached;
         and ``all_<measure>``, those of the whole run.
     """
-    grid, goal = grid_scores(tuning), target(tuning)
-    chosen = grid[grid["chosen"]].set_index("sampler")["step"]
-    course = courses(evaluation)
-    wanted = course["sampler"].map(chosen).fillna(chosen[REFERENCE])
-    course = course[course["step"] == wanted]
+    goal, course = target(tuning), chosen(evaluation, tuning)
     names = list(MEASURES)
     runs = course.groupby(["sampler", "seed", "step"])
     whole = runs[names].last()
     first = course[course["smooth"] >= goal].groupby(["sampler", "seed", "step"])
     taken = first[names].first().reindex(whole.index).fillna(np.inf)
     return taken.join(whole.add_prefix("all_")).reset_index()
+
+
+def chosen(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+    """Return the courses of the runs at their schemes' chosen steps, as :func:`courses` does."""
+    grid = grid_scores(tuning)
+    best = grid[grid["chosen"]].set_index("sampler")["step"]
+    course = courses(evaluation)
+    return course[course["step"] == course["sampler"].map(best).fillna(best[REFERENCE])]
+
+
+def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return every run's gain over the first model, averaged over a budget, relative to MD's.
+
+    The budget is what MD's runs cost as a whole, on average.  A score holds from its measurement to
+    the next one, and the last one of a run that costs less than the budget to its end; a run that
+    has diverged gains nothing from there on.
+
+    Parameters
+    ----------
+    course : DataFrame
+        Of the runs to be compared, as :func:`chosen` gives it.
+    measure : str
+        Of MEASURES, in which the budget is given.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``sampler``, ``seed``, ``gain`` (MD's mean is 1) and ``held``, the share of the
+        budget in which the last score was held.
+    """
+    runs = course.groupby(["sampler", "seed"])
+    whole = runs[measure].max()
+    budget = whole[REFERENCE].mean()
+    gain = pd.Series({key: _gain(run, measure, budget) for key, run in runs})
+    found = pd.DataFrame({"gain": gain / gain.loc[[REFERENCE]].mean(), "held": 1 - whole / budget})
+    found["held"] = found["held"].clip(lower=0.0)
+    return found.rename_axis(["sampler", "seed"]).reset_index()
+
+
+def _gain(run: pd.DataFrame, measure: str, budget: float) -> float:
+    """Average over a budget what a run's score is above that of its first model."""
+    gain = (run["score"] - run["score"].iloc[0]).fillna(0.0).to_numpy()
+    ends = np.append(np.minimum(run[measure].to_numpy(), budget), budget)
+    return float((gain * np.diff(ends)).sum() / budget)
 
 
 def speed_ups(found: Mapping[str, pd.DataFrame], measure: str) -> dict[str, pd.DataFrame]:

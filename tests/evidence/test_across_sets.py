@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence.across_sets import aggregate, interquartile_mean
+from fedsampling.evidence.across_sets import aggregate, friedman, improvement, interquartile_mean
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -90,3 +90,48 @@ def test_the_same_stream_gives_the_same_numbers(runs: int):
     first, second = (aggregate(strata, stream(0, "test")) for _ in range(2))
     np.testing.assert_array_equal(first.low, second.low)
     np.testing.assert_array_equal(first.rank_high, second.rank_high)
+
+
+def test_a_chance_to_be_better_is_mann_and_whitneys_mean_over_sets_with_ties_counted_half():
+    rng = stream(2, "test")
+    strata = [rng.integers(0, 5, (3, runs)).astype(float) for runs in (4, 6)]
+    strata[1][2] = np.nan  # was not run there
+    found = improvement(strata, 0, stream(0, "test"), resamples=10)
+    each = [
+        [stats.mannwhitneyu(own, part[0]).statistic / part.shape[1] ** 2 for own in part]
+        for part in strata
+    ]
+    assert found.value[0] == 0.5
+    assert found.value[1] == pytest.approx((each[0][1] + each[1][1]) / 2)
+    assert found.value[2] == pytest.approx(each[0][2])
+
+
+def test_the_interval_of_a_chance_is_that_of_all_resamples():
+    part = np.array([[1.0, 4.0], [2.0, 9.0]])
+    drawn = product(range(2), repeat=2)
+    every = [np.mean([part[1][i] > part[0][j] for i in runs for j in runs]) for runs in drawn]
+    found = improvement([part], 0, stream(0, "test"), level=0.5, resamples=20_000)
+    assert (found.low[1], found.high[1]) == tuple(np.quantile(every, [0.25, 0.75]))
+
+
+# Demšar 2006, Table 5 (a): Nemenyi's critical values at 5 %, by the number of classifiers.
+CRITICAL = {3: 2.343, 4: 2.569, 5: 2.728, 6: 2.850, 7: 2.949, 8: 3.031, 9: 3.102, 10: 3.164}
+
+
+@pytest.mark.parametrize("schemes", CRITICAL)
+def test_friedman_and_nemenyi_are_demsars(schemes: int):
+    sets = 14
+    costs = stream(3, "test").random((sets, schemes))
+    found = friedman(costs)
+    np.testing.assert_allclose(found.rank, (costs.argsort(1).argsort(1) + 1).mean(0))
+    total = (found.rank**2).sum() - schemes * (schemes + 1) ** 2 / 4
+    statistic = 12 * sets / (schemes * (schemes + 1)) * total
+    assert found.statistic == pytest.approx(statistic)
+    assert found.p == pytest.approx(stats.chi2.sf(statistic, schemes - 1))
+    width = np.sqrt(schemes * (schemes + 1) / (6 * sets))
+    assert found.critical == pytest.approx(CRITICAL[schemes] * width, rel=5e-4)
+
+
+def test_schemes_that_all_miss_share_their_rank():
+    found = friedman(np.array([[1.0, np.inf, np.inf], [2.0, 3.0, np.inf]]))
+    assert found.rank.tolist() == [1.0, 2.25, 2.75]

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.crossmatrix import figures as crossmatrix
-from papers.crossmatrix.runs import grid_scores, reached, speed_ups, target
+from papers.crossmatrix import figures_together as together
+from papers.crossmatrix.runs import chosen, gains, grid_scores, reached, speed_ups, target
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.summaries import Summary
@@ -137,11 +138,55 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(
     assert bits["user_defined"] == ">0.00100 (1 of 2)"
 
 
+def test_a_gain_is_the_area_under_the_score_within_mds_budget(evaluation: Summary, tuning: Summary):
+    course = chosen(evaluation, tuning)
+    found = gains(course, "rounds").set_index(["sampler", "seed"])
+    # A score holds until the next round: 0.05 (0 + … + 9), and 0.1 of it for the other.
+    assert found.loc["md", "gain"].tolist() == pytest.approx([1, 1])
+    assert found.loc["other", "gain"].tolist() == pytest.approx([2, 2])
+    assert found.loc["user_defined", "gain"].tolist() == pytest.approx([0.5, 0.5])
+    cheap = course.copy()
+    cheap.loc[cheap["sampler"] == "other", "bits"] /= 2
+    cheap = gains(cheap, "bits").set_index(["sampler", "seed"])
+    # After half of the budget the score is 1, and stays: 2.25 instead of 4.5 there, and 5.
+    assert cheap.loc["other", "gain"].tolist() == pytest.approx([7.25 / 2.25] * 2)
+    assert cheap["held"].tolist() == pytest.approx([0, 0, 0.5, 0.5, 0, 0])
+
+
+def test_a_run_that_diverged_gains_nothing_from_there_on(evaluation: Summary, tuning: Summary):
+    course = chosen(evaluation, tuning)
+    lost = (course["sampler"] == "other") & (course["at"] >= 5)
+    course.loc[lost, "score"] = np.nan
+    found = gains(course, "rounds").set_index("sampler").loc["other", "gain"]
+    assert found.tolist() == pytest.approx([0.1 * (0 + 1 + 2 + 3 + 4) / 2.25] * 2)
+
+
+def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(
+    evaluation: Summary, tuning: Summary
+):
+    given = {"a": evaluation, "tuning_a": tuning, "b": evaluation, "tuning_b": tuning}
+    often = together.improvement(given, None).data.set_index(["measure", "scheme"])
+    assert often.loc["rounds", "probability"].to_dict() == {
+        "md": 0.5,
+        "other": 1.0,
+        "user_defined": 0.0,
+    }
+    order = together.agreement(given, None)
+    assert order.data.set_index(["measure", "scheme"]).loc["bits", "mean_rank"].tolist() == [
+        2,
+        1,
+        3,
+    ]
+    assert "0 of 3 pairs are farther apart" in order.notes[0]  # two sets tell nobody apart
+    alone = together.agreement({"a": evaluation, "tuning_a": tuning}, None)
+    assert alone.notes == ("There is a single dataset: nothing can agree.",)
+
+
 def test_figures_name_every_scheme_and_leave_out_a_set_that_is_only_tuned(
     evaluation: Summary, tuning: Summary
 ):
     given = {"a": evaluation, "tuning_a": tuning, "tuning_b": tuning}
-    made = crossmatrix.ranks(given, None)
+    made = together.ranks(given, None)
     assert set(made.data["scheme"]) == {"md", "other", "user_defined"}
     first = made.data.set_index(["measure", "scheme"]).loc["rounds"].loc["other"]
     assert (first["rank"], first["speed_up"]) == (1, pytest.approx(5 / 3))

@@ -1,12 +1,16 @@
-"""Schemes over several datasets at once: interquartile means, their intervals, and ranks.
+"""Schemes over several datasets at once: means, chances to be better, and whether datasets agree.
 
-Every run on every dataset has a score; a scheme's aggregate is the mean of the middle half of its
-scores, which resists outliers and uses more of the scores than the median.
+Every run on every dataset has a score.  :func:`aggregate` takes a scheme's interquartile mean,
+which resists outliers and uses more of the scores than the median; :func:`improvement` asks how
+often it beats a reference, by however much; :func:`friedman` forgets the seeds and asks whether the
+datasets agree on an order.  The first two say what other seeds on these datasets would give, the
+last what other datasets would.
 
 References
 ----------
 Agarwal, Schwarzer, Castro, Courville, Bellemare: Deep Reinforcement Learning at the Edge of the
 Statistical Precipice. NeurIPS 2021 (arXiv 2108.13264), section 4.3.
+Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 2006, section 3.2.
 """
 
 from collections.abc import Sequence
@@ -76,8 +80,7 @@ def aggregate(
     Agarwal et al. 2021, appendix A.4.
     """
     value = np.array([interquartile_mean(own) for own in _of_schemes(strata)])
-    drawn = [rng.integers(part.shape[1], size=(resamples, part.shape[1])) for part in strata]
-    resampled = [part[:, runs] for part, runs in zip(strata, drawn, strict=True)]
+    resampled = _resampled(strata, rng, resamples)
     values = np.stack([interquartile_mean(own) for own in _of_schemes(resampled)])
     tails = ((1 - level) / 2, (1 + level) / 2)
     low, high = np.quantile(values, tails, axis=1)
@@ -88,6 +91,114 @@ def aggregate(
         _ranks(values[everywhere].T), tails, axis=0, method="nearest"
     )
     return Aggregates(value, low, high, *ranks)
+
+
+@dataclass(frozen=True)
+class Chances:
+    """By scheme, the probability that its run is better than one of the reference.
+
+    Parameters
+    ----------
+    value, low, high : float array, shape (schemes,)
+        Mean over the datasets that the scheme was run on, and its percentile interval.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+
+
+def improvement(
+    strata: Sequence[Array],
+    reference: int,
+    rng: np.random.Generator,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> Chances:
+    """Estimate P(X > Y) of a scheme's score X and the reference's Y, ties counted half.
+
+    Of all pairs of runs on a dataset (Mann and Whitney's statistic), then the mean over datasets;
+    resampled as :func:`aggregate` does.
+
+    Parameters
+    ----------
+    strata : sequence of float arrays, shape (schemes, runs)
+        One per dataset; a row of NaN where a scheme was not run.
+    reference : int
+        Its row, present in all.
+    level : float
+
+    References
+    ----------
+    Agarwal et al. 2021, section 4.3 and appendix A.4.
+    """
+    value = np.nanmean([_beaten(part, reference) for part in strata], axis=0)
+    resampled = _resampled(strata, rng, resamples)
+    values = np.nanmean([_beaten(part, reference) for part in resampled], axis=0)
+    low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=1)
+    return Chances(value, low, high)
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Whether datasets agree on the order of schemes.
+
+    Parameters
+    ----------
+    rank : float array, shape (schemes,)
+        Mean over datasets, 1 for the best everywhere.
+    statistic, p : float
+        Friedman's chi-squared with (schemes − 1) degrees of freedom, corrected for ties, and the
+        probability of one as large if no dataset preferred any scheme.
+    critical : float
+        Nemenyi's critical difference at 5 %: two schemes whose mean ranks are closer are not told
+        apart, over all pairs together.
+    """
+
+    rank: Array
+    statistic: float
+    p: float
+    critical: float
+
+
+def friedman(costs: Array, level: float = LEVEL) -> Friedman:
+    """Test whether schemes differ over datasets, each of which ranks them.
+
+    Parameters
+    ----------
+    costs : float array, shape (datasets, schemes)
+        The smaller the better; infinite ones tie. Three schemes or more.
+    level : float
+
+    References
+    ----------
+    Demšar 2006, section 3.2.2: Friedman 1937, and Nemenyi 1963 with the Studentised range of
+    endless degrees of freedom divided by √2.
+    """
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range  # slow to import
+
+    ranks = rankdata(costs, axis=1)
+    n, k = costs.shape
+    found = friedmanchisquare(*ranks.T)
+    apart = studentized_range.ppf(level, k, np.inf) / np.sqrt(2)
+    critical = float(apart * np.sqrt(k * (k + 1) / (6 * n)))
+    return Friedman(ranks.mean(0), float(found.statistic), float(found.pvalue), critical)
+
+
+def _resampled(strata: Sequence[Array], rng: np.random.Generator, resamples: int) -> list[Array]:
+    """Draw runs within each dataset, the same for all schemes, shape (schemes, resamples, runs)."""
+    drawn = [rng.integers(part.shape[1], size=(resamples, part.shape[1])) for part in strata]
+    return [part[:, runs] for part, runs in zip(strata, drawn, strict=True)]
+
+
+def _beaten(scores: Array, reference: int) -> Array:
+    """Return the share of pairs that beat the reference, shape (schemes, ..., runs) → (…)."""
+    shares = []
+    for own in scores:  # one scheme at a time: all pairs of all resamples are many
+        first, second = own[..., :, None], scores[reference][..., None, :]
+        share = ((first > second) + (first == second) / 2).mean((-2, -1))
+        shares.append(np.where(np.isnan(own).any(-1), np.nan, share))
+    return np.stack(shares)
 
 
 def _of_schemes(strata: Sequence[Array]) -> list[Array]:

@@ -1,0 +1,303 @@
+"""Figures of the cross matrix that put all datasets together, in rounds, bits and seconds.
+
+Each asks something else of the same runs: how much faster than MD (:func:`ranks`), how much better
+within the same budget (:func:`areas`), how often better at all (:func:`improvement`), and whether
+the datasets agree on an order (:func:`agreement`).
+"""
+
+from collections.abc import Callable, Mapping
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fedsampling.base.streams import stream
+from fedsampling.drawing.artefacts import Artefact, Summaries
+from fedsampling.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
+from fedsampling.evidence import across_sets
+from fedsampling.evidence.numbers import show
+from fedsampling.experiments.papers import Paper
+
+from .figures import LABELS, found_in, label, title
+from .runs import MEASURES, REFERENCE, TUNING, chosen, gains, sets, speed_ups
+
+Scores = Mapping[str, pd.DataFrame]  # by dataset: rows are schemes, columns seeds
+
+
+def ranks(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the schemes' interquartile mean speed-ups over MD, in the order of their rounds."""
+    found = found_in(summaries)
+    table = _each(lambda measure: _aggregated(speed_ups(found, measure), "speed_up", measure))
+    titles = {name: title(summaries, name) for name in found}
+    return Artefact(
+        table,
+        _drawn(table, "speed_up", "speed-up over MD", len(found), _rank),
+        alt="Speed-up of each scheme over MD sampling in rounds, bits and seconds, with bands.",
+        notes=(
+            *_apart(table, "Faster than MD in {} (the whole band)", "Slower"),
+            *_firsts(found, titles),
+            *_incomplete(table, len(found)),
+        ),
+    )
+
+
+def areas(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the schemes' mean gains within MD's budget, relative to MD's."""
+    courses = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
+    held = dict.fromkeys(MEASURES, 0)
+
+    def aggregated(measure: str) -> pd.DataFrame:
+        found = {name: gains(course, measure) for name, course in courses.items()}
+        held[measure] = sum(int((table["held"] > 0.1).sum()) for table in found.values())
+        scores = {name: table.pivot(index="sampler", columns="seed", values="gain")
+                  for name, table in found.items()}  # fmt: skip
+        return _aggregated(scores, "gain", measure, "areas ").drop(columns="reached")
+
+    table = _each(aggregated)
+    counts = ", ".join(f"{number} in {measure}" for measure, number in held.items())
+    return Artefact(
+        table,
+        _drawn(table, "gain", "gain relative to MD's", len(courses), _rank),
+        alt="Gain of each scheme within MD's budget of rounds, bits and seconds, with bands.",
+        notes=(
+            *_apart(table, "More than MD for the same {} (the whole band)", "Less"),
+            f"Runs that hold their last score for more than a tenth of the budget: {counts}.",
+            *_incomplete(table, len(courses)),
+        ),
+    )
+
+
+def improvement(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the probabilities that a run of a scheme reaches the target before one of MD."""
+    found = found_in(summaries)
+
+    def probabilities(measure: str) -> pd.DataFrame:
+        schemes, strata = _strata(speed_ups(found, measure))
+        rng = stream(0, f"crossmatrix improvement {measure}")
+        got = across_sets.improvement(strata, schemes.index(REFERENCE), rng)
+        return pd.DataFrame(
+            {
+                "measure": measure,
+                "scheme": schemes,
+                "probability": got.value,
+                "low": got.low,
+                "high": got.high,
+                "sets": _datasets(strata),
+            }
+        )
+
+    table = _each(probabilities)
+    return Artefact(
+        table,
+        _drawn(table, "probability", "P(cheaper than MD)", len(found), _hundredths, middle=0.5),
+        alt="Probability that a run of each scheme is cheaper than one of MD, with bands.",
+        notes=(
+            *_apart(table, "Cheaper than MD in {} more often than not (the whole band)", "Dearer",
+                    middle=0.5),
+            f"Each panel has {len(table) // len(MEASURES) - 1} comparisons, none of them corrected "
+            "for the others: one band in twenty leaves out ½ by chance.",
+        ),
+    )  # fmt: skip
+
+
+def agreement(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw mean ranks over datasets with Nemenyi's critical difference."""
+    found = found_in(summaries)
+    notes = []
+
+    def ranked(measure: str) -> pd.DataFrame:
+        costs = {name: table.groupby("sampler")[measure].mean() for name, table in found.items()}
+        complete = pd.DataFrame(costs).dropna()
+        got = across_sets.friedman(complete.T.to_numpy())
+        half = got.critical / 2 if len(found) > 1 else 0.0
+        notes.append(_verdict(measure, complete, got))
+        return pd.DataFrame(
+            {
+                "measure": measure,
+                "scheme": complete.index,
+                "mean_rank": got.rank,
+                "low": got.rank - half,
+                "high": got.rank + half,
+                "sets": len(found),
+            }
+        )
+
+    table = _each(ranked)
+    schemes = {str(name) for part in found.values() for name in part["sampler"]}
+    notes += [
+        f"{label(name)} was not run on every dataset and has no rank."
+        for name in sorted(schemes - set(table["scheme"]))
+    ]
+    return Artefact(
+        table,
+        _drawn(table, "mean_rank", "mean rank", len(found), _hundredths, middle=None, least=True),
+        alt="Mean rank of each scheme over the datasets, with bars of the critical difference.",
+        notes=tuple(notes)
+        if len(found) > 1
+        else ("There is a single dataset: nothing can agree.",),
+    )
+
+
+def _verdict(measure: str, costs: pd.DataFrame, got: across_sets.Friedman) -> str:
+    """Say whether the datasets agree, and which schemes are told apart."""
+    ordered = sorted(zip(got.rank, map(str, costs.index), strict=True))
+    apart = [
+        f"{label(first)} and {label(second)}"
+        for place, (rank, first) in enumerate(ordered)
+        for other, second in ordered[place + 1 :]
+        if other - rank > got.critical
+    ]
+    pairs = len(ordered) * (len(ordered) - 1) // 2
+    told = f"{len(apart)} of {pairs} pairs are farther apart"
+    if 0 < len(apart) <= 3:
+        told += f" ({'; '.join(apart)})"
+    return (
+        f"In {measure}: Friedman's χ² = {show(got.statistic)} with {len(ordered) - 1} degrees of "
+        f"freedom, p = {got.p:.2g}; the critical difference is {show(got.critical)} ranks, and "
+        f"{told}."
+    )
+
+
+def _each(of: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat([of(measure) for measure in MEASURES], ignore_index=True)
+
+
+def _strata(tables: Scores) -> tuple[list[str], list[np.ndarray]]:
+    """Return all schemes, and each dataset's scores of shape (schemes, runs), NaN where not run."""
+    schemes = sorted({str(name) for table in tables.values() for name in table.index})
+    return schemes, [table.reindex(schemes).to_numpy(np.float64) for table in tables.values()]
+
+
+def _datasets(strata: list[np.ndarray]) -> np.ndarray:
+    """Count the datasets that each scheme was run on."""
+    counts: np.ndarray = np.sum([~np.isnan(part[:, 0]) for part in strata], axis=0)
+    return counts
+
+
+def _aggregated(tables: Scores, value: str, measure: str, of: str = "") -> pd.DataFrame:
+    """Aggregate one measure over the datasets; the columns are those of the CSV."""
+    schemes, strata = _strata(tables)
+    got = across_sets.aggregate(strata, stream(0, f"crossmatrix {of}{measure}"))
+    return pd.DataFrame(
+        {
+            "measure": measure,
+            "scheme": schemes,
+            value: got.value,
+            "low": got.low,
+            "high": got.high,
+            "rank": got.rank,
+            "rank_low": got.rank_low,
+            "rank_high": got.rank_high,
+            "sets": _datasets(strata),
+            # Of the runs that there are: a dataset on which a scheme was not run is no failure.
+            "reached": [
+                float(np.mean(np.concatenate([part[k][~np.isnan(part[k])] for part in strata]) > 0))
+                for k in range(len(schemes))
+            ],
+        }
+    )
+
+
+def _drawn(
+    table: pd.DataFrame,
+    value: str,
+    what: str,
+    datasets: int,
+    note: Callable[[pd.Series], str],
+    middle: float | None = 1.0,
+    least: bool = False,
+) -> Figure:
+    """Draw points with bands, a panel for each measure, in the order of the rounds.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``measure``, ``scheme``, `value`, ``low``, ``high``, ``sets``.
+    what : str
+        Of the axis.
+    note : callable
+        What stands beside a row.
+    middle : float, optional
+        Where MD is.
+    least : bool
+        Whether the least is the best, which stands on top.
+    """
+    rounds = table[table["measure"] == "rounds"].sort_values([value, "scheme"], ascending=not least)
+    order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))
+    with style(), mpl.rc_context({"figure.constrained_layout.w_pad": 0.12}):
+        figure, axes = panels(1, 3, width=11.6, height=1.2 + 0.26 * len(order), sharey=True)
+        for axis, measure, colour in zip(axes, MEASURES, (BLUE, ORANGE, VERMILION), strict=True):
+            here = table[table["measure"] == measure].set_index("scheme").loc[order]
+            axis.hlines(rows, here["low"], here["high"], color=colour, linewidth=4, alpha=0.35)
+            axis.plot(here[value], rows, "o", color=colour, markersize=4.5)
+            if middle is not None:
+                axis.axvline(middle, color=BLACK, linestyle=":", linewidth=1.0)
+            axis.set_xlim(min(0, here[value].min()), 1 if value == "probability" else None)
+            axis.grid(axis="x")
+            for row, (_, each) in zip(rows, here.iterrows(), strict=True):
+                place = (1.01, row)
+                at = ("axes fraction", "data")
+                axis.annotate(note(each), place, xycoords=at, va="center", fontsize=7.5)
+            axis.set(title=measure, xlabel=what)
+        counts = zip(order, rounds["sets"], strict=True)
+        axes[0].set_yticks(
+            rows,
+            [label(name) + ("" if n == datasets else f" ({n} datasets)") for name, n in counts],
+        )
+        for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
+            if name not in LABELS:  # a scheme of a user's
+                tick.set(color=VERMILION, fontweight="bold")
+    return figure
+
+
+def _rank(row: pd.Series) -> str:
+    """Write a rank, and its interval where it is one."""
+    if np.isnan(row["rank"]):
+        return "–"
+    if row["rank_low"] == row["rank_high"]:
+        return f"{row['rank']:g}"
+    return f"{row['rank']:g} ({row['rank_low']:g}–{row['rank_high']:g})"
+
+
+def _hundredths(row: pd.Series) -> str:
+    (value,) = [row[name] for name in ("probability", "mean_rank") if name in row]
+    return f"{value:.2f}"
+
+
+def _apart(table: pd.DataFrame, better: str, worse: str, middle: float = 1.0) -> list[str]:
+    """Say which schemes' bands lie above or below MD."""
+    sentences = []
+    value = table.columns[2]
+    for measure in MEASURES:
+        here = table[(table["measure"] == measure) & (table["scheme"] != REFERENCE)]
+        here = here.sort_values(value, ascending=False)
+        above = [label(name) for name in here.loc[here["low"] > middle, "scheme"]]
+        below = [label(name) for name in here.loc[here["high"] < middle, "scheme"]]
+        sentences.append(
+            f"{better.format(measure)}: {'; '.join(above) or 'none'}. "
+            f"{worse}: {'; '.join(below) or 'none'}."
+        )
+    return sentences
+
+
+def _firsts(found: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> list[str]:
+    """Say which scheme is first on each dataset: that of the smallest mean, as in the tables."""
+    sentences = []
+    for measure in MEASURES:
+        parts = []
+        for name, table in found.items():
+            means = table.groupby("sampler")[measure].mean()
+            least = means.index[(means == means.min()) & np.isfinite(means)]
+            first = " and ".join(label(str(scheme)) for scheme in least) or "none"
+            parts.append(f"{titles[name]}, {first}")
+        sentences.append(f"First in {measure}: {'; '.join(parts)}.")
+    return sentences
+
+
+def _incomplete(table: pd.DataFrame, datasets: int) -> list[str]:
+    partly = table[table["sets"] < datasets].drop_duplicates("scheme")
+    return [
+        f"{label(name)} was run on {n} of {datasets} datasets and has no rank."
+        for name, n in zip(partly["scheme"], partly["sets"], strict=True)
+    ]
