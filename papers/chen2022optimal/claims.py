@@ -27,6 +27,7 @@ from fedsampling.evidence.verdicts import (
     Verdict,
     above,
     beyond,
+    intervals,
     stated,
     verdict,
 )
@@ -185,8 +186,8 @@ def _order(found: Sets, claim: ClaimSpec) -> Finding:
         gains[name] = _pair(runs, "optimal", "uniform", since=0)
         shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - LATE)
     verdicts: list[Verdict] = ["inconclusive"] * len(ours)
-    behind = holm(shorts, difference, claim.margin)
-    for name, gain in holm(gains, difference).items():
+    ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
+    for name, gain in ahead.items():
         better, worse = above(gain, 0), beyond(behind[name], claim.margin)
         if better == "fails":
             verdicts.append("contradicted")
@@ -200,7 +201,16 @@ def _order(found: Sets, claim: ClaimSpec) -> Finding:
         )
     order: tuple[Verdict, ...] = ("contradicted", "inconclusive", "partly", "reproduced")
     worst: Verdict = next((each for each in order if each in verdicts), "inconclusive")
-    return Finding(worst, "; ".join(ours), f"By set: {', '.join(verdicts)}.")
+    drawn = intervals(
+        {f"optimal − uniform, {titles[name]}": each for name, each in ahead.items()},
+        "accuracy",
+        least=0,
+    ) + intervals(
+        {f"full − optimal at the end, {titles[name]}": each for name, each in behind.items()},
+        "accuracy",
+        most=claim.margin,
+    )
+    return Finding(worst, "; ".join(ours), f"By set: {', '.join(verdicts)}.", drawn=drawn)
 
 
 def _budget(found: Sets, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -251,6 +261,18 @@ def _budget(found: Sets, claim: ClaimSpec, paper: Paper) -> Finding:
             f"full over optimal {show_estimate(times)}"
         ),
         reason="; ".join(f"{told[part]}{name}" for name, part in numbers.items()) + ".",
+        drawn=(
+            *intervals(
+                {"optimal": _percent(levels["optimal"])},
+                "% accuracy",
+                least=100 * (goal - claim.margin),
+                paper=100 * goal,
+            ),
+            *intervals(
+                {name: _percent(levels[name]) for name in rest}, "% accuracy", most=100 * others
+            ),
+            *intervals({"full over optimal": times}, "times", least=least, paper=least),
+        ),
     )
 
 
@@ -289,6 +311,7 @@ def _reports(found: Sets, claim: ClaimSpec) -> Finding:
             "contradicted": f"The interval of the mean over rounds lies above {limit:g}; {SINGLE}",
             "inconclusive": f"The mean over rounds has no interval on one side of {limit:g}.",
         },
+        drawn=intervals({"mean over rounds": _percent(share)}, "% of clients", most=100 * limit),
     )
 
 

@@ -15,11 +15,13 @@ from fedsampling.evidence.statistics import Estimate, compare, difference, holm,
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
     Finding,
+    Interval,
     Part,
     Verdict,
     above,
     beyond,
     close,
+    intervals,
     stated,
     verdict,
 )
@@ -66,7 +68,14 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     reason = f"The interval of MD's share {lies} the margin; Algorithms 1 and 2 " + (
         "never draw a client twice." if always else "draw a client twice in some rounds."
     )
-    return Finding(verdicts.get((share, always), "partly"), ours, reason)
+    drawn = intervals(
+        {"MD": percent(whole(found))},
+        "% of rounds",
+        least=100 * (expected - claim.margin),
+        most=100 * (expected + claim.margin),
+        paper=100 * expected,
+    )
+    return Finding(verdicts.get((share, always), "partly"), ours, reason, drawn=drawn)
 
 
 def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -74,13 +83,15 @@ def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     rounds = summaries["mnist"].select("md", "labels", since=1)
     usual = rounds["value"].between(paper.reported("least_digits"), paper.reported("most_digits"))
     found = mean(usual.groupby(rounds["seed"]).mean())
+    shown = percent(whole(found))
     why: dict[Verdict, str] = {
         "reproduced": "The interval lies above the margin.",
         "contradicted": "The interval lies below the margin.",
         "inconclusive": "The interval crosses the margin.",
     }
-    ours = f"in {show_estimate(percent(whole(found)), '%')} of the rounds"
-    return verdict({"MD sampling": beyond(found, claim.margin)}, ours, why)
+    ours = f"in {show_estimate(shown, '%')} of the rounds"
+    drawn = intervals({"MD": shown}, "% of rounds", least=100 * claim.margin)
+    return verdict({"MD sampling": beyond(found, claim.margin)}, ours, why, drawn=drawn)
 
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -90,9 +101,9 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         name: (late(summary, "algorithm2", metric), late(summary, "target", metric))
         for metric, name in {"loss": "loss", "accuracy": "accuracy", "labels": "digits"}.items()
     }
-    parts, shown = _ratios(pairs, claim)
+    parts, shown, drawn = _ratios(pairs, claim, "Algorithm 2 over target")
     ours = f"Algorithm 2 over target: {shown}"
-    return verdict(parts, ours, CLOSE, contrary_decides=False)
+    return verdict(parts, ours, CLOSE, contrary_decides=False, drawn=drawn)
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -113,7 +124,12 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         f"{name}: {show_estimate(each)}" for name, each in (found | beside).items()
     )
     parts = {name: above(each, claim.margin) for name, each in found.items()}
-    whole = verdict(parts, ours, {"reproduced": "Ordered at every α, and more so at the smallest."})
+    whole = verdict(
+        parts,
+        ours,
+        {"reproduced": "Ordered at every α, and more so at the smallest."},
+        drawn=intervals(found | beside, "loss, MD − Algorithm 2", least=claim.margin),
+    )
     more = len(cases) > 1 and _gains_more(summary, cases[min(cases)], cases[max(cases)])
     if whole.verdict == "reproduced" and (any(reversed_) or not more):
         why = f"Algorithm 2 is lower for every α ≤ {largest:g}; the rest fails."
@@ -134,7 +150,7 @@ def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         if alpha in cases
         for name in CLUSTERED
     }
-    return _close(pairs, claim, "over MD: ")
+    return _close(pairs, claim, "over MD")
 
 
 def c6(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -146,8 +162,9 @@ def c6(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     case = by_alpha(clients)[paper.reported("alpha_of_figure8")]
     fewer = _gain(clients, f"-{min(sampled)}", case), _gain(clients, f"-{max(sampled)}", case)
     found = holm({"more work": more, "fewer clients": fewer}, difference)
-    ours = "; ".join(f"{name} {show_estimate(percent(e), 'points')}" for name, e in found.items())
-    return _all_above(found, claim, ours)
+    points = {name: percent(each) for name, each in found.items()}
+    ours = "; ".join(f"{name} {show_estimate(each, 'points')}" for name, each in points.items())
+    return _all_above(found, claim, ours, intervals(points, "points", least=100 * claim.margin))
 
 
 def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -155,7 +172,7 @@ def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     summary = summaries["measures"]
     arccos = late(summary, "arccos")
     pairs = {name.upper(): (late(summary, name), arccos) for name in ("l2", "l1")}
-    return _close(pairs, claim, "over arccos: ")
+    return _close(pairs, claim, "over arccos")
 
 
 def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -164,7 +181,8 @@ def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     pairs = {LINES[n].label: (md, loss) for n, loss in zip(CLUSTERED, losses, strict=True)}
     found = holm(pairs, difference)
     ours = "MD − " + "; MD − ".join(f"{name}: {show_estimate(e)}" for name, e in found.items())
-    return _all_above(found, claim, ours)
+    lower = {f"MD − {name}": each for name, each in found.items()}
+    return _all_above(found, claim, ours, intervals(lower, "loss", least=claim.margin))
 
 
 def c9(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -204,29 +222,49 @@ def c10(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             pairs[quantity] = pair if sign > 0 else pair[::-1]
     found = holm(pairs, difference)
     ours = "better than MD by " + "; ".join(f"{k} {show_estimate(e)}" for k, e in found.items())
-    return _all_above(found, claim, ours)
+    drawn = [
+        each
+        for unit in ("loss", "accuracy", "digits")
+        for each in intervals(
+            {name: one for name, one in found.items() if name.endswith(unit)},
+            f"{unit}, better than MD's by",
+            least=claim.margin,
+        )
+    ]
+    return _all_above(found, claim, ours, tuple(drawn))
 
 
-def _all_above(found: Mapping[str, Estimate], claim: ClaimSpec, ours: str) -> Finding:
+def _all_above(
+    found: Mapping[str, Estimate], claim: ClaimSpec, ours: str, drawn: tuple[Interval, ...]
+) -> Finding:
     """Judge whether all differences lie above the margin."""
-    return verdict({name: above(each, claim.margin) for name, each in found.items()}, ours, {})
+    parts = {name: above(each, claim.margin) for name, each in found.items()}
+    return verdict(parts, ours, {}, drawn=drawn)
 
 
-def _close(pairs: Pairs, claim: ClaimSpec, start: str) -> Finding:
+def _close(pairs: Pairs, claim: ClaimSpec, what: str) -> Finding:
     """Judge whether all ratios lie within the margin about one."""
-    parts, shown = _ratios(pairs, claim)
-    return verdict(parts, start + shown if parts else "–", CLOSE if parts else {}, partly=False)
+    parts, shown, drawn = _ratios(pairs, claim, what)
+    ours = f"{what}: {shown}" if parts else "–"
+    return verdict(parts, ours, CLOSE if parts else {}, partly=False, drawn=drawn)
 
 
-def _ratios(pairs: Pairs, claim: ClaimSpec) -> tuple[dict[str, Part], str]:
+def _ratios(
+    pairs: Pairs, claim: ClaimSpec, what: str
+) -> tuple[dict[str, Part], str, tuple[Interval, ...]]:
     """Say of each ratio whether it is one up to the margin, and show them all."""
-    parts, shown = {}, []
+    parts, ratios = {}, {}
     for name, pair in pairs.items():
-        found, narrow = compare(*pair, ratio), compare(*pair, ratio, level=0.9)
+        ratios[name], narrow = compare(*pair, ratio), compare(*pair, ratio, level=0.9)
         wide = compare(*pair, ratio, level=1 - 0.05 / len(pairs))
         parts[name] = close(wide, narrow, 1, claim.margin)
-        shown.append(f"{name} {show_estimate(found)}")
-    return parts, "; ".join(shown)
+    shown = "; ".join(f"{name} {show_estimate(each)}" for name, each in ratios.items())
+    margin = claim.margin
+    return (
+        parts,
+        shown,
+        intervals(ratios, f"times, {what}", least=1 - margin, most=1 + margin, paper=1),
+    )
 
 
 def _gain(summary: Summary, suffix: str = "", case: str = "base") -> pd.Series:

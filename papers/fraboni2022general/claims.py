@@ -15,7 +15,15 @@ from fedsampling.drawing.artefacts import Summaries
 from fedsampling.evidence.numbers import show, show_estimate
 from fedsampling.evidence.statistics import Estimate, bound, compare, difference, holm
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding, above, close, stated, verdict
+from fedsampling.evidence.verdicts import (
+    Finding,
+    Interval,
+    above,
+    close,
+    intervals,
+    stated,
+    verdict,
+)
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.theory.corollary import margins, populations
@@ -28,7 +36,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether Uniform is below MD sampling at every n, and less so for larger n."""
     runs = _populations(summaries, "equal", "md", "uniform")
     gaps = _gaps(runs, "md", "uniform", "equal")
-    finding = _all_above(gaps, claim.margin, f"MD − Uniform: {_listed(gaps)}")
+    finding = _all_above(gaps, claim.margin, "MD − Uniform")
     if finding.verdict != "reproduced":
         return finding
     first, last = min(runs), max(runs)
@@ -37,16 +45,24 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         for n in (first, last)
     )
     shrinks = compare(wide, narrow, difference)
-    ours = f"{finding.ours}; {first} clients − {last} clients: {show_estimate(shrinks)}"
+    step = f"{first} clients − {last} clients"
+    ours = f"{finding.ours}; {step}: {show_estimate(shrinks)}"
+    finding = replace(
+        finding,
+        ours=ours,
+        drawn=finding.drawn + intervals({step: shrinks}, "loss, MD − Uniform", least=claim.margin),
+    )
     if first < last and shrinks.low > claim.margin:
-        return Finding("reproduced", ours, "Every interval lies above zero, and the gap shrinks.")
-    return Finding("partly", ours, "Uniform is below MD at every n; that the gap shrinks is open.")
+        both = "Every interval lies above zero, and the gap shrinks."
+        return replace(finding, reason=both)
+    open_ = "Uniform is below MD at every n; that the gap shrinks is open."
+    return replace(finding, verdict="partly", reason=open_)
 
 
 def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether MD is below Uniform sampling at every n."""
     gaps = _gaps(_populations(summaries, "samples", "md", "uniform"), "uniform", "md", "samples")
-    return _all_above(gaps, claim.margin, f"Uniform − MD: {_listed(gaps)}")
+    return _all_above(gaps, claim.margin, "Uniform − MD")
 
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -69,6 +85,9 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             "inconclusive": "An interval of the losses crosses the margin.",
         },
         partly=False,
+        drawn=intervals(
+            gaps, "loss, Clustered − Uniform", least=-claim.margin, most=claim.margin, paper=0
+        ),
     )
     if finding.verdict == "reproduced" and apart > EXACT:
         why = (
@@ -83,18 +102,25 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether Clustered is below MD sampling at every n."""
     runs = _populations(summaries, "samples", "md", "clustered")
     gaps = _gaps(runs, "md", "clustered", "samples")
-    return _all_above(gaps, claim.margin, f"MD − Clustered: {_listed(gaps)}")
+    return _all_above(gaps, claim.margin, "MD − Clustered")
 
 
 def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether the paper's standard deviations are among those of random choices."""
     summary = summaries["clients"]
     spread, own = deviations(summary), our_choice(summary)
-    parts, ours = {}, []
+    parts, ours, drawn = {}, [], []
     for n in (10, 80):
         here = spread[spread["n"] == n].set_index("seed")["sd"]
         low, high = here.drop(own).quantile([claim.margin / 2, 1 - claim.margin / 2])
-        parts[f"{n} clients"] = stated(bool(low <= paper.reported(f"deviation_{n}") <= high))
+        theirs = paper.reported(f"deviation_{n}")
+        parts[f"{n} clients"] = stated(bool(low <= theirs <= high))
+        name = f"{n} clients: our choice, and where {len(here) - 1} others lie"
+        drawn.append(
+            Interval(
+                name, "standard deviation", float(here[own]), float(low), float(high), paper=theirs
+            )
+        )
         span = f"choices {show(float(low))} to {show(float(high))}"
         ours.append(f"{n} clients: {show(float(here[own]))}, {span}")
     return verdict(
@@ -106,6 +132,7 @@ def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             "contradicted": "Neither number is one that random choices give.",
         },
         contrary_decides=False,
+        drawn=tuple(drawn),
     )
 
 
@@ -166,7 +193,7 @@ def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         if has(summary, case, "md", "uniform")
     }
     gaps = holm(pairs, difference)
-    return _all_above(gaps, claim.margin, f"Uniform − MD: {_listed(gaps)}")
+    return _all_above(gaps, claim.margin, "Uniform − MD")
 
 
 def covariance_gap(n: int, m: int) -> float:
@@ -204,7 +231,8 @@ def _listed(gaps: Mapping[str, Estimate]) -> str:
     return "; ".join(f"{name}: {show_estimate(each)}" for name, each in gaps.items()) or "not run"
 
 
-def _all_above(gaps: Mapping[str, Estimate], margin: float, ours: str) -> Finding:
+def _all_above(gaps: Mapping[str, Estimate], margin: float, what: str) -> Finding:
     parts = {name: above(each, margin) for name, each in gaps.items()}
     why = "Every interval lies above zero."
-    return verdict(parts, ours, {"reproduced": why})
+    drawn = intervals(gaps, f"loss, {what}", least=margin)
+    return verdict(parts, f"{what}: {_listed(gaps)}", {"reproduced": why}, drawn=drawn)

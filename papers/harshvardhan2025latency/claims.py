@@ -6,7 +6,7 @@ import pandas as pd
 from fedsampling.drawing.artefacts import Summaries
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import Estimate
-from fedsampling.evidence.verdicts import Finding, Part, stated, verdict
+from fedsampling.evidence.verdicts import Finding, Part, intervals, stated, verdict
 from fedsampling.experiments.papers import ClaimSpec, Paper
 
 from .runtimes import (
@@ -59,14 +59,31 @@ def who_is_first(table: pd.DataFrame, spec: ClaimSpec, paper: Paper) -> Finding:
         f"{LINES[name].label} {_time(means[name])}" for name in told if name in means
     )
     parts: dict[str, Part] = {"who is first": result.part}
-    size = ""
+    size, drawn = "", intervals({}, "")
     if result.gain is not None and result.best is not None:
         least = "" if np.isfinite(means["random"]) else "at least "
         size = f"; random over {LINES[result.best].label} {least}{_interval(result.gain)}"
+        sized = factor > spec.margin
+        drawn = intervals(
+            {f"random over {LINES[result.best].label}": result.gain},
+            "times",
+            least=factor / spec.margin if sized else None,
+            most=factor * spec.margin if sized else None,
+            paper=factor,
+        )
     if factor > spec.margin and result.part != "open":
         gain = result.gain.value if result.gain is not None else np.nan
         near = factor / spec.margin <= gain <= factor * spec.margin
         parts["by how much"] = stated(bool(near))
+    if result.best is not None:
+        drawn += intervals(
+            {
+                LINES[name].label + ("" if np.isfinite(means[name]) else ", cut off"): one
+                for name, one in result.against.items()
+            },
+            f"times {LINES[result.best].label}'s seconds",
+            least=1,
+        )
     rivals = {name: one for name, one in result.against.items() if not one.low > 1}
     behind = ", ".join(
         f"{LINES[name].label} {'' if np.isfinite(means[name]) else 'cut off at '}{_interval(one)}"
@@ -84,6 +101,7 @@ def who_is_first(table: pd.DataFrame, spec: ClaimSpec, paper: Paper) -> Finding:
             + (f", times its seconds: {behind}." if behind else "."),
         },
         contrary_decides=False,
+        drawn=drawn,
     )
 
 

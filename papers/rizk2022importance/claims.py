@@ -15,7 +15,7 @@ from fedsampling.evidence.statistics import (
     mean,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding, above, close, stated, verdict
+from fedsampling.evidence.verdicts import Finding, above, close, intervals, stated, verdict
 from fedsampling.experiments.papers import ClaimSpec, Paper
 
 from .measures import (
@@ -63,30 +63,45 @@ def c1(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             "contradicted": "ISFedAvg is not lower at steady state.",
         },
         contrary_decides=False,
+        drawn=intervals(
+            {"FedAvg over true": found, "the same, steps divided by E_k": corrected},
+            "dB",
+            least=reported - spec.margin,
+            most=reported + spec.margin,
+            paper=reported,
+        ),
     )
 
 
 def c2(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the distances of the tracked probabilities at the end."""
     summary, tracked = summaries["regression"], "isfedavg-tracked"
-    near, halved, said = True, {}, []
+    near, halved, said, drawn = True, {}, [], intervals({}, "")
     for name in ("agent", "data"):
         metric = f"{name}_distance"
         end = mean(summary.per_seed(tracked, metric, since=summary.setting("rounds")))
         start = float(summary.select(tracked, metric, since=0, until=0)["value"].mean())
         reference = paper.reported(metric)
         near &= equivalence(end, reference, spec.margin * reference) == "equivalent"
+        drawn += intervals(
+            {f"{name}: distance": end},
+            "distance",
+            least=(1 - spec.margin) * reference,
+            most=(1 + spec.margin) * reference,
+            paper=reference,
+        )
         halved[name] = end.value <= start / 2
         said.append(f"{show_estimate(end)} from {show(start)}")
     ours = f"agents {said[0]}; data {said[1]}"
     if near:
         why = "Both intervals lie within the margin of the paper's values."
-        return Finding("reproduced", ours, why)
+        return Finding("reproduced", ours, why, drawn=drawn)
     if all(halved.values()):
-        return Finding("partly", ours, "Both distances at least halve, but not to the paper's.")
+        why = "Both distances at least halve, but not to the paper's."
+        return Finding("partly", ours, why, drawn=drawn)
     which = "data" if halved["agent"] else "agents"
     why = f"The distance does not halve from the uniform start: {which}."
-    return Finding("contradicted", ours, why)
+    return Finding("contradicted", ours, why, drawn=drawn)
 
 
 def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -109,6 +124,11 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             "inconclusive": f"Not distinguishable while falling from {', '.join(open_ones)}.",
         },
         partly=False,
+        drawn=intervals(
+            {f"{name} above (49)–(50)": value for name, value in found.items()},
+            "dB",
+            least=spec.margin,
+        ),
     )
 
 
@@ -133,6 +153,9 @@ def c4(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             "the true ones.",
             "inconclusive": "The interval crosses the margin.",
         },
+        drawn=intervals(
+            {"tracked over true": found}, "dB", least=-spec.margin, most=spec.margin, paper=0
+        ),
     )
 
 
@@ -145,6 +168,16 @@ def c5(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         equivalence(error, paper.reported(name), spec.margin) == "equivalent"
         for error, name in pairs
     )
+    drawn = intervals({"FedAvg − ISFedAvg": lower}, "points", least=0)
+    for (error, name), label in zip(pairs, ("FedAvg", "ISFedAvg"), strict=True):
+        reported = paper.reported(name)
+        drawn += intervals(
+            {label: error},
+            "% errors",
+            least=reported - spec.margin,
+            most=reported + spec.margin,
+            paper=reported,
+        )
     ours = [
         f"{show_estimate(fedavg, '%')} to {show_estimate(tracked, '%')}; "
         f"improvement {show_estimate(lower, 'points')}"
@@ -164,6 +197,7 @@ def c5(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             "contradicted": "ISFedAvg does not err less than FedAvg on the data as published.",
         },
         contrary_decides=False,
+        drawn=drawn,
     )
 
 

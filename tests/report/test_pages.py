@@ -6,7 +6,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from fake_results import HOSTILE, VERDICTS
+from fake_results import HOSTILE, VERDICTS, Results
+
+from fedsampling.base.errors import InputError
 
 PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html")
 
@@ -119,6 +121,42 @@ def test_a_claim_says_by_which_rule_it_was_judged_and_what_its_runs_cover(report
     assert "<dt>Rule</dt><dd>Reproduced if it does. " in text
     assert "<code>fedsampling judge first2022paper</code>" in text
     assert "2 of 4 experiments" in (report / "index.html").read_text()
+
+
+def test_a_card_draws_our_interval_and_what_it_is_compared_with(report: Path) -> None:
+    text = (report / "first2022paper.html").read_text()
+    first, third = (_card(text, name) for name in ("c1", "c3"))
+    assert 'aria-label="the gap: 22.8 [22.1, 23.4] dB; the paper' in first
+    assert first.count('class="theirs"') == first.count("<circle") == 1
+    assert "<svg" not in third  # nothing without an interval
+
+
+def test_a_verdict_is_cited_with_its_anchor_version_and_commit(report: Path) -> None:
+    text = (report / "first2022paper.html").read_text()
+    judged, indicated, nothing = (_card(text, name) for name in ("c1", "c6", "c5"))
+    assert "@misc{fedsampling:first2022paper:c1," in judged
+    assert ": reproduced. fedsampling, version 0.1.0, commit " + "ef" * 20 in judged
+    assert "runs finished on 2026-11-21; first2022paper.html#claim-c1." in judged
+    assert ": indication: mixed. fedsampling" in indicated
+    assert "@misc" not in nothing
+
+
+def test_the_authors_answer_stands_on_its_card(results: Results) -> None:
+    answers = results.root / "papers" / "first2022paper" / "answers.md"
+    answers.write_text(f"# Answers\n\n## c2\nWe agree.\n\n{HOSTILE}\n")
+    report = results.build()
+    text = (report / "first2022paper.html").read_text()
+    assert "<p>We agree.</p>" in _card(text, "c2")
+    assert HOSTILE not in text
+    assert "authors' answer" not in _card(text, "c1")
+    assert (report / "first2022paper" / "answers.md").is_file()
+    answers.write_text("## c9\nNo.\n")
+    with pytest.raises(InputError, match=r"answers\.md: claim 'c9' is not known"):
+        results.build()
+
+
+def _card(text: str, claim: str) -> str:
+    return text[text.index(f'id="claim-{claim}"') :].partition("</article>")[0]
 
 
 def test_first_screen_has_a_finding_of_each_paper(report: Path) -> None:

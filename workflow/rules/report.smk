@@ -12,7 +12,8 @@ rule report:
         papers=[
             paper.folder / name
             for paper in plan.papers.values()
-            for name in ("paper.bib", "reported.csv")
+            for name in ("paper.bib", "reported.csv", "answers.md")
+            if (paper.folder / name).is_file()
         ],
     output:
         "<results>/report/index.html",

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from fedsampling.evidence.provenance import Standing
 from fedsampling.evidence.statistics import Estimate, equivalence
 
@@ -34,6 +36,49 @@ INDICATIONS: Mapping[Verdict, Indication] = {
 
 
 @dataclass(frozen=True)
+class Interval:
+    """One of our intervals beside what the paper says, to be drawn; no verdict is made of it.
+
+    Parameters
+    ----------
+    name : str
+        What is measured or compared.
+    unit : str
+        ``"times"`` for a ratio.
+    value, low, high : float
+    least, most : float or None
+        Between which the paper's statement holds by the claim's rule; None where it has no bound.
+    paper : float or None
+        The number that the paper gives.
+    """
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    least: float | None = None
+    most: float | None = None
+    paper: float | None = None
+
+
+def intervals(
+    found: Mapping[str, Estimate],
+    unit: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    paper: float | None = None,
+) -> tuple[Interval, ...]:
+    """Set some estimates beside one statement of the paper, leaving out those without interval."""
+    return tuple(
+        Interval(name, unit, each.value, each.low, each.high, least, most, paper)
+        for name, each in found.items()
+        if np.isfinite([each.value, each.low, each.high]).all()
+    )
+
+
+@dataclass(frozen=True)
 class Finding:
     """What came out for a claim.
 
@@ -47,12 +92,15 @@ class Finding:
         One sentence: what decided.
     indication : str
         One of :data:`INDICATIONS`, in place of a verdict; else empty.
+    drawn : tuple of Interval
+        The numbers of `ours` that have an interval.
     """
 
     verdict: Verdict
     ours: str
     reason: str
     indication: Indication = ""
+    drawn: tuple[Interval, ...] = ()
 
 
 Part = Literal["holds", "fails", "open"]
@@ -109,6 +157,7 @@ def verdict(
     why: Mapping[Verdict, str],
     contrary_decides: bool = True,
     partly: bool = True,
+    drawn: tuple[Interval, ...] = (),
 ) -> Finding:
     """Make a finding of a claim's parts.
 
@@ -125,6 +174,7 @@ def verdict(
         ``partly``.
     partly : bool
         Whether some parts of a claim can hold; else the claim is open until all do.
+    drawn : tuple of Interval
 
     Returns
     -------
@@ -143,7 +193,7 @@ def verdict(
         found = "inconclusive"
     told = "; ".join(f"{PARTS[state]} {', '.join(n)}" for state, n in by_state.items() if n)
     reason = f"{told[:1].upper()}{told[1:]}." if told else "There is nothing to compare."
-    return Finding(found, ours, why.get(found, reason))
+    return Finding(found, ours, why.get(found, reason), drawn=drawn)
 
 
 PARTS: Mapping[Part, str] = {
@@ -176,6 +226,8 @@ class Claim:
         Fewest of what is covered; 0 where nothing is drawn.
     covers : str
         How much of the paper's experiments stands behind it; empty if all.
+    drawn : tuple of Interval
+        None where the runs are no evidence.
     """
 
     id: str
@@ -192,6 +244,7 @@ class Claim:
     scale: str = ""
     seeds: int = 0
     covers: str = ""
+    drawn: tuple[Interval, ...] = ()
 
     @property
     def grade(self) -> str:
@@ -227,6 +280,7 @@ def judge(finding: Finding, standing: Standing) -> Finding:
         finding.ours,
         f"No verdict on {why}. {finding.reason}",
         INDICATIONS[finding.verdict],
+        finding.drawn,
     )
 
 

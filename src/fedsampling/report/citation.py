@@ -5,7 +5,7 @@ researcher pastes into a bibliography says which software, which runs and at wha
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 import yaml
 
 from fedsampling.base.errors import InputError
+from fedsampling.evidence.provenance import Provenance
+from fedsampling.evidence.verdicts import Claim
+from fedsampling.experiments.papers import Paper
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,39 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
     if note:
         sentence = "; ".join(note)
         fields["note"] = _escape(sentence[0].upper() + sentence[1:])
-    width = max(len(name) for name in fields)
-    lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items()]
-    return "\n".join(["@misc{fedsampling,", *lines, "}"]) + "\n"
+    return _entry("fedsampling", fields)
+
+
+def cited(
+    software: Software, paper: Paper, claim: Claim, origin: Provenance | None
+) -> dict[str, str]:
+    """Cite what was found for a claim, as a ``line`` of text and as a ``bibtex`` entry.
+
+    Both hold the version and, where recorded, the commit that the runs were made with.
+    """
+    kind = "" if claim.verdict != "not evaluated" else "indication: "
+    what = f"Claim {claim.id} of {paper.title}: {kind}{claim.grade}"
+    made = [f"version {software.version}"]
+    if origin and origin.commit:
+        made.append(f"commit {origin.commit}")
+    runs = [f"{claim.scale} scale"] if claim.scale else []
+    runs += [f"{claim.seeds} seeds"] if claim.seeds else []
+    runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
+    runs.append(f"{paper.key}.html#claim-{claim.id}")
+    authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
+    fields = {
+        "author": authors,
+        "title": f"{{{_escape(what)}}}",
+        "howpublished": _escape(", ".join(["fedsampling", *made])),
+        "note": _escape("; ".join(runs)),
+    }
+    if origin and origin.finished:
+        fields["year"] = origin.finished[:4]
+    line = f"{', '.join(software.authors)}. {what}. fedsampling, {', '.join(made)}; "
+    return {
+        "line": f"{line}{'; '.join(runs)}.",
+        "bibtex": _entry(f"fedsampling:{paper.key}:{claim.id}", fields),
+    }
 
 
 def paper_bibtex(path: Path, key: str) -> str:
@@ -113,6 +146,12 @@ def paper_bibtex(path: Path, key: str) -> str:
     if keys != [key]:
         raise InputError(f"{path}: holds entries {keys}; give one entry with the key '{key}'")
     return text + "\n"
+
+
+def _entry(key: str, fields: Mapping[str, str]) -> str:
+    width = max(len(name) for name in fields)
+    lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join([f"@misc{{{key},", *lines, "}"]) + "\n"
 
 
 def _author(author: dict[str, Any]) -> str:

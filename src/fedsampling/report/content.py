@@ -4,6 +4,7 @@ First step of the report.  It reads the records that the pipeline wrote, and com
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, nearest
 from fedsampling.drawing.artefacts import Exhibit
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 
+ANSWERS = "answers.md"  # in a paper's folder, where its authors have answered
 Record = TypeVar("Record")
 
 
@@ -32,17 +34,25 @@ class Chapter:
     exhibits : tuple of Exhibit
         Those that exist, in the order of ``paper.yaml``.
     claims : tuple of Claim
+    answers : mapping of str to tuple of str
+        What the authors answer to a claim, in paragraphs.
     """
 
     paper: Paper
     bibtex: str
     exhibits: tuple[Exhibit, ...]
     claims: tuple[Claim, ...]
+    answers: Mapping[str, tuple[str, ...]]
 
     @property
     def key(self) -> str:
         """The paper's key: names its page and its folder."""
         return self.paper.key
+
+    def provenance(self, artefact: str) -> Provenance | None:
+        """Return where an artefact's numbers come from; None if it was not made."""
+        found = (one.provenance for one in self.exhibits if one.artefact == artefact)
+        return next(found, None)
 
     @property
     def authors(self) -> list[str]:
@@ -99,7 +109,22 @@ def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in declared if path.exists()),
         claims=claims(judged) if judged.exists() else (),
+        answers=_answers(paper.folder / ANSWERS, paper),
     )
+
+
+def _answers(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
+    """Read the authors' answers: a heading ``## c1`` and paragraphs for each claim."""
+    if not path.is_file():
+        return {}
+    _, *sections = re.split(r"^## *", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    answers = {}
+    for section in sections:
+        name, _, text = section.partition("\n")
+        if (name := name.strip()) not in paper.claims:
+            raise InputError(f"{path}: claim '{name}' is not known; {nearest(name, paper.claims)}")
+        answers[name] = tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))
+    return answers
 
 
 def claims(path: Path) -> tuple[Claim, ...]:

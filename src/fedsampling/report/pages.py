@@ -11,7 +11,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fedsampling.base import files
 from fedsampling.evidence.agreement import Recomputed, sentence
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
 from fedsampling.report import citation
+from fedsampling.report.axes import axes
 from fedsampling.report.cards import Card
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, period, provenances
@@ -87,6 +88,7 @@ def write(
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "axes": axes,
         "duration": _duration,
         "label": _label,
         "listed": _listed,
@@ -98,6 +100,9 @@ def write(
     environment.globals |= {
         "cards": cards,
         "chapters": chapters,
+        "cite": lambda chapter, claim: citation.cited(
+            software, chapter.paper, claim, chapter.provenance(claim.artefact)
+        ),
         "software": software,
         "grades": list(KINDS),
         "kinds": KINDS,
@@ -200,10 +205,11 @@ def _run(chapters: Sequence[Chapter]) -> dict[str, Any]:
 def _claims_csv(chapters: Iterable[Chapter]) -> str:
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
-    table.writerow(["paper", *(field.name for field in fields(Claim))])
+    columns = [field.name for field in fields(Claim) if field.name != "drawn"]
+    table.writerow(["paper", *columns])
     for chapter in chapters:
         for claim in chapter.claims:
-            table.writerow([chapter.key, *astuple(claim)])
+            table.writerow([chapter.key, *(getattr(claim, name) for name in columns)])
     return stream.getvalue()
 
 

@@ -25,7 +25,7 @@ from fedsampling.report.content import Chapter
 _MARK = ".fedsampling-report"
 # What else of the project the workflow needs in order to be read, and run, from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
-_PAPER = ("paper.yaml", "paper.bib", "reported.csv")
+_PAPER = ("paper.yaml", "paper.bib", "reported.csv", content.ANSWERS)
 
 
 def build(

@@ -95,6 +95,7 @@ def _judge(spec: Paper, config: Config, results: Path, papers: Path, out: Path) 
                 scale=stands.scale,
                 seeds=stands.seeds,
                 covers=stands.covers,
+                drawn=finding.drawn,
             )
         )
     write_json(out, {"paper": spec.key, "claims": [asdict(claim) for claim in claims]})

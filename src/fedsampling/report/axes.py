@@ -1,0 +1,132 @@
+"""Axes of claim cards: our intervals and the paper's statement, as places on a line.
+
+From a claim's :class:`~fedsampling.evidence.verdicts.Interval` to per cent of an axis' width, which
+``templates/parts.html.j2`` makes inline SVG of: such a drawing is as wide as its page.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import isfinite, log10
+
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.verdicts import Interval
+
+_MARGIN = 0.06  # of the axis, at either end
+_DECADE = 10.0
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One interval on its axis; places are in per cent from the left.
+
+    Parameters
+    ----------
+    name, text : str
+        What it is, and its numbers.
+    low, value, high : float
+    """
+
+    name: str
+    text: str
+    low: float
+    value: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Intervals of one unit beside one statement of the paper; places are in per cent.
+
+    Parameters
+    ----------
+    unit : str
+    strips : tuple of Strip
+    ticks : tuple of (float, str)
+    holds : tuple of (float, float) or None
+        Start and width of where the paper's statement holds.
+    paper : float or None
+        The paper's own number.
+    statement : str
+        Both of these in words.
+    """
+
+    unit: str
+    strips: tuple[Strip, ...]
+    ticks: tuple[tuple[float, str], ...]
+    holds: tuple[float, float] | None
+    paper: float | None
+    statement: str
+
+
+def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
+    """Lay out a claim's intervals: those that share unit and statement share an axis."""
+    return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
+
+
+def _statement(one: Interval) -> tuple[str, float | None, float | None, float | None]:
+    return one.unit, one.least, one.most, one.paper
+
+
+def _axis(group: Sequence[Interval]) -> Axis:
+    unit, least, most, paper = _statement(group[0])
+    own = [x for one in group for x in (one.low, one.value, one.high)]
+    shown = [*own, *(x for x in (least, most, paper) if x is not None)]
+    place, ticks = _scale(min(shown), max(shown), logarithmic=unit.startswith("times"))
+    holds = None
+    if least is not None or most is not None:
+        start = 0.0 if least is None else place(least)
+        holds = start, (100.0 if most is None else place(most)) - start
+    return Axis(
+        unit=unit,
+        strips=tuple(
+            Strip(
+                one.name,
+                f"{show(one.value)} [{show(one.low)}, {show(one.high)}]",
+                *map(place, (one.low, one.value, one.high)),
+            )
+            for one in group
+        ),
+        ticks=tuple((place(tick), _round(tick)) for tick in ticks),
+        holds=holds,
+        paper=None if paper is None else place(paper),
+        statement=_said(least, most, paper),
+    )
+
+
+def _scale(
+    low: float, high: float, logarithmic: bool
+) -> tuple[Callable[[float], float], list[float]]:
+    """Return where a number stands, in per cent, and the ticks."""
+    logarithmic = logarithmic and low > 0 and high / low > _DECADE
+    forward = log10 if logarithmic else float
+    first, last = forward(low), forward(high)
+    room = _MARGIN * (last - first) or abs(first) or 1.0
+    first, last = first - room, last + room
+
+    def place(value: float) -> float:
+        return round(100 * (forward(value) - first) / (last - first), 2)
+
+    ends = (10**first, 10**last) if logarithmic else (first, last)
+    locator = LogLocator(numticks=5) if logarithmic else MaxNLocator(4, steps=[1, 2, 5, 10])
+    found = (float(tick) for tick in locator.tick_values(*ends))
+    return place, [tick for tick in found if isfinite(tick) and ends[0] <= tick <= ends[1]]
+
+
+def _said(least: float | None, most: float | None, paper: float | None) -> str:
+    """Say what the paper's number is, and from where to where its statement holds."""
+    said = [] if paper is None else [f"the paper's number: {_round(paper)}"]
+    if least is not None and most is not None:
+        said.append(f"its statement holds from {_round(least)} to {_round(most)}")
+    elif least is not None:
+        said.append(f"its statement holds above {_round(least)}")
+    elif most is not None:
+        said.append(f"its statement holds below {_round(most)}")
+    return "; ".join(said)
+
+
+def _round(value: float) -> str:
+    """Write a bound or a tick, which is a round number, without the zeros of a measured one."""
+    return f"{value:.3g}".replace("-", "−")
