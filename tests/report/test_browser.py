@@ -1,5 +1,6 @@
 """The report as a browser shows it; skipped where there is no Chromium."""
 
+import html
 import json
 import re
 import shutil
@@ -100,6 +101,95 @@ def test_every_image_is_shown(seen: dict[str, Any], name: str, count: int) -> No
     images = seen["pages"][name, 1400]["images"]
     assert len(images) == count
     assert all(width > 0 for width in images)
+
+
+# Filters and sorts as a reader does, and puts down what is seen.
+READER = """<script>
+const seen = [];
+const look = (what) => seen.push([what, [...document.querySelectorAll("[data-item]")]
+  .filter(item => item.offsetParent).map(item => item.dataset.grade)]);
+look("all");
+const grade = document.querySelector("select[name=grade]");
+grade.value = "partly";
+grade.dispatchEvent(new Event("input", {bubbles: true}));
+look("partly");
+seen.push(["count", document.querySelector("output").value]);
+grade.value = "";
+const words = document.querySelector("input[type=search]");
+words.value = "no such words";
+words.dispatchEvent(new Event("input", {bubbles: true}));
+look("none");
+const told = document.body.appendChild(document.createElement("pre"));
+told.id = "seen";
+told.textContent = JSON.stringify(seen);
+</script></body>"""
+# Of each column of this table the first cells, after a click on its head and after a second one.
+TABLE = (
+    '<div class="fragment"><table><thead><tr><th>scheme</th><th>bits</th></tr></thead><tbody>'
+    "<tr><td>MD</td><td>1,234 [1, 2]</td></tr><tr><td>full</td><td>–</td></tr>"
+    "<tr><td>all</td><td>&gt;30.0 (0 of 3)</td></tr><tr><td>Oort</td><td>−2</td></tr>"
+    "</tbody></table></div>"
+)
+SORTER = """<script>
+const orders = [];
+for (const head of [...document.querySelectorAll("th")].slice(-2)) for (const click of [1, 2]) {
+  head.querySelector("button").click();
+  const rows = [...head.closest("table").tBodies[0].rows];
+  orders.push([head.getAttribute("aria-sort"), rows.map(row => row.cells[0].textContent)]);
+}
+const told = document.body.appendChild(document.createElement("pre"));
+told.id = "seen";
+told.textContent = JSON.stringify(orders);
+</script></body>"""
+
+WATCHER = """<script>addEventListener("load", () => {
+  const page = document.querySelector("iframe").contentDocument;
+  const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
+  const told = document.body.appendChild(document.createElement("pre"));
+  told.id = "seen";
+  told.textContent = JSON.stringify([shown.length, page.querySelectorAll("select, input").length]);
+});</script>"""
+
+
+def _seen(page: str, folder: Path) -> Any:
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    address = (folder / "page.html").as_uri()
+    done = _chromium(folder / "profile", "--dump-dom", address)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout)
+    assert found is not None, done.stderr
+    return json.loads(html.unescape(found[1]))
+
+
+def test_claims_are_filtered(report: Path, tmp_path: Path) -> None:
+    text = (report / "index.html").read_text(encoding="utf-8")
+    seen = dict(_seen(text.replace("</body>", READER), tmp_path))
+    assert len(seen["all"]) == 7
+    assert seen["partly"] == ["partly"]
+    assert seen["count"] == "1 of 7"
+    assert seen["none"] == []
+
+
+def test_tables_are_sorted_by_number_with_what_is_missing_last(
+    report: Path, tmp_path: Path
+) -> None:
+    text = (report / "second2025paper.html").read_text(encoding="utf-8")
+    page = text.replace("</main>", f"{TABLE}</main>").replace("</body>", SORTER)
+    assert _seen(page, tmp_path) == [
+        ["ascending", ["all", "full", "MD", "Oort"]],
+        ["descending", ["Oort", "MD", "full", "all"]],
+        ["ascending", ["Oort", "MD", "all", "full"]],
+        ["descending", ["all", "MD", "Oort", "full"]],
+    ]
+
+
+def test_without_the_script_everything_is_shown_and_nothing_asks_for_it(
+    report: Path, tmp_path: Path
+) -> None:
+    text = (report / "index.html").read_text(encoding="utf-8")
+    # A frame that may not run scripts tells the page around it what it shows.
+    for allowed, fields in {"allow-same-origin allow-scripts": 5, "allow-same-origin": 0}.items():
+        frame = f'<iframe sandbox="{allowed}" srcdoc="{html.escape(text)}"></iframe>'
+        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [7, fields]
 
 
 def test_page_prints_with_its_provenance_open(report: Path, tmp_path: Path) -> None:

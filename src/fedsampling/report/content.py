@@ -59,6 +59,12 @@ class Chapter:
         """The paper's authors, one name each."""
         return self.paper.authors.split(", ")
 
+    @property
+    def name(self) -> str:
+        """The paper as a text refers to it: its first author and its year."""
+        others = " et al." if len(self.authors) > 1 else ""
+        return f"{self.authors[0]}{others}, {self.paper.year}"
+
 
 def load(
     results: Path, papers: Mapping[str, Paper], judged: Path | None = None

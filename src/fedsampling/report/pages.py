@@ -142,13 +142,24 @@ def write(
 
 def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:
     """Return each table as it was rendered: our own HTML, whose cells were escaped there."""
-    return {
-        exhibit.artefact: typeset_html(
-            (root / chapter.key / exhibit.artefact / exhibit.files["html"]).read_text("utf-8")
-        )
+    tables = {
+        exhibit.artefact: root / chapter.key / exhibit.artefact / exhibit.files["html"]
         for exhibit in chapter.exhibits
         if exhibit.kind != "figure"
     }
+    return {name: typeset_html(_labelled(path.read_text("utf-8"))) for name, path in tables.items()}
+
+
+def _labelled(html: str) -> str:
+    """Name each cell's column: on a narrow screen a row of the table becomes a card."""
+    heads = [head.replace('"', "&quot;") for head in re.findall("<th>(.*?)</th>", html)]
+
+    def row(found: re.Match[str]) -> str:
+        names = iter(heads)
+        return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', found[0])
+
+    html = re.sub(r"<tr>.*?</tr>", row, html, flags=re.DOTALL)
+    return html.replace("<th>", '<th scope="col">').replace(' style="text-align: right;"', "")
 
 
 def _counts(chapters: Sequence[Chapter]) -> dict[str, Counter[str]]:

@@ -1,0 +1,85 @@
+"use strict";
+// The report's only script: filters and sorts what the pages show completely without it.
+
+// A block with data-filters="paper=Paper;grade=Grade" holds items (data-item) with data-paper and
+// data-grade; several values of one item are separated by "|".
+for (const block of document.querySelectorAll("[data-filters]")) {
+  const items = [...block.querySelectorAll("[data-item]")];
+  const form = document.createElement("form");
+  form.className = "filters";
+  form.setAttribute("role", "search");
+  const field = (title, input) => {
+    const label = document.createElement("label");
+    label.append(title, input);
+    form.append(label);
+    return input;
+  };
+  const choices = block.dataset.filters.split(";").map(pair => pair.split("=")).flatMap(([name, title]) => {
+    const values = new Set(items.flatMap(item => item.dataset[name].split("|")));
+    if (values.size < 2) return [];
+    const choice = field(title, document.createElement("select"));
+    choice.name = name;
+    choice.add(new Option("all", ""));
+    for (const value of values) if (value) choice.add(new Option(value));
+    return [choice];
+  });
+  const words = field("Words", document.createElement("input"));
+  words.type = "search";
+  const count = document.createElement("output");
+  form.append(count);
+  const show = () => {
+    const wanted = words.value.toLowerCase();
+    let shown = 0;
+    for (const item of items) {
+      const fits = item.textContent.toLowerCase().includes(wanted) &&
+        choices.every(c => !c.value || item.dataset[c.name].split("|").includes(c.value));
+      item.hidden = !fits;
+      shown += fits;
+    }
+    for (const body of block.querySelectorAll("tbody")) body.hidden = !body.querySelector("[data-item]:not([hidden])");
+    count.value = `${shown} of ${items.length}`;
+  };
+  // A link to an item that is filtered away shows all of them again.
+  const found = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target || !target.hidden) return;
+    form.reset();
+    show();
+    target.scrollIntoView();
+  };
+  form.addEventListener("input", show);
+  form.addEventListener("submit", event => event.preventDefault());
+  addEventListener("hashchange", found);
+  block.prepend(form);
+  show();
+}
+
+// Numbers first, then what was cut off (">17"), then words, and dashes last.
+const rank = cell => {
+  const text = cell.dataset.value ?? cell.textContent.trim().replaceAll("−", "-").replace(/(\d),(?=\d{3})/g, "$1");
+  const number = parseFloat(text.replace(/^[>≥]/, ""));
+  if (/^([–-]|)$/.test(text)) return [3, 0, ""];
+  return Number.isNaN(number) ? [2, 0, text.toLowerCase()] : [/^[>≥]/.test(text) ? 1 : 0, number, ""];
+};
+const compare = (a, b) => a[0] - b[0] || a[1] - b[1] || a[2].localeCompare(b[2]);
+
+for (const table of document.querySelectorAll("table.sortable, .fragment table")) {
+  const body = table.tBodies[0];
+  if (!table.tHead || body.rows.length < 3) continue;
+  const rows = [...body.rows];
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+      const keys = new Map(rows.map(row => [row, rank(row.cells[column])]));
+      // What has no value stays at the end in both directions.
+      const order = (a, b) => (a[0] === 3 || b[0] === 3 ? a[0] - b[0] : sign * compare(a, b));
+      body.append(...rows.toSorted((a, b) => order(keys.get(a), keys.get(b))));
+    });
+  });
+}
