@@ -80,10 +80,11 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
     labels = [name for name, given in own.settings["samplers"].items() if given["name"] == "flanp"]
     readings = {"flanp": base[base["sampler"] == "flanp"]}
     readings |= {name: others[others["sampler"] == name] for name in labels}
-    rows = []
+    rows: list[dict[str, str]] = []
+    data: list[dict[str, Any]] = []
     for name, found in readings.items():
         given = (chosen if name == "flanp" else own).settings["samplers"][name]
-        cells = {"first": str(given["first"]), "a stage ends": _stage(given)}
+        cells = {"first clients": str(given["first"]), "a stage ends": _stage(given)}
         for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
             here = found[found["case"] == case]
             if here.empty:
@@ -94,9 +95,13 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
             mean, end = float(here["counted"].mean()), _clock(chosen, case)
             cells[f"{DELAYS[case]} (s)"] = show(mean) if np.isfinite(mean) else f"> {end:,.0f}"
             cells[claim] = who_is_first(table, paper.claims[claim], paper).verdict
+            said = {key: cells[key] for key in ("first clients", "a stage ends")}
+            reached = {"seconds": mean if np.isfinite(mean) else np.nan, "cut_off": end}
+            data.append({**said, "delays": DELAYS[case], **reached, "verdict": cells[claim]})
         rows.append(cells)
     return Artefact(
-        pd.DataFrame(rows),
+        pd.DataFrame(data),
+        table=pd.DataFrame(rows),
         notes=(
             "First row: as chosen. All other schemes are as in Tables 1 and 2; random selection "
             "takes "
@@ -176,13 +181,11 @@ def table3b(summaries: Summaries, paper: Paper) -> Artefact:
 
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate runtimes by target accuracy of Dirichlet CIFAR-10."""
-    rows, notes = [], []
-    for goal, reported in printed(paper, "table3c").items():
-        found = runtimes(summaries["dirichlet_cifar10"], float(goal))
-        cells, note = _proposed(found[found["case"] == "synthetic"], reported)
-        rows.append({"target": goal} | cells)
-        notes.append(f"{goal}: {note}")
-    return Artefact(pd.DataFrame(rows), notes=(f"Rounds to the target; {'; '.join(notes)}.",))
+    values = {
+        goal: runtimes(summaries["dirichlet_cifar10"], float(goal))
+        for goal in printed(paper, "table3c")
+    }
+    return _by_value(values, printed(paper, "table3c"), "target", "the target")
 
 
 def table3d(summaries: Summaries, paper: Paper) -> Artefact:
@@ -265,27 +268,29 @@ def _accuracies(axes: Axes, way: pd.DataFrame, goal: float) -> None:
 
 
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
-    rows, notes, absent = [], [], []
+    rows, data, notes, absent = [], [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
-        data, goal = DATA[experiment], target(paper, experiment)
-        head = {"data": data, "target": f"{goal:g}"}
+        name, goal = DATA[experiment], target(paper, experiment)
+        head = {"data": name, "target": f"{goal:g}"}
         summary = summaries.get(experiment)
         table = pd.DataFrame(columns=["case", "sampler"])
         if summary is not None:
             table = runtimes(summary, goal)
             table = table[table["case"] == case]
         if summary is None or table.empty:
-            absent.append(data)
+            absent.append(name)
             rows.append(head | {"scale": "not run", "clock": "–"} | _cells(table, "", reported))
+            data += _tidy(head | {"scale": "not run", "clock": "paper's"}, table, "", reported)
             continue
         scale = {"scale": str(summary.provenance.get("scale", "paper"))}
         end = _clock(summary, case)
         for clock, label in CLOCKS.items():
             beside = reported if clock == "counted" else {}
             rows.append(head | scale | {"clock": label} | _cells(table, clock, beside, end))
+            data += _tidy(head | scale | {"clock": label}, table, clock, beside, end)
         rounds = _listed(mean_runtimes(table, case, "rounds"), show)
-        notes.append(f"{data}: rounds to the target, mean over seeds: {rounds}.")
-        notes += _cut_off(table, data, end, int(summary.setting("rounds", case)))
+        notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
+        notes += _cut_off(table, name, end, int(summary.setting("rounds", case)))
     if absent:
         notes.append(f"Not run, the paper's values alone: {', '.join(absent)}.")
     notes.append(
@@ -294,7 +299,39 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         "The paper's seconds leave out warm-up rounds and the losses of candidates; the row "
         "“everything” counts them. A dash: a scheme that was not run."
     )
-    return Artefact(pd.DataFrame(rows), notes=tuple(notes))
+    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
+
+
+def _tidy(
+    head: Mapping[str, str],
+    table: pd.DataFrame,
+    clock: str,
+    reported: Mapping[str, Reported],
+    end: float = np.inf,
+    unit: float = 1e3,
+) -> list[dict[str, Any]]:
+    """Return a row's numbers, one scheme each: seconds, empty where a run misses the target."""
+    rows = []
+    for name in LINES:
+        runs = table[table["sampler"] == name]
+        if runs.empty and name not in reported:
+            continue
+        there = runs[np.isfinite(runs["counted"])] if len(runs) else runs
+        all_there = 0 < len(there) == len(runs)
+        theirs = unit * reported[name].number if name in reported else np.nan
+        rows.append(
+            {
+                **head,
+                "scheme": HEADS[name],
+                "seconds": float(runs[clock].mean()) if all_there else np.nan,
+                "sd": round(float(runs[clock].std()), 9) if all_there and len(runs) > 1 else np.nan,
+                "runs": len(runs),
+                "reached": len(there),
+                "cut_off": end if np.isfinite(end) else np.nan,
+                "paper_seconds": theirs if np.isfinite(theirs) else np.nan,
+            }
+        )
+    return rows
 
 
 def _clock(summary: Summary, case: str) -> float:
@@ -343,13 +380,29 @@ def _cells(
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
     found = swept(summaries, paper, table)
-    rows, notes = [], []
-    for value, reported in printed(paper, table).items():
-        cells, note = _proposed(found[found["value"] == value], reported)
+    values = {value: found[found["value"] == value] for value in printed(paper, table)}
+    return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")
+
+
+def _by_value(
+    found: Mapping[str, pd.DataFrame],
+    printed: Mapping[str, Mapping[str, Reported]],
+    name: str,
+    goal: str,
+) -> Artefact:
+    """Tabulate :func:`runtimes` of the proposed schemes by what was varied."""
+    rows, data, notes = [], [], []
+    for value, table in found.items():
+        cells, note = _proposed(table, printed[value])
         rows.append({name: value} | cells)
+        ours = table[table["sampler"].isin(list(PROPOSED))]
+        data += _tidy({name: value}, ours, "counted", printed[value], unit=1.0)
         notes.append(f"{value}: {note}")
-    goal = target(paper, SWEEPS[table][0])
-    return Artefact(pd.DataFrame(rows), notes=(f"Rounds to {goal:g}; {'; '.join(notes)}.",))
+    return Artefact(
+        pd.DataFrame(data),
+        table=pd.DataFrame(rows),
+        notes=(f"Rounds to {goal}; {'; '.join(notes)}.",),
+    )
 
 
 def _proposed(table: pd.DataFrame, reported: Mapping[str, Reported]) -> tuple[dict[str, str], str]:

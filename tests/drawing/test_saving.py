@@ -123,7 +123,7 @@ class TestFiles:
         save(Artefact(DATA, formats={"value": 3}), "table1", tmp_path)
         html = (tmp_path / "table1.html").read_text(encoding="utf-8")
         assert "<td>a&lt;b&gt;&amp;</td>" in html
-        assert "<td>−1230</td>" in html
+        assert "<td>−1,230</td>" in html
         assert "<td>–</td>" in html
         assert "NaN" not in html
         assert r"a<b>\&" in (tmp_path / "table1.tex").read_text(encoding="utf-8")

@@ -17,11 +17,11 @@ from fedsampling.evidence.statistics import Estimate
         (-23.06, "−23.1"),
         (9.996, "10.0"),
         (99.95, "100"),
-        (1234.5, "1230"),
+        (1234.5, "1,230"),
         (0.0122, "0.0122"),
         (0.000123456, "0.000123"),
         (0.0000123456, "1.23e−05"),
-        (123456.7, "123000"),
+        (123456.7, "123,000"),
         (1234567.0, "1.23e+06"),
         (0.0, "0"),
         (-0.0, "0"),
@@ -40,7 +40,7 @@ def test_digits_can_be_chosen():
 
 
 def test_a_censored_value_is_more_than_the_end():
-    assert show(float("inf"), last=2500) == ">2500"
+    assert show(float("inf"), last=2500) == ">2,500"
     assert show(40.0, last=2500) == "40.0"
     assert show(float("nan"), last=2500) == "–"
 

@@ -20,7 +20,7 @@ class Artefact:
     Parameters
     ----------
     data : DataFrame
-        What it shows: becomes the CSV, and for a table also HTML and LaTeX.
+        What it shows, tidy: becomes the CSV, and for a table also HTML and LaTeX.
     figure : Figure, optional
         None for a table.
     alt : str
@@ -29,6 +29,8 @@ class Artefact:
         Findings worth a sentence below the caption.
     formats : mapping
         Column name to the number of significant digits that a table shows of it.
+    table : DataFrame, optional
+        The table as people read it, where that is not the data as they are.
     """
 
     data: pd.DataFrame
@@ -36,6 +38,7 @@ class Artefact:
     alt: str = ""
     notes: tuple[str, ...] = ()
     formats: Mapping[str, int] = field(default_factory=dict)
+    table: pd.DataFrame | None = None
 
 
 Draw = Callable[[Summaries, Paper], Artefact]

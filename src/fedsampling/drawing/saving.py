@@ -49,7 +49,8 @@ def save(
             _save_figure(artefact.figure, folder / files[kind], kind)
     else:
         files |= {"html": f"{name}.html", "tex": f"{name}.tex"}
-        html, tex = markup(displayed(artefact.data, artefact.formats), obstacles)
+        shown = artefact.data if artefact.table is None else artefact.table
+        html, tex = markup(displayed(shown, artefact.formats), obstacles)
         write_text(folder / files["html"], html)
         write_text(folder / files["tex"], tex)
     exhibit = Exhibit(

@@ -27,7 +27,7 @@ def show(value: float, digits: int = 3, last: float | None = None) -> str:
     text = f"{value:.{digits - 1}e}"
     exponent = int(text.partition("e")[2])
     if -4 <= exponent < 6:
-        text = f"{float(text):.{max(digits - 1 - exponent, 0)}f}"
+        text = f"{float(text):,.{max(digits - 1 - exponent, 0)}f}"
     return text.replace("-", "−")
 
 

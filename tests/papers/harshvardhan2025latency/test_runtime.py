@@ -49,7 +49,7 @@ def test_each_claim_on_a_row_quotes_the_best_and_random_selection_of_that_row():
 
 def test_what_never_reaches_the_target_is_not_available():
     runs = summary("quadratic", {"random": 7, "divfl": 99}, "synthetic")
-    table = page.table1({"quadratic": runs}, PAPER).data
+    table = page.table1({"quadratic": runs}, PAPER).table
     assert table.loc[0, ["DivFL", "random", "FLANP"]].tolist() == [
         "N/A (0.635)",
         "0.0700 ± 0 * (0.714)",
@@ -64,7 +64,7 @@ def test_rows_that_were_not_run_have_the_papers_values_alone():
         "dirichlet_mnist": summary("dirichlet_mnist", {"random": 3}, "nycmesh"),
     }
     artefact = page.table1(runs, PAPER)
-    table = artefact.data.groupby("data", sort=False)
+    table = artefact.table.groupby("data", sort=False)
     assert list(table.groups) == list(DATA.values())
     assert table.get_group("FEMNIST")["ApproxOpt"].tolist() == ["– (N/A)"]
     assert table.get_group("Rotated MNIST")["scale"].tolist() == ["reduced"] * 2
@@ -122,7 +122,7 @@ def test_what_flanps_stages_decide():
     rounds = {"submodular": 20, "sampling": 22, "random": 30}
     chosen = summary("quadratic", rounds | {"flanp": 99}, "synthetic")
     own = summary("quadratic_variants", {"flanp-first-10-0.1": 9}, "synthetic")
-    table = page.flanp_rules({"quadratic": chosen, "quadratic_variants": own}, PAPER).data
+    table = page.flanp_rules({"quadratic": chosen, "quadratic_variants": own}, PAPER).table
     assert table["c1"].tolist() == ["reproduced", "contradicted"]
     assert table["a stage ends"].tolist() == ["at 0.0005/(n s)", "at 0.1 of the start"]
     assert table["c10"].tolist() == ["–", "–"]
@@ -132,11 +132,19 @@ def test_what_cut_a_run_off_is_named():
     name = "quadratic"
     early = summary(name, {"random": 7, "flanp": 99}, "synthetic", seconds=30.0)
     artefact = page.table1({name: early}, PAPER)  # 40 rounds of 30 s: past 1,130 s
-    assert artefact.data.loc[0, "FLANP"] == "> 1.13 (3.5)"
+    assert artefact.table.loc[0, "FLANP"] == "> 1.13 (3.5)"
+    tidy = artefact.data.set_index(["data", "clock", "scheme"]).loc[("Quadratic", "paper's")]
+    assert tidy.loc["FLANP", ["runs", "reached", "cut_off", "paper_seconds"]].tolist() == [
+        3,
+        0,
+        1130,
+        3500,
+    ]
+    assert np.isnan(tidy.loc["FLANP", "seconds"]) and np.isfinite(tidy.loc["random", "seconds"])
     assert "Quadratic: runs that were cut off by the clock, at 1,130 s: FLANP 3." in artefact.notes
     late = summary(name, {"random": 7, "flanp": 99}, "synthetic")
     artefact = page.table1({name: late}, PAPER)
-    assert artefact.data.loc[0, "FLANP"] == "N/A (3.5)"
+    assert artefact.table.loc[0, "FLANP"] == "N/A (3.5)"
     assert "Quadratic: runs that were cut off after 40 rounds: FLANP 3." in artefact.notes
 
 
@@ -252,10 +260,10 @@ def test_faster_links_take_less_time(rounds, verdict):
 
 
 def test_the_small_tables_stand_beside_the_papers():
-    table = page.table3a(sweep(((5, 4), (6, 4), (99, 7))), PAPER).data
+    table = page.table3a(sweep(((5, 4), (6, 4), (99, 7))), PAPER).table
     assert table["Submodular"].tolist() == ["50.0 ± 0 (619)", "60.0 ± 0 (845)", "N/A (1391)"]
     cifar = summary("dirichlet_cifar10", {"sampling": 5}, "synthetic")
-    last = page.table3c({"dirichlet_cifar10": cifar}, PAPER).data.iloc[2]
+    last = page.table3c({"dirichlet_cifar10": cifar}, PAPER).table.iloc[2]
     assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3246)", "– (3373)"]
 
 
