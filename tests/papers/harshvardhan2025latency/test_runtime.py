@@ -133,7 +133,7 @@ def test_what_cut_a_run_off_is_named():
     early = summary(name, {"random": 7, "flanp": 99}, "synthetic", seconds=30.0)
     artefact = page.table1({name: early}, PAPER)  # 40 rounds of 30 s: past 1,130 s
     assert artefact.table.loc[0, "FLANP"] == "> 1.13 (3.5)"
-    tidy = artefact.data.set_index(["data", "clock", "scheme"]).loc[("Quadratic", "paper's")]
+    tidy = artefact.data.query("data == 'Quadratic' and clock == \"paper's\"").set_index("scheme")
     assert tidy.loc["FLANP", ["runs", "reached", "cut_off", "paper_seconds"]].tolist() == [
         3,
         0,
