@@ -140,7 +140,8 @@ def test_what_cut_a_run_off_is_named():
         1130,
         3500,
     ]
-    assert np.isnan(tidy.loc["FLANP", "seconds"]) and np.isfinite(tidy.loc["random", "seconds"])
+    assert np.isnan(tidy.loc["FLANP", "seconds"])
+    assert np.isfinite(tidy.loc["random", "seconds"])
     assert "Quadratic: runs that were cut off by the clock, at 1,130 s: FLANP 3." in artefact.notes
     late = summary(name, {"random": 7, "flanp": 99}, "synthetic")
     artefact = page.table1({name: late}, PAPER)
