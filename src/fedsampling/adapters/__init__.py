@@ -1,0 +1,1 @@
+"""The schemes in other frameworks: whom to ask and how to weigh, where somebody else trains."""

@@ -1,0 +1,200 @@
+"""A Flower strategy: a scheme chooses the nodes of a round and weighs their updates.
+
+``pip install 'fedsampling[flower]'``.  The server's side is one line, and the client's app tells
+once how many samples it has::
+
+    strategy = SchemeStrategy(fs.scheme("clustered_similarity", m=10), min_available_nodes=100)
+    strategy.start(grid, arrays, num_rounds=200)
+
+    @app.query()
+    def about(message, context):
+        told = MetricRecord({"num-examples": 600, "client": context.node_config["partition-id"]})
+        return Message(RecordDict({"about": told}), reply_to=message)
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from fedsampling.adapters.cohort import Cohort
+from fedsampling.base.errors import InputError
+from fedsampling.samplers.scheme import Scheme
+
+try:
+    from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+    from flwr.serverapp import Grid
+    from flwr.serverapp.strategy import FedAvg
+    from flwr.serverapp.strategy.strategy_utils import sample_nodes
+except ImportError as error:
+    raise ImportError(f"{error}; pip install 'fedsampling[flower]'") from None
+
+
+class SchemeStrategy(FedAvg):
+    """Federated averaging whose nodes a scheme selects and weighs; evaluation is Flower's.
+
+    The model moves by η_g Σ ω_i (θ_i − θ).  A node that is selected twice trains twice, and one
+    that fails counts with an update of zero.  Each node's app answers these messages:
+
+    =================  ===========================================================================
+    ``train``          as ever; with ``work-loss`` in its metrics if the scheme needs
+                       ``work_losses``: the root mean square of the losses of its mini-batches
+    ``query``          once, before the first round: ``num-examples``; ``client``, a number that
+                       orders the nodes and is the same in every run (without it, the node's);
+                       ``label`` or ``delay`` if the scheme needs ``labels`` or ``delays``
+    ``query.losses``   before each round, if the scheme needs ``losses``: ``loss``, at the arrays
+                       that the message holds
+    =================  ===========================================================================
+
+    Parameters
+    ----------
+    scheme : Scheme
+        Of those that need nothing but ``losses``, ``updates``, ``update_norms``, ``work_losses``,
+        ``delays`` and ``labels``.
+    seed : int
+        Of the choice of clients.
+    server_step : float
+        η_g.
+    timeout : float
+        Seconds in which nodes answer a query.
+    **others
+        Flower's ``FedAvg``'s, ``fraction_train`` and ``min_train_nodes`` aside.  The first round
+        waits for ``min_available_nodes`` nodes; those that connect later are not asked.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        seed: int = 0,
+        server_step: float = 1.0,
+        timeout: float = 3600,
+        **others: Any,
+    ) -> None:
+        super().__init__(**others)
+        self.scheme, self.seed, self.server_step = scheme, seed, server_step
+        self.timeout = timeout
+        self._nodes: list[int] = []
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask the nodes that the scheme selects, each once for each of its slots."""
+        if not self._nodes:
+            self._meet(grid, arrays)
+        connected = set(grid.get_node_ids())
+        offered = [client for client, node in enumerate(self._nodes) if node in connected]
+        losses = self._losses(grid, arrays, offered) if "losses" in self.scheme.needs else None
+        clients = self._cohort.select(server_round - 1, offered, losses)
+        self._before = {name: array.numpy() for name, array in arrays.items()}
+        self._asked = [self._nodes[client] for client in clients]
+        return [
+            Message(
+                RecordDict(
+                    {
+                        self.arrayrecord_key: arrays,
+                        self.configrecord_key: ConfigRecord(
+                            {**config, "server-round": server_round, "slot": slot}
+                        ),
+                    }
+                ),
+                message_type="train",
+                dst_node_id=node,
+            )
+            for slot, node in enumerate(self._asked)
+        ]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Move the model by the updates, each times its weight."""
+        valid, _ = self._check_and_log_replies(list(replies), is_train=True)
+        slots_of: dict[int, deque[int]] = defaultdict(deque)
+        for slot, node in enumerate(self._asked):
+            slots_of[node].append(slot)
+        updates = np.zeros((len(self._asked), _flat(self._before).size), np.float32)
+        met = np.zeros(len(self._asked))
+        before = _flat(self._before)
+        for reply in valid:
+            slot = slots_of[reply.metadata.src_node_id].popleft()
+            trained = next(iter(reply.content.array_records.values()))
+            now = {name: trained[name].numpy() for name in self._before}
+            updates[slot] = _flat(now) - before
+            if "work_losses" in self.scheme.needs:
+                met[slot] = _told(reply, "work-loss")
+        omega = self.server_step * self._cohort.weigh(updates, met)
+        moved = before + omega.astype(np.float32) @ updates
+        metrics = None
+        if valid:
+            contents = [reply.content for reply in valid]
+            metrics = self.train_metrics_aggr_fn(contents, self.weighted_by_key)
+        return _record(moved, self._before), metrics
+
+    def _meet(self, grid: Grid, arrays: ArrayRecord) -> None:
+        """Wait for the nodes, order them, and prepare the scheme from what they tell."""
+        least = self.min_available_nodes
+        _, nodes = sample_nodes(grid, least, least)
+        told = self._query(grid, nodes, "query", RecordDict())
+        number = {node: told[node].get("client", node) for node in nodes}
+        self._nodes = sorted(nodes, key=lambda node: number[node])
+        extra = {
+            f"{name}s": [_told(told[node], name) for node in self._nodes]
+            for name in ("label", "delay")
+            if f"{name}s" in self.scheme.needs
+        }
+        sizes = [int(_told(told[node], self.weighted_by_key)) for node in self._nodes]
+        dimension = sum(array.numpy().size for array in arrays.values())
+        self._cohort = Cohort(self.scheme, sizes, dimension, self.seed, **extra)
+
+    def _losses(self, grid: Grid, arrays: ArrayRecord, offered: list[int]) -> list[float]:
+        """Ask those who are there for their loss at the model; NaN for the others."""
+        nodes = [self._nodes[client] for client in offered]
+        told = self._query(grid, nodes, "query.losses", RecordDict({self.arrayrecord_key: arrays}))
+        return [
+            float(_told(told[node], "loss")) if node in told else np.nan for node in self._nodes
+        ]
+
+    def _query(
+        self, grid: Grid, nodes: list[int], kind: str, content: RecordDict
+    ) -> dict[int, MetricRecord]:
+        """Return the metrics that each node answers with."""
+        asked = [Message(content, message_type=kind, dst_node_id=node) for node in nodes]
+        answers = {
+            reply.metadata.src_node_id: reply
+            for reply in grid.send_and_receive(asked, timeout=self.timeout)
+        }
+        for node in nodes:
+            if node not in answers or answers[node].has_error():
+                why = f": {answers[node].error.reason}" if node in answers else ""
+                raise InputError(
+                    f"node {node}: no answer to {kind!r}{why}; give its app such a function"
+                )
+        return {
+            node: next(iter(reply.content.metric_records.values()), MetricRecord())
+            for node, reply in answers.items()
+        }
+
+
+def _told(record: Any, name: str) -> Any:
+    """Return a metric that a node must have told."""
+    if isinstance(record, Message):
+        record = next(iter(record.content.metric_records.values()))
+    if name not in record:
+        raise InputError(f"{name}: a node's answer has none, and the scheme needs it; add it")
+    return record[name]
+
+
+def _flat(arrays: dict[str, Any]) -> Any:
+    """Join arrays to one vector."""
+    return np.concatenate([array.ravel() for array in arrays.values()]).astype(np.float32)
+
+
+def _record(flat: Any, like: dict[str, Any]) -> ArrayRecord:
+    """Cut a vector into arrays."""
+    ends = np.cumsum([array.size for array in like.values()])[:-1]
+    return ArrayRecord(
+        {
+            name: Array(np.asarray(part.reshape(array.shape), array.dtype))
+            for (name, array), part in zip(like.items(), np.split(flat, ends), strict=True)
+        }
+    )

@@ -1,0 +1,120 @@
+"""A cohort sampler for pfl-research: a scheme chooses the users of an iteration and weighs them.
+
+``pip install 'fedsampling[pfl]'``.  One object is the training data and the last postprocessor::
+
+    cohorts = SchemeCohorts(fs.scheme("clustered_similarity", m=10), make_dataset, sizes, 39_760)
+    backend = SimulatedBackend(cohorts, val_data, postprocessors=[cohorts])
+    FederatedAveraging().run(params, backend, model, train_params, eval_params)
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsampling.adapters.cohort import Cohort
+from fedsampling.base.errors import InputError
+from fedsampling.samplers.scheme import Scheme
+
+try:
+    from pfl.data.federated_dataset import FederatedDatasetBase
+    from pfl.internal.ops.selector import get_default_framework_module
+    from pfl.metrics import Metrics
+    from pfl.postprocessor.base import Postprocessor
+except ImportError as error:
+    raise ImportError(f"{error}; pip install 'fedsampling[pfl]'") from None
+
+
+class SchemeCohorts(FederatedDatasetBase, Postprocessor):
+    """The users of each central iteration, as a scheme selects them, and their weights.
+
+    The number of users is the scheme's; ``train_cohort_size`` is not asked.  The updates of a
+    cohort are kept until all are there, and their sum Σ ω_i (θ_i − θ) replaces the backend's, so
+    that of several postprocessors this is the last: clipping comes before it, noise after it.
+    Where a scheme selects nobody, one user trains whose update weighs nothing.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        Of those that need nothing but ``losses``, ``updates``, ``update_norms``, ``delays`` and
+        ``labels``.
+    make_dataset_fn : callable
+        As pfl's ``FederatedDataset`` has it: a user's id to the user's dataset.
+    n_samples : mapping
+        Samples of each user, by id; the order of the ids is that of the clients.
+    dimension : int
+        Parameters of the model.
+    seed : int
+        Of the choice of users.
+    losses : callable, optional
+        Returns each user's training loss at the current model, shape (n,); called before each
+        iteration if the scheme needs ``losses``.
+    labels, delays : sequence, optional
+        As :class:`fedsampling.adapters.cohort.Cohort` has them.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        make_dataset_fn: Callable[[Any], Any],
+        n_samples: Mapping[Any, int],
+        dimension: int,
+        seed: int = 0,
+        losses: Callable[[], ArrayLike] | None = None,
+        labels: Sequence[int] | None = None,
+        delays: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        if "work_losses" in scheme.needs:
+            raise InputError(
+                f"scheme: {scheme.named} needs work_losses, which pfl's users do not show; "
+                "take another, or fedsampling.train"
+            )
+        if "losses" in scheme.needs and losses is None:
+            raise InputError(f"losses: missing, and {scheme.named} needs them; add it")
+        if get_default_framework_module().distributed.world_size > 1:
+            raise InputError("processes: a scheme sees all users of an iteration; use one process")
+        self._make, self._users, self._losses = make_dataset_fn, [*n_samples], losses
+        sizes = [*n_samples.values()]
+        self._cohort = Cohort(scheme, sizes, dimension, seed, labels=labels, delays=delays)
+        self._iteration = 0
+        self._updates: list[Any] = []
+
+    def __next__(self) -> tuple[Any, int]:
+        """Return a user at random, for callers that want no cohort."""
+        seed = self._get_seed()
+        return self._make(self._users[seed % len(self._users)]), seed
+
+    def get_cohort(self, cohort_size: int) -> Iterator[tuple[Any, int]]:
+        """Yield the datasets of those whom the scheme selects."""
+        losses = self._losses() if self._losses else None
+        self._clients = self._cohort.select(self._iteration, losses=losses)
+        self._iteration += 1
+        self._updates = []
+        for client in self._clients or [0]:
+            yield self._make(self._users[client]), self._get_seed()
+
+    def postprocess_one_user(self, *, stats: Any, user_context: Any) -> tuple[Any, Any]:
+        """Keep a user's update."""
+        _, parts = stats.get_weights()
+        to_numpy = get_default_framework_module().to_numpy
+        own = [np.array(to_numpy(part), np.float32).ravel() for part in parts]
+        self._updates.append(np.concatenate(own) / np.float32(stats.weight))
+        return stats, Metrics()
+
+    def postprocess_server(
+        self, *, stats: Any, central_context: Any, aggregate_metrics: Any
+    ) -> tuple[Any, Any]:
+        """Put the sum of the weighted updates in place of what the backend added up."""
+        ops = get_default_framework_module()
+        updates = np.stack(self._updates)[: len(self._clients)]
+        omega = self._cohort.weigh(updates).astype(np.float32)
+        _, parts = stats.get_weights()
+        shapes = [tuple(ops.get_shape(part)) for part in parts]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+        moved = [
+            ops.to_tensor(part.reshape(shape))
+            for part, shape in zip(np.split(omega @ updates, ends), shapes, strict=True)
+        ]
+        return stats.from_weights(ops.to_tensor(np.ones(1)), moved), Metrics()

@@ -1,0 +1,92 @@
+"""Rounds of Flower's simulation engine, printed as JSON; run by test_flower.py in a process."""
+
+import json
+import logging
+import os
+from typing import Any
+
+import ray
+import torch
+from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+from flwr.simulation import run_simulation
+from small_network import SIZES
+from small_rounds import ROUNDS, SCHEMES, SEED, SERVER_STEP, descend, first_model, loss, noting
+from torch import nn
+
+import fedsampling as fs
+from fedsampling.adapters.flower import SchemeStrategy
+
+logging.getLogger("flwr").setLevel(logging.ERROR)
+client = ClientApp()
+server = ServerApp()
+
+
+@client.query()
+def about(message: Message, context: Context) -> Message:
+    own = int(context.node_config["partition-id"])
+    told = MetricRecord({"num-examples": int(SIZES[own]), "client": own})
+    return Message(RecordDict({"about": told}), reply_to=message)
+
+
+@client.query("losses")
+def losses(message: Message, context: Context) -> Message:
+    model = first_model()
+    model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    told = MetricRecord({"loss": loss(model, int(context.node_config["partition-id"]))})
+    return Message(RecordDict({"losses": told}), reply_to=message)
+
+
+@client.train()
+def train(message: Message, context: Context) -> Message:
+    torch.set_num_threads(1)
+    own = int(context.node_config["partition-id"])
+    model = first_model()
+    model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    descend(model, own)
+    metrics = MetricRecord({"num-examples": int(SIZES[own])})
+    reply = RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics})
+    return Message(reply, reply_to=message)
+
+
+class Noting(SchemeStrategy):
+    """The strategy, whose cohorts are noted."""
+
+    def _meet(self, *given: Any) -> None:
+        super()._meet(*given)
+        self.noted: tuple[list[Any], list[Any]] = ([], [])
+        noting(self._cohort, *self.noted)
+
+
+@server.main()
+def main(grid: Grid, context: Context) -> None:
+    found: dict[str, Any] = {}
+    for name, settings in SCHEMES.items():
+        strategy = Noting(
+            fs.scheme(name, **settings),
+            seed=SEED,
+            server_step=SERVER_STEP,
+            min_available_nodes=len(SIZES),
+            fraction_evaluate=0.0,
+        )
+        result = strategy.start(grid, ArrayRecord(first_model().state_dict()), num_rounds=ROUNDS)
+        model = first_model()
+        model.load_state_dict(result.arrays.to_torch_state_dict())
+        theta = nn.utils.parameters_to_vector(model.parameters()).tolist()
+        found[name] = (*strategy.noted, theta)
+    print("found", json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+    run_simulation(
+        server,
+        client,
+        num_supernodes=len(SIZES),
+        backend_config={
+            "init_args": {"num_cpus": 1, "include_dashboard": False, "log_to_driver": False},
+            "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+        },
+    )
+    ray.shutdown()

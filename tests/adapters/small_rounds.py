@@ -1,0 +1,110 @@
+"""A few rounds of five small clients, as our own loop plays them and as other frameworks should.
+
+Local work is two passes over all of a client's samples, in which nothing is drawn: what differs
+between frameworks is rounding alone.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from small_network import SIZES, dataset, learner
+from torch import nn
+
+import fedsampling as fs
+from fedsampling.adapters.cohort import Cohort
+from fedsampling.base.streams import Draws
+from fedsampling.samplers.scheme import Setup
+from fedsampling.training.loop import play_round
+from fedsampling.training.network.local_work import LocalWork
+from fedsampling.training.network.observing import SIGHTS
+
+ROUNDS, SEED, STEP, EPOCHS, SERVER_STEP = 4, 7, 0.3, 2, 0.5
+SCHEMES = {
+    "md": {"m": 3},  # some clients twice in a round
+    "poisson": {"m": 2},  # any number of clients, perhaps none
+    "available": {"available": 4, "m": 2, "report": "optimal"},  # weighs by norms
+    "clustered_similarity": {"m": 2},  # remembers updates
+    "power_of_choice": {"m": 2, "d": 4},  # asks for losses
+}
+
+
+def own_rounds(name: str) -> tuple[list[list[int]], list[list[float]], Any]:
+    """Return each round's clients and weights, and the last model, of our own loop."""
+    work = LocalWork(epochs=EPOCHS, batch=1000, step=STEP)
+    ours = learner(work, server_step=SERVER_STEP)
+    for what, sight in SIGHTS.items():
+        ours.sights[what] = sight(ours, 100, np.random.default_rng(0))
+    ones = np.ones(len(SIZES), np.int64)
+    setup = Setup(SIZES, ours.p, ones, ones, 1, {}, dimension=ours.network.dimension)
+    scheme = fs.scheme(name, **SCHEMES[name]).prepared(setup)
+    clients, weights = [], []
+    advance = ours.advance
+
+    def noted(theta: Any, updates: Any, slots: Any, omega: Any) -> Any:
+        clients.append(slots.client.tolist())
+        weights.append(omega.tolist())
+        return advance(theta, updates, slots, omega)
+
+    ours.advance = noted  # type: ignore[method-assign]
+    theta = ours.start(np.array([SEED]))
+    for t in range(ROUNDS):
+        theta, _ = play_round(ours, scheme, theta, Draws(np.array([SEED]), t))
+    return clients, weights, theta[0].numpy()
+
+
+def noting(cohort: Cohort, clients: list[Any], weights: list[Any]) -> None:
+    """Note what a framework's cohorts answer from here on."""
+    select, weigh = cohort.select, cohort.weigh
+
+    def noted_select(*given: Any, **named: Any) -> list[int]:
+        clients.append(select(*given, **named))
+        return clients[-1]
+
+    def noted_weigh(*given: Any) -> Any:
+        omega = weigh(*given)
+        weights.append(omega.tolist())
+        return omega
+
+    cohort.select, cohort.weigh = noted_select, noted_weigh  # type: ignore[method-assign]
+
+
+def same(found: Any, name: str) -> None:
+    """Assert clients, weights and the last model to be our own loop's."""
+    clients, weights, theta = own_rounds(name)
+    assert found[0] == clients, name
+    for omega, own in zip(found[1], weights, strict=True):
+        np.testing.assert_allclose(omega, own, rtol=1e-5, err_msg=name)
+    np.testing.assert_allclose(found[2], theta, atol=2e-6, err_msg=name)
+
+
+def first_model() -> nn.Module:
+    """Return the network as a module, with the first parameters of our own loop."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
+    theta = learner(LocalWork(epochs=1, batch=1, step=STEP)).start(np.array([SEED]))
+    nn.utils.vector_to_parameters(theta[0], model.parameters())
+    return model
+
+
+def samples(client: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a client's samples."""
+    data = dataset()
+    rows = slice(data.start[client], data.start[client + 1])
+    return torch.from_numpy(data.x[rows]).float() / 255, torch.from_numpy(data.y[rows])
+
+
+def descend(model: nn.Module, client: int) -> None:
+    """A client's local work."""
+    x, y = samples(client)
+    optimiser = torch.optim.SGD(model.parameters(), lr=STEP)
+    for _ in range(EPOCHS):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimiser.step()
+
+
+def loss(model: nn.Module, client: int) -> float:
+    """A client's training loss."""
+    x, y = samples(client)
+    with torch.no_grad():
+        return float(nn.functional.cross_entropy(model(x), y))

@@ -1,0 +1,79 @@
+"""A scheme where others train: its clients and weights are those of our own loop."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from small_network import SIZES
+from small_rounds import ROUNDS, SCHEMES, SEED, SERVER_STEP, descend, first_model, loss, same
+from torch import nn
+
+import fedsampling as fs
+from fedsampling.adapters.cohort import Cohort
+
+
+def flat(model: nn.Module) -> Any:
+    return nn.utils.parameters_to_vector(model.parameters()).detach()
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_clients_and_weights_are_those_of_our_own_loop(name: str) -> None:
+    cohort = Cohort(fs.scheme(name, **SCHEMES[name]), SIZES, 59, SEED)
+    model = first_model()
+    clients, weights = [], []
+    for t in range(ROUNDS):
+        theta = flat(model).clone()
+        clients.append(cohort.select(t, losses=[loss(model, k) for k in range(len(SIZES))]))
+        updates = np.zeros((len(clients[-1]), 59), np.float32)
+        for update, client in zip(updates, clients[-1], strict=True):
+            nn.utils.vector_to_parameters(theta.clone(), model.parameters())
+            descend(model, client)
+            update[:] = flat(model) - theta
+        omega = cohort.weigh(updates)
+        weights.append(omega.tolist())
+        moved = theta.numpy() + SERVER_STEP * omega.astype(np.float32) @ updates
+        nn.utils.vector_to_parameters(theta.new_tensor(moved), model.parameters())
+    same((clients, weights, flat(model)), name)
+
+
+def test_a_client_that_is_away_is_not_selected() -> None:
+    cohort = Cohort(fs.scheme("md", m=3), SIZES, 59)
+    assert all(set(cohort.select(t, offered=[0, 3])) <= {0, 3} for t in range(20))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "settings", "line"),
+    [
+        (
+            {"name": "divfl", "m": 2},
+            {},
+            "scheme: divfl needs gradients, which other frameworks' clients do not show; "
+            "take another, or fedsampling.train",
+        ),
+        (
+            {"name": "tifl", "m": 2},
+            {},
+            "sampler.name: tifl needs the clients' delays, and there are none; "
+            "give them, or another sampler",
+        ),
+        ({"name": "md", "m": 9}, {}, "sampler.m: 9 exceeds the 5 clients; give at most 5"),
+        (
+            {"name": "clustered_size", "m": 2},
+            {"offered": [1, 2, 4]},
+            "scheme: clustered_size counts on all 5 clients in every round, and 3 are there; "
+            "wait for them, or take another",
+        ),
+        (
+            {"name": "available", "available": 4, "m": 2, "report": "full", "scale": 0.5},
+            {},
+            "scheme: available scales the clients' steps, which other frameworks do not; "
+            "take another, or fedsampling.train",
+        ),
+    ],
+)
+def test_what_does_not_fit_gets_one_line(
+    scheme: dict[str, Any], settings: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(fs.InputError) as error:
+        Cohort(fs.scheme(**scheme), SIZES, 59).select(0, **settings)
+    assert error.value.lines == (line,)

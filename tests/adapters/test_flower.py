@@ -1,0 +1,33 @@
+"""The Flower strategy, in Flower's own simulation, against our own loop."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_rounds import SCHEMES, same
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_flower_moves_the_model_as_our_own_loop_does() -> None:
+    for framework in ("flwr", "ray"):
+        pytest.importorskip(
+            framework, reason="needs Flower: pip install -r envs/requirements-flower.txt"
+        )
+    paths = [ROOT / "src", ROOT / "tests/adapters", ROOT / "tests/training"]
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("flower_rounds.py"))],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("found ")]
+    assert found, done.stderr[-3000:]
+    rounds = json.loads(found[0].removeprefix("found "))
+    assert set(rounds) == set(SCHEMES)
+    for name, played in rounds.items():
+        same(played, name)
