@@ -5,16 +5,20 @@ What is compared is computed in :mod:`.runs`; all datasets together are drawn in
 appears under its own name.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.style import BLUE, panels, style
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.statistics import mean
+from fedsampling.evidence.statistics import Estimate, compare, mean, ratio
 from fedsampling.experiments.papers import Paper
 
-from .runs import TUNING, grid_scores, reached, sets, target
+from .runs import REFERENCE, TUNING, grid_scores, reached, sets, target
+
+NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 LABELS = {
     "approx_opt": "ApproxOptSampling",
@@ -43,6 +47,14 @@ LABELS = {
     "target": "target",
     "tifl": "TiFL",
     "uniform": "Uniform",
+}
+# In what the clients of a dataset differ.
+DIFFER = {
+    "digit": "labels",
+    "writer": "writers",
+    "cifar10": "labels and sizes",
+    "shakespeare": "roles",
+    "quadratic": "functions",
 }
 UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
 
@@ -113,39 +125,68 @@ def found_in(summaries: Summaries) -> dict[str, pd.DataFrame]:
 def _matrix(summaries: Summaries, measure: str) -> Artefact:
     found = found_in(summaries)
     name, unit = UNITS[measure]
-    schemes = sorted({s for table in found.values() for s in table["sampler"]}, key=alphabetical)
-    columns: dict[str, list[str]] = {"scheme": [label(scheme) for scheme in schemes]}
-    missed = 0
-    for key, table in found.items():
-        own = dict(list(table.groupby("sampler")))
-        least = min((part[measure].mean() for part in own.values()), default=np.inf)
-        columns[title(summaries, key)] = [
-            _cell(own[scheme], measure, unit, least) if scheme in own else "–" for scheme in schemes
-        ]
-        missed += int(np.isinf(table[measure]).sum())
-    runs = sum(map(len, found.values()))
+    table = pd.DataFrame(
+        {
+            "scheme": scheme,
+            "set": key,
+            "title": title(summaries, key),
+            "differ": DIFFER.get(key, ""),
+            "unit": name,
+            **_cost(runs, measure, unit),
+            **_speed_up(costs, str(scheme), measure),
+        }
+        for key, costs in found.items()
+        for scheme, runs in costs.groupby("sampler")
+    )
+    table["least"] = table["mean"] == table.groupby("set")["mean"].transform("min")
+    shown = table.assign(
+        scheme=table["scheme"].map(label), cell=[_cell(row) for row in table.itertuples()]
+    )
+    wide = shown.pivot(index="scheme", columns="title", values="cell").fillna("–")
+    wide = wide.sort_index(key=lambda names: names.str.casefold())[table["title"].unique()]
+    missed = int((table["runs"] - table["reached"]).sum())
     return Artefact(
-        pd.DataFrame(columns),
+        table,
         notes=(
             f"In {name}: geometric mean over seeds with its 95 % interval; an asterisk marks the "
             "smallest mean of a dataset. Where runs missed the target: the smallest cost of a "
             "whole run that missed it, and how many runs reached it.",
-            f"{missed} of {runs} runs did not reach the target.",
+            f"{missed} of {table['runs'].sum()} runs did not reach the target.",
         ),
+        table=wide.rename_axis(columns=None).reset_index(),
     )
 
 
-def _cell(runs: pd.DataFrame, measure: str, unit: float, least: float) -> str:
+def _cost(runs: pd.DataFrame, measure: str, unit: float) -> dict[str, float]:
+    """Return a scheme's mean costs of reaching the target of a dataset, NaN if a run missed it."""
     values = runs[measure].to_numpy() / unit
     met = np.isfinite(values)
-    if not met.all():
-        missed = runs.loc[~met, f"all_{measure}"].min() / unit
-        return f">{show(float(missed))} ({met.sum()} of {len(values)})"
-    found = mean(np.log(values))
-    text = show(float(np.exp(found.value)))
-    if np.isfinite(found.low):
-        text += f" [{show(float(np.exp(found.low)))}, {show(float(np.exp(found.high)))}]"
-    return f"{text} *" if runs[measure].mean() == least else text
+    found = mean(np.log(values if met.all() else np.full(len(values), np.nan)))
+    missed = runs.loc[~met, f"all_{measure}"].min() / unit
+    return {
+        "cost": float(np.exp(found.value)),
+        "low": float(np.exp(found.low)),
+        "high": float(np.exp(found.high)),
+        "mean": float(values.mean()) if met.all() else np.nan,
+        "reached": int(met.sum()),
+        "runs": len(values),
+        "missed_after": float(missed),
+    }
+
+
+def _speed_up(costs: pd.DataFrame, scheme: str, measure: str) -> dict[str, float]:
+    """Compare a scheme's costs with MD's, by seed; NaN if a run of either missed the target."""
+    by_seed = costs.pivot(index="seed", columns="sampler", values=measure)
+    pair = by_seed[[REFERENCE, scheme]].dropna().to_numpy().T
+    found = compare(pair[0], pair[-1], ratio) if np.isfinite(pair).all() else NOTHING
+    return {"speed_up": found.value, "speed_up_low": found.low, "speed_up_high": found.high}
+
+
+def _cell(row: Any) -> str:
+    if row.reached < row.runs:
+        return f">{show(row.missed_after)} ({row.reached} of {row.runs})"
+    interval = f" [{show(row.low)}, {show(row.high)}]" if np.isfinite(row.low) else ""
+    return f"{show(row.cost)}{interval}{' *' if row.least else ''}"
 
 
 def label(name: str) -> str:

@@ -130,11 +130,21 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(
     slow = (rows["sampler"] == "user_defined") & (rows["metric"] == "accuracy")
     rows.loc[slow & (rows["seed"] == 1), "value"] = 0.0
     both = {"a": Summary(rows, SETTINGS, {}), "tuning_a": tuning}
-    table = crossmatrix.matrix_rounds(both, None).data.set_index("scheme")["A set"]
+    made = crossmatrix.matrix_rounds(both, None)
+    table = made.table.set_index("scheme")["A set"]
     assert table["MD"] == "5.00 [5.00, 5.00]"
     assert table["other"] == "3.00 [3.00, 3.00] *"
     assert table["user_defined"] == ">10.0 (1 of 2)"
-    bits = crossmatrix.matrix_bits(both, None).data.set_index("scheme")["A set"]
+    tidy = made.data.set_index("scheme")
+    assert tidy.loc["other", ["set", "cost", "reached", "speed_up"]].tolist() == [
+        "a",
+        pytest.approx(3),
+        2,
+        pytest.approx(5 / 3),
+    ]
+    assert np.isnan(tidy.loc["user_defined", "speed_up"])
+    assert tidy.loc["user_defined", "missed_after"] == 10
+    bits = crossmatrix.matrix_bits(both, None).table.set_index("scheme")["A set"]
     assert bits["user_defined"] == ">0.00100 (1 of 2)"
 
 
