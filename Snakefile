@@ -17,7 +17,7 @@ min_version("9.12")
 configfile: "config.yaml"
 
 
-plan = checked_plan(config)
+plan = checked_plan(config, workflow.config_settings)
 digests = Digests(plan)
 requests = Requests(plan.jobs, plan.batches, plan.config.cluster, RESULTS)
 

@@ -136,7 +136,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [
-            (["run", "rizk"], "papers: 'rizk' is not known; known: "),
+            (["run", "rizk"], "paper: 'rizk' is not known; known: "),
             (
                 ["run", FEDAVG.replace("fedavg", "fedav")],
                 f"job: '{PAPER}/regression/base/fedav/block-0' is not known; did you mean "
@@ -153,9 +153,9 @@ class TestBadInput:
             ),
             (
                 ["render", "rizk2022", "figure1"],
-                f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?",
+                f"paper: 'rizk2022' is not known; did you mean '{PAPER}'?",
             ),
-            (["judge", "rizk2022"], f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?"),
+            (["judge", "rizk2022"], f"paper: 'rizk2022' is not known; did you mean '{PAPER}'?"),
             (["fetch", "ijcnn"], "dataset: 'ijcnn' has no official files; did you mean 'ijcnn1'?"),
         ],
     )
@@ -166,7 +166,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "line"),
         [
-            ({"scal": "quick"}, "changed.json: scal: unknown key; did you mean 'scale'?"),
+            ({"scal": "quick"}, "scal: unknown key; did you mean 'scale'?"),
             (
                 {"overrides": {PAPER: {"regression": {"samplers": {"fedavg": {"m": -1}}}}}},
                 f"overrides.{PAPER}.regression.samplers.fedavg.m: -1 is out of range; "
@@ -187,14 +187,13 @@ class TestBadInput:
     def test_a_wrong_configuration(self, pipeline, tmp_path, changes, line, verb):
         where = configured(pipeline, tmp_path, **changes)
         named = {"run": [FEDAVG], "summarise": [PAPER, "regression"]}.get(verb, [])
-        assert complaint(verb, *named, *where) == line
+        assert complaint(verb, *named, *where) == f"{where[1]}: {line}"
 
     @pytest.mark.parametrize("verb", ["check", "verdicts"])
     def test_an_unknown_paper(self, pipeline, tmp_path, verb):
         where = configured(pipeline, tmp_path, papers=["rizk2022"], overrides={})
-        assert (
-            complaint(verb, *where) == f"papers: 'rizk2022' is not known; did you mean '{PAPER}'?"
-        )
+        line = f"{where[1]}: papers: 'rizk2022' is not known; did you mean '{PAPER}'?"
+        assert complaint(verb, *where) == line
 
     def test_several_errors_are_several_lines(self, pipeline, tmp_path):
         found = call("check", *configured(pipeline, tmp_path, scale="fast", data="none"))
@@ -215,7 +214,7 @@ class TestBadInput:
         where = configured(pipeline, tmp_path, data="official", mirror=missing)
         name = {"fetch": "ijcnn1", "run": f"{PAPER}/classification/base/fedavg/block-0"}[verb]
         assert complaint(verb, name, *where) == (
-            f"changed.json: mirror: '{missing}' is not a folder; "
+            f"{where[1]}: mirror: '{missing}' is not a folder; "
             "give the folder or URL that holds the official files"
         )
 
@@ -227,7 +226,8 @@ class TestBadInput:
         where = configured(pipeline, tmp_path, data="official", mirror=str(tmp_path / "mirror"))
         line = complaint("fetch", "ijcnn1", *where)
         assert line.startswith(
-            f"mirror: {tmp_path}/mirror/ijcnn1.tr.bz2 is not the published ijcnn1.tr: it cannot"
+            f"{where[1]}: mirror: {tmp_path}/mirror/ijcnn1.tr.bz2 is not the published ijcnn1.tr: "
+            "it cannot"
         )
         assert "; copy it again from https://" in line
         kept = tmp_path.glob("results/data/**/ijcnn1.tr*")
@@ -318,8 +318,7 @@ def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_pa
     assert found.returncode == 2
     assert found.stdout == ""
     assert found.stderr == (
-        "fedsampling: changed.json: scale: 'fast' is not known; "
-        "known: best, paper, quick, reduced\n"
+        f"fedsampling: {where[1]}: scale: 'fast' is not known; known: best, paper, quick, reduced\n"
     )
 
 

@@ -70,7 +70,12 @@ def located(verb: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(verb)
     def with_options(**options: Any) -> None:
-        verb(**options)
+        try:
+            verb(**options)
+        except InputError as error:
+            from fedsampling.experiments.config import attributed
+
+            raise InputError(*attributed(error.lines, options["config"])) from None
 
     return with_options
 
@@ -81,7 +86,8 @@ def check(config: Path, results: Path, papers: Path) -> None:
     """Check the configuration and every paper's file; report all errors."""
     from fedsampling.workflow.stages import check_all
 
-    click.echo(check_all(config, papers))
+    for line in check_all(config, results, papers):
+        click.echo(line)
 
 
 @main.command()

@@ -81,17 +81,16 @@ def test_what_the_file_imports_is_part_of_the_jobs_code(jobs) -> None:
 def test_a_wrong_file_is_one_line_that_names_the_key(tmp_path: Path) -> None:
     (tmp_path / "none.py").write_text("X = 1\n")
     with pytest.raises(InputError) as error:
-        config.parse({"schemes": ["nowhere.py", str(tmp_path / "none.py")]}, "mine.yaml")
+        config.parse({"schemes": ["nowhere.py", str(tmp_path / "none.py")]})
     assert error.value.lines == (
-        "mine.yaml: schemes: nowhere.py: is no Python file; give one that defines a scheme",
-        f"mine.yaml: schemes: {tmp_path / 'none.py'}: defines no scheme; "
-        "write class …(Scheme, name=…)",
+        "schemes: nowhere.py: is no Python file; give one that defines a scheme",
+        f"schemes: {tmp_path / 'none.py'}: defines no scheme; write class …(Scheme, name=…)",
     )
 
 
 def test_a_report_shows_the_files_name_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SCHEME)
-    checked = config.parse({"schemes": [str(tmp_path / "mine.py")]}, "")
+    checked = config.parse({"schemes": [str(tmp_path / "mine.py")]})
     assert checked.public()["schemes"] == ["mine.py"]
 
 

@@ -23,7 +23,7 @@ PAPERS = Path(__file__).parents[2] / "papers"
 def leaving_out(experiment):
     given = {"papers": ["rizk2022importance"]}
     given["overrides"] = {"rizk2022importance": {experiment: None}}
-    config = configuration.parse(given, "config.yaml")
+    config = configuration.parse(given)
     return config, load_papers(config, PAPERS)["rizk2022importance"]
 
 
@@ -66,7 +66,7 @@ def test_what_can_be_partial_stays_with_the_rest_of_its_experiments():
 def test_null_at_a_scale_leaves_an_experiment_out_there_alone():
     for scale, there in (("reduced", False), ("paper", True)):
         given = {"scale": scale, "papers": ["harshvardhan2025latency"]}
-        config = configuration.parse(given, "config.yaml")
+        config = configuration.parse(given)
         paper = load_papers(config, PAPERS)["harshvardhan2025latency"]
         assert ("femnist" in paper.experiments) == there
         assert ("femnist" in {job.experiment for job in jobs(paper, config)}) == there
@@ -93,7 +93,7 @@ def test_a_function_or_number_that_is_missing_names_the_nearest():
 
 def test_a_paper_is_found_in_the_folder_that_is_given_and_two_of_a_name_are_refused(tmp_path):
     mine = copytree(PAPERS / "fraboni2021clustered", tmp_path / "fraboni2021clustered")
-    config = configuration.parse({"papers": [str(mine)]}, "")
+    config = configuration.parse({"papers": [str(mine)]})
     paper = find_paper("fraboni2021clustered", config, PAPERS)
     assert paper.folder == mine
     assert find_paper("crossmatrix", config, PAPERS).folder == PAPERS / "crossmatrix"

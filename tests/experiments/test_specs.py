@@ -84,7 +84,7 @@ class TestErrors:
             ({"rounds": "many"}, "rounds: 'many' is not right; give a whole number"),
             ({"seeds": [1, 2, 1]}, "seeds: 1 stands twice; remove one"),
             ({"seeds": []}, "seeds: no seeds; give at least one"),
-            ({"seeds": 0}, "seeds: 0 is out of range; give at least 1, or a list of seeds"),
+            ({"seeds": 0}, "seeds: 0 is out of range; give 1 to 10,000, or a list"),
             ({"seeds": [-1]}, "seeds.0: -1 is out of range; give at least 0"),
             (
                 {"seeds": [2**32]},

@@ -78,4 +78,4 @@ def test_what_cannot_be_read_is_not_computed(finished, tmp_path: Path):
 
 def test_stand_ins_have_no_finished_runs():
     with pytest.raises(InputError, match="data: no finished runs are of stand-ins"):
-        configuration.parse({"data": "embedded"}, "config.yaml")
+        configuration.parse({"data": "embedded"})

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from snakemake.cli import parse_config
+from snakemake.settings.types import ConfigSettings
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
@@ -49,12 +51,25 @@ def test_only_official_data_are_fetched():
 def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys: pytest.CaptureFixture[str]):
     overrides = {RIZK: {"regression": {"rounds": 0}, "gradient": {"draws": 0}}}
     with pytest.raises(SystemExit) as caught:
-        checked_plan({"papers": [RIZK], "scale": "quick", "overrides": overrides})
+        checked_plan({"papers": [RIZK], "scale": "quick", "overrides": overrides}, ConfigSettings())
     assert caught.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"fedsampling: overrides.{RIZK}.{key}: 0 is out of range; give at least 1"
+        f"fedsampling: config.yaml: overrides.{RIZK}.{key}: 0 is out of range; give at least 1"
         for key in ("regression.rounds", "gradient.draws")
     ]
+
+
+def test_what_the_command_line_says_is_read_as_in_a_file(capsys: pytest.CaptureFixture[str]):
+    """Snakemake makes text of all that is within braces."""
+    text = parse_config([f"overrides={{{RIZK}: {{regression: {{seeds: 3}}, gradient: null}}}}"])
+    assert text["overrides"][RIZK] == {"regression": {"seeds": "3"}, "gradient": "null"}
+    given = {"papers": [RIZK], "scale": "quick", "data": "embedded", **text}
+    found = checked_plan(given, ConfigSettings(config=text))
+    assert len(found.jobs[JOB].runs) == 3
+    assert not found.jobs_of(RIZK, "gradient")
+    with pytest.raises(SystemExit):
+        checked_plan({"scale": "quik"}, ConfigSettings(config={"scale": "quik"}))
+    assert capsys.readouterr().err.startswith("fedsampling: --config: scale: 'quik' is not known")
 
 
 def test_snakemakes_own_keys_are_no_errors():

@@ -380,12 +380,12 @@ class TestBadInput:
             ({"scal": "quick"}, "config.yaml: scal: unknown key; did you mean 'scale'?"),
             (
                 {"regression": {"samplers": {"fedavg": {"m": 21}}}},
-                f"overrides.{PAPER}.regression.samplers.fedavg.m: 21 exceeds the 20 agents of the "
-                "dataset; give at most 20",
+                f"config.yaml: overrides.{PAPER}.regression.samplers.fedavg.m: 21 exceeds the 20 "
+                "agents of the dataset; give at most 20",
             ),
             (
                 {"regression": {"seeds": [1, 1]}},
-                f"overrides.{PAPER}.regression.seeds: 1 stands twice; remove one",
+                f"config.yaml: overrides.{PAPER}.regression.seeds: 1 stands twice; remove one",
             ),
         ],
     )

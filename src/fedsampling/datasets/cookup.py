@@ -32,6 +32,7 @@ class Cookup(PublishedData, name="cookup"):
     """The unbalanced sets of Federated EMNIST's digits, chen2022optimal."""
 
     official: ClassVar[tuple[str, ...]] = ("cookup",)
+    published: ClassVar[int | None] = 3_383
 
     set: Number
 

@@ -21,6 +21,13 @@ class Dataset(Named, package="fedsampling.datasets"):
 
     # Whose official files are read, as sources.yaml names them; none where the data are generated.
     official: ClassVar[tuple[str, ...]] = ()
+    # Clients of the published data, at most, where the settings leave their number open.
+    published: ClassVar[int | None] = None
+
+    @property
+    def most_clients(self) -> int | None:
+        """How many clients there are at most, as far as the settings say; else None."""
+        return getattr(self, "clients", None) or self.published
 
     def files(self) -> tuple[str, ...]:
         """Datasets whose official files are read with these settings."""

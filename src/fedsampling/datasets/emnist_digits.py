@@ -36,6 +36,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     """Federated EMNIST's digits by writer, as TFF has them."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
+    published: ClassVar[int | None] = 3_383
 
     unbalance: Number | None = Field(
         None, description="imbalance of the sets of chen2022optimal; null: as the writers are"

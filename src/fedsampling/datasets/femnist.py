@@ -34,6 +34,7 @@ class Femnist(PublishedData, name="femnist"):
     """FEMNIST by writer, as LEAF cuts it."""
 
     official: ClassVar[tuple[str, ...]] = ("nist_sd19",)
+    published: ClassVar[int | None] = 3_597
 
     clients: Positive | None = Field(None, description="the first of those drawn; null: all")
     fraction: Fraction = Field(1.0, description="of all images")

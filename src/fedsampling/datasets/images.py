@@ -23,6 +23,11 @@ class Images(PublishedData):
     )
     partition: Partition
 
+    @property
+    def most_clients(self) -> int | None:
+        """How many clients the partition makes, as far as its settings say."""
+        return self.partition.most_clients or self.published
+
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Share the images out; the images themselves are the same for every seed."""
         raw = _part(self.samples(source, cache, mirror), self.fraction, seed)

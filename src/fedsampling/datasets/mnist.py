@@ -18,6 +18,7 @@ class Mnist(Images, name="mnist"):
     """MNIST; its writers are known from QMNIST."""
 
     official: ClassVar[tuple[str, ...]] = ("mnist", "qmnist")
+    published: ClassVar[int | None] = idx.TRAIN_WRITERS
 
     partition: Partition
 

@@ -49,6 +49,7 @@ class Shakespeare(PublishedData, name="shakespeare"):
     """Shakespeare by role, as LEAF cuts it."""
 
     official: ClassVar[tuple[str, ...]] = ("shakespeare",)
+    published: ClassVar[int | None] = USERS
 
     clients: Positive | None = Field(None, description="the first of those drawn; null: all")
     fraction: Fraction = Field(1.0, description="of all samples")

@@ -23,6 +23,7 @@ class TffCifar100(PublishedData, name="tff_cifar100"):
     """CIFAR-100 over TFF's clients, chen2022optimal, appendix G."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
+    published: ClassVar[int | None] = 500
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Take TFF's clients, pixels from 0 to 255; nothing is random."""

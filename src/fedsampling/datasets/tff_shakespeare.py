@@ -31,6 +31,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
     """Shakespeare by role as TFF has it, in sequences of five characters, chen2022optimal."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
+    published: ClassVar[int | None] = 715
 
     min_samples: Positive = Field(1, description="sequences of a role, training")
 

@@ -5,6 +5,8 @@ repository and ``workflow/schemas/*.json`` from it, and a test keeps them in ste
 """
 
 import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -163,17 +165,19 @@ def load(path: Path) -> Config:
     InputError
         With one line for every error.
     """
-    return parse(read_yaml(path), path.name)
+    return parse(read_yaml(path))
 
 
-def parse(given: dict[str, Any], origin: str) -> Config:
-    """Check a configuration that is plain data already; `origin` begins each error line.
+def parse(given: dict[str, Any]) -> Config:
+    """Check a configuration that is plain data already.
 
     The files of its `schemes` are loaded, so that their schemes are known from here on.
     """
-    config = check(Config, given, f"{origin}: ")
+    config = check(Config, given, "")
+    mirror = "mirror"
     if config.mirror is None and os.environ.get(MIRROR_VARIABLE):
         config = config.model_copy(update={"mirror": os.environ[MIRROR_VARIABLE]})
+        mirror = MIRROR_VARIABLE
     problems = [
         f"reuse: '{name}' is not a folder; give one that holds finished runs"
         for name in config.reuse
@@ -181,12 +185,44 @@ def parse(given: dict[str, Any], origin: str) -> Config:
     ]
     if config.mirror and not is_url(config.mirror) and not folder(config.mirror).is_dir():
         mend = "give the folder or URL that holds the official files"
-        problems.append(f"mirror: '{config.mirror}' is not a folder; {mend}")
+        problems.append(f"{mirror}: '{config.mirror}' is not a folder; {mend}")
     of_files: list[str] = []
     for file in config.schemes:
         with gathering(of_files):
             load_file(Path(file))
     problems += [f"schemes: {line}" for line in of_files]
     if problems:
-        raise InputError(*(f"{origin}: {line}" for line in problems))
+        raise InputError(*problems)
     return config
+
+
+def attributed(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]) -> list[str]:
+    """Begin each error line that is about a key of the configuration with where it is said.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Such as ``overrides.rizk2022importance.few.rounds: …``; others stay as they are.
+    *files : Path
+        Each is laid over those before it; one that cannot be read says nothing.
+    **others : mapping
+        What is said elsewhere and laid over the files, by the option that says it.
+    """
+    said: dict[str, Any] = {}
+    for file in files:
+        said[str(file)] = {}
+        with suppress(InputError):
+            said[str(file)] = read_yaml(file)
+    said |= {f"--{option}": content for option, content in others.items()}
+
+    def depth(content: Any, path: list[str]) -> int:
+        inside = bool(path) and isinstance(content, Mapping) and path[0] in content
+        return 1 + depth(content[path[0]], path[1:]) if inside else 0
+
+    found = []
+    for line in lines:
+        path = line.partition(": ")[0].split(".")
+        where = max(reversed(said), key=lambda name: depth(said[name], path))
+        about = path[0] in Config.model_fields or depth(said[where], path)
+        found.append(f"{where}: {line}" if about else line)
+    return found

@@ -25,6 +25,8 @@ from fedsampling.base.records import Positive, Strict, check, distinct, read_yam
 from fedsampling.experiments.config import Config
 from fedsampling.simulations.simulation import Seed, Simulation
 
+MOST_SEEDS = 10_000  # of an experiment given their number; each is a run of every case and sampler
+NOT_AT = "not at {} scale"  # why an experiment is left out that says null there
 ClaimKind = Literal["empirical", "verification"]
 
 
@@ -50,8 +52,8 @@ class Experiment(Strict):
     @classmethod
     def _count(cls, seeds: Any) -> Any:
         if isinstance(seeds, int) and not isinstance(seeds, bool):
-            if seeds < 1:
-                raise ValueError(f"{seeds} is out of range; give at least 1, or a list of seeds")
+            if not 1 <= seeds <= MOST_SEEDS:
+                raise ValueError(f"{seeds} is out of range; give 1 to {MOST_SEEDS:,}, or a list")
             return list(range(seeds))
         if not isinstance(seeds, list):
             raise ValueError(f"{seeds!r} is not right; give a number of seeds, or a list of them")
@@ -211,8 +213,8 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     for key, folder in folders.items():
         with gathering(problems):
             changes = config.overrides.get(key, {})
-            paper = load_paper(key, folder.parent)
-            left_out = dict.fromkeys(_not_at(config.scale, paper), f"not at {config.scale} scale")
+            paper = load_paper(key, folder.parent, "papers")
+            left_out = dict.fromkeys(_not_at(config.scale, paper), NOT_AT.format(config.scale))
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             found[key] = without(paper, left_out)
     if problems:
@@ -224,6 +226,16 @@ def find_paper(key: str, config: Config, papers: Path) -> Paper:
     """Read a paper by its key: in the folder that a configuration gives, else in `papers`."""
     folder = _folders(config, papers).get(key, papers / key)
     return load_paper(key, folder.parent)
+
+
+def no_experiment(name: str, paper: Paper) -> str:
+    """Say what to name in place of `name`, which is none of a paper's experiments."""
+    if reason := paper.left_out.get(name):
+        return f"{reason}; take this away, or change the scale"
+    drawn = {**paper.artefacts, **paper.not_made}.get(name)
+    if drawn:
+        return f"is no experiment but a {drawn.kind}; name its {', '.join(drawn.experiments)}"
+    return f"no such experiment; {nearest(name, paper.experiments)}"
 
 
 def draw_function(paper: Paper, artefact: str) -> Callable[..., Any]:
@@ -325,7 +337,7 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
         With one line for each experiment that the paper does not have.
     """
     problems = [
-        f"overrides.{paper.key}.{name}: no such experiment; {nearest(name, paper.experiments)}"
+        f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name in left_out
         if name not in paper.experiments
     ]
@@ -354,8 +366,8 @@ def _not_at(scale: str, paper: Paper) -> list[str]:
     return [name for name, given in paper.experiments.items() if given.get(scale, {}) is None]
 
 
-def load_paper(key: str, papers: Path) -> Paper:
-    """Read and check ``papers/<key>/paper.yaml``.
+def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
+    """Read and check ``papers/<key>/paper.yaml``; `named` is what an error calls the key.
 
     Raises
     ------
@@ -367,7 +379,7 @@ def load_paper(key: str, papers: Path) -> Paper:
         known = [found.parent.name for found in papers.glob("*/paper.yaml")]
         if not known:
             raise InputError(f"{papers}: holds no papers; give their folder with --papers")
-        raise InputError(f"papers: '{key}' is not known; {nearest(key, known)}")
+        raise InputError(f"{named}: '{key}' is not known; {nearest(key, known)}")
     origin = f"papers/{key}/paper.yaml: "
     reports = _reported(papers / key / "reported.csv")
     paper = check(Paper, {**read_yaml(path), "folder": papers / key, "reports": reports}, origin)

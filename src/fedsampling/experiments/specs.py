@@ -8,7 +8,7 @@ same run share it.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,7 +18,7 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import check, members_within, merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import fingerprint, own_code
-from fedsampling.experiments.papers import Experiment, Paper
+from fedsampling.experiments.papers import NOT_AT, Experiment, Paper, no_experiment
 from fedsampling.samplers.scheme import every_sampler
 from fedsampling.simulations.simulation import Simulation
 
@@ -113,9 +113,11 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
         With one line for every error; those of an override name ``overrides``.
     """
     problems = [
-        f"overrides.{paper.key}.{name}: no such experiment; {nearest(name, paper.experiments)}"
+        f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name, change in config.overrides.get(paper.key, {}).items()
-        if change is not None and name not in {**paper.experiments, **paper.left_out}
+        if change is not None
+        and name not in paper.experiments
+        and paper.left_out.get(name) in (None, NOT_AT.format(config.scale))
     ]
     resolved = {}
     for name in paper.experiments:
@@ -215,7 +217,11 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
         except InputError as error:
             raise InputError(*(f"{place}.samplers.{line}" for line in error.lines)) from None
     experiment = check(Experiment, merged, f"{place}.")
-    problems: list[str] = []
+    problems = [
+        f"{place}.{'.'.join(path)}: each case gives its own; override it below cases"
+        for path in _leaves(_grouped(changes.get(name) or {})["settings"])
+        if not _reaches(path, experiment)
+    ]
     for case, sampler in product(experiment.cases, experiment.samplers):
         with gathering(problems):  # every run is checked before the first one starts
             settings(experiment, case, sampler, place)
@@ -232,6 +238,28 @@ def _covers(asked: Experiment, wanted: Experiment) -> bool:
         and asked.samplers.items() >= wanted.samplers.items()
         and set(asked.seeds) >= set(wanted.seeds)
     )
+
+
+def _leaves(given: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each value that is no mapping."""
+    for key, value in given.items():
+        inside = _leaves(value) if isinstance(value, dict) else [()]
+        yield from ((key, *path) for path in inside)
+
+
+def _reaches(path: tuple[str, ...], experiment: Experiment) -> bool:
+    """Whether some case takes the value of this path from what all runs share."""
+    mark = object()
+    probe: Any = mark
+    for key in reversed(path):
+        probe = {key: probe}
+    for case in experiment.cases.values():
+        found: Any = merge(merge(experiment.settings, probe), case)
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        if found is mark:
+            return True
+    return False
 
 
 def _says(case: Any, key: str) -> bool:

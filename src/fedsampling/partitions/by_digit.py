@@ -33,6 +33,11 @@ class ByDigit(LabelPartition, name="by_digit"):
         exclude_if=lambda order: order == "label",  # keeps the hashes of runs that do not name it
     )
 
+    @property
+    def most_clients(self) -> int:
+        """As many for each of ten labels."""
+        return 10 * self.clients_per_label
+
     def share_out(
         self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
     ) -> FederatedDataset:

@@ -30,6 +30,11 @@ class Dirichlet(LabelPartition, name="dirichlet"):
     )
     variant: Variant = Field("text", description="as the paper has it, or its authors' code")
 
+    @property
+    def most_clients(self) -> int:
+        """How many clients the groups have together."""
+        return sum(clients for clients, _ in self.groups)
+
     def share_out(
         self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
     ) -> FederatedDataset:

@@ -17,6 +17,11 @@ class Partition(Named, package="fedsampling.partitions"):
 
     needs_writers: ClassVar[bool] = False  # whether it asks who made each sample
 
+    @property
+    def most_clients(self) -> int | None:
+        """How many clients it makes, as far as its settings say; else None."""
+        return getattr(self, "clients", None)
+
     def share_out(
         self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
     ) -> FederatedDataset:

@@ -22,7 +22,6 @@ from fedsampling.samplers.scheme import (
     View,
     among_present,
     distinct,
-    fitting,
 )
 
 
@@ -99,13 +98,13 @@ class FedCS(Scheme, name="fedcs"):
     needs = frozenset({"delays"})
     unbiased = False
     intermittent = True
+    counts = ("d",)
 
     _seconds: Array
     _deadline: float
 
     def prepare(self, setup: Setup) -> None:
         """Set the deadline."""
-        fitting(self.d, setup, "d")
         self._seconds = np.asarray(setup.delays)
         # The median client itself is in time.
         usual = np.nextafter(np.median(self._seconds), np.inf)

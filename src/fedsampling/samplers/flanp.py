@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View, fitting
+from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
 
 
 def fastest(delays: Array, n: int) -> Ints:
@@ -99,6 +99,7 @@ class Flanp(Scheme, name="flanp"):
     rounds: Positive = Field(20, description="of a stage, where they end it")
 
     unbiased = False
+    counts = ("first",)
     memory = ("active", "since", "reference")
 
     _delays: Array
@@ -119,9 +120,8 @@ class Flanp(Scheme, name="flanp"):
 
     def prepare(self, setup: Setup) -> None:
         """Begin the first stage."""
-        first = fitting(self.first, setup, "first")
         self._delays = np.asarray(setup.delays)
-        self._active = np.full(setup.runs, first)
+        self._active = np.full(setup.runs, self.first)
         self._since = np.zeros(setup.runs, np.int64)
         self._reference = np.full(setup.runs, np.nan)
 

@@ -29,7 +29,6 @@ from fedsampling.samplers.scheme import (
     Slots,
     View,
     distinct,
-    fitting,
 )
 from fedsampling.theory.improvement import (
     improvement_factor,
@@ -183,6 +182,8 @@ class Available(Scheme, name="available"):
         "exchanges, would have made of them",
     )
 
+    counts = ("available",)
+
     _equal: bool
     _exchanges: Array
     _measured: dict[str, Array]
@@ -209,8 +210,7 @@ class Available(Scheme, name="available"):
 
     def prepare(self, setup: Setup) -> None:
         """See whether the sum of the available clients' importances varies."""
-        available = fitting(self.available, setup, "available")
-        self._equal = available == len(setup.p) or bool(np.ptp(setup.p) < 1e-12)
+        self._equal = self.available == len(setup.p) or bool(np.ptp(setup.p) < 1e-12)
         self._exchanges = np.zeros(0)
         self._measured = {}
 

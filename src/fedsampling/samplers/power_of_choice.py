@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View, fitting
+from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
 
 
 def candidates(p: Array, d: int, u: Array) -> Ints:
@@ -75,6 +75,7 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
     needs = frozenset({"losses"})
     unbiased = False
     intermittent = True
+    counts = ("m", "d")
 
     _asked: Bools
 
@@ -88,7 +89,6 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
 
     def prepare(self, setup: Setup) -> None:
         """Refuse fewer than d clients of positive importance."""
-        fitting(self.d, setup, "d")
         if (setup.p > 0).sum() < self.d:
             raise InputError(f"sampler.d: {self.d} exceeds the clients with p > 0; give fewer")
 

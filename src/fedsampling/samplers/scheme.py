@@ -226,6 +226,8 @@ class Scheme(Named, package="fedsampling.samplers"):
     intermittent : bool
         Class attribute: whether it selects of ``view.offered`` alone, and all of them where they
         are fewer than it asks for.  A run whose clients come and go takes no other scheme.
+    counts : tuple of str
+        Class attribute: settings that are numbers of clients, and no more than there are.
     memory : tuple of str
         Class attribute: what is remembered from round to round, arrays ``_name`` by their names
         without the underscore.
@@ -234,7 +236,16 @@ class Scheme(Named, package="fedsampling.samplers"):
     needs: ClassVar[frozenset[str]] = frozenset()
     unbiased: ClassVar[bool] = True
     intermittent: ClassVar[bool] = False
+    counts: ClassVar[tuple[str, ...]] = ("m",)
     memory: ClassVar[tuple[str, ...]] = ()
+
+    def fit(self, clients: int) -> None:
+        """Raise ValueError if a setting asks for more clients than there are."""
+        for key in self.counts:
+            if (asked := getattr(self, key, None) or 0) > clients:
+                raise ValueError(
+                    f"sampler.{key}: {asked} exceeds the {clients} clients; give at most {clients}"
+                )
 
     def prepared(self, setup: Setup) -> Self:
         """Return a copy that is ready for the rounds of one job.
@@ -244,7 +255,10 @@ class Scheme(Named, package="fedsampling.samplers"):
         InputError
             If the clients are fewer than m, or lack what the scheme needs of them.
         """
-        fitting(getattr(self, "m", None) or 1, setup)
+        try:
+            self.fit(len(setup.p))
+        except ValueError as error:
+            raise InputError(str(error)) from None
         for name, known in (("delays", setup.delays), ("labels", setup.labels)):
             if name in self.needs and known is None:
                 raise InputError(
@@ -317,20 +331,6 @@ class DataScheme(Scheme):
     def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
         """Learn what the clients reported at the end of the round."""
         raise NotImplementedError
-
-
-def fitting(m: int, setup: Setup, key: str = "m") -> int:
-    """Return m if there are as many clients.
-
-    Raises
-    ------
-    InputError
-        If there are fewer.
-    """
-    n = len(setup.p)
-    if m > n:
-        raise InputError(f"sampler.{key}: {m} exceeds the {n} clients; give at most {n}")
-    return m
 
 
 def invert(probability: Array, u: Array) -> Ints:
@@ -494,18 +494,21 @@ def every_sampler(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     Raises
     ------
     InputError
-        If ``"*"`` holds a setting that no scheme has.
+        If ``"*"`` holds a setting that none of the schemes has that it stands for.
     """
-    known = {key for member in Scheme.members().values() for key in member.model_fields}
-    if unknown := [key for key in given["*"] if key not in known]:
-        raise InputError(*(f"*.{key}: no scheme has it; {nearest(key, known)}" for key in unknown))
     rest = {label: record for label, record in given.items() if label != "*"}
     named = {label: record for label, record in rest.items() if record is not None}
     taken = {(record or {}).get("name", label) for label, record in rest.items()}
     common = given["*"]
     others = {
-        name: {"name": name} | {key: common[key] for key in common if key in member.model_fields}
+        name: member
         for name, member in Scheme.members().items()
         if name not in taken and not issubclass(member, DataScheme)
     }
-    return named | others
+    known = {key for member in others.values() for key in member.model_fields}
+    if unknown := [key for key in common if key not in known]:
+        raise InputError(*(f"*.{key}: no scheme has it; {nearest(key, known)}" for key in unknown))
+    return named | {
+        name: {"name": name} | {key: common[key] for key in common if key in member.model_fields}
+        for name, member in others.items()
+    }

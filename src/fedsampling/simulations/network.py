@@ -162,6 +162,12 @@ class Network(Simulation, Training, name="network"):
         None, description="part of each client's training data that is the test set, for tuning"
     )
 
+    @model_validator(mode="after")
+    def _enough_clients(self) -> "Network":
+        if self.dataset.most_clients is not None:
+            self.sampler.fit(self.dataset.most_clients)
+        return self
+
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
     ) -> Simulated:

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import check_writable, write_json
 from fedsampling.experiments import config as configuration
@@ -164,7 +166,7 @@ def plan(
         With one line for every error.
     """
     known = {key: given[key] for key in given if not key.startswith("_")}
-    config = configuration.parse(known, "config.yaml")
+    config = configuration.parse(known)
     found = load_papers(config, papers)
     wanted = {key: paper for key, paper in found.items() if only in (None, key)}
     chosen = {key: at_best(paper, config, results) for key, paper in wanted.items()}
@@ -176,14 +178,33 @@ def read_plan(config: Path, papers: Path, results: Path = RESULTS, only: str | N
     return plan(configuration.load(config).model_dump(), papers, results, only)
 
 
-def checked_plan(given: Mapping[str, Any]) -> Plan:
-    """As :func:`plan`, for the Snakefile: errors are printed as lines, and end the process."""
+def checked_plan(given: Mapping[str, Any], told: Any) -> Plan:
+    """As :func:`plan`, for the Snakefile: errors are printed as lines, and end the process.
+
+    Parameters
+    ----------
+    given : mapping
+        All that is configured, put together by Snakemake.
+    told : snakemake.settings.types.ConfigSettings
+        Of which this is from the command line: ``--configfile``, and ``--config``.
+    """
     try:
-        found = plan(given)
+        found = plan(_typed(given, told.config))
         _ = found.jobs  # every run is checked now, not when Snakemake asks for the first one
         check_writable(RESULTS)
         return found
     except InputError as error:
-        for line in error.lines:
+        files = [Path("config.yaml"), *map(Path, told.configfiles)]
+        for line in configuration.attributed(error.lines, *files, config=told.config):
             print(f"fedsampling: {line}", file=sys.stderr)
         sys.exit(2)
+
+
+def _typed(given: Any, told: Any) -> Any:
+    """Make numbers, true, false and null of what ``--config`` says: Snakemake reads texts."""
+    if isinstance(told, Mapping):
+        return {**given, **{key: _typed(given[key], told[key]) for key in told}}
+    if isinstance(told, list):
+        return [_typed(each, each) for each in told]
+    meant = yaml.safe_load(told) if isinstance(told, str) else told
+    return meant if isinstance(meant, int | float | None) else given

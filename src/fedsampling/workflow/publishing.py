@@ -53,7 +53,7 @@ def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     asked = read_plan(config, papers, results, only=paper).papers
     if paper not in asked:
         known = load_papers(configuration.load(config), papers)
-        raise InputError(f"papers: '{paper}' is not known; {nearest(paper, known)}")
+        raise InputError(f"paper: '{paper}' is not known; {nearest(paper, known)}")
     out = results / "claims" / f"{paper}.json"
     _judge(asked[paper], configuration.load(config), results, papers, out)
     return out

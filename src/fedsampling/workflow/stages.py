@@ -23,11 +23,21 @@ from fedsampling.workflow.best import at_best
 from fedsampling.workflow.plan import Plan, plan, read_plan
 
 
-def check_all(config: Path, papers: Path) -> str:
-    """Check the configuration, every paper's file and every run; say how many there are."""
-    found = read_plan(config, papers).jobs
-    runs = sum(len(job.runs) for job in found.values())
-    return f"{config}: in order; {len(found)} jobs, {runs} runs"
+def check_all(config: Path, results: Path, papers: Path) -> list[str]:
+    """Check the configuration, every paper's file and every run; say how many there are.
+
+    Returns
+    -------
+    list of str
+        A line; and one for each experiment that is overridden and then, at scale best, left out.
+    """
+    found = read_plan(config, papers, results)
+    runs = sum(len(job.runs) for job in found.jobs.values())
+    lines = [f"{config}: in order; {len(found.jobs)} jobs, {runs} runs"]
+    for key, changes in found.config.overrides.items():
+        out = {name: why for name, why in found.papers[key].left_out.items() if changes.get(name)}
+        lines += [f"overrides.{key}.{name}: left out: {why}" for name, why in out.items()]
+    return lines
 
 
 def fetch_dataset(dataset: str, config: Path, results: Path) -> list[str]:
@@ -118,6 +128,8 @@ def summarise_experiment(
     plan = read_plan(config, papers, results, only=paper)
     if f"{paper}/{experiment}" not in plan.experiments:
         known = nearest(f"{paper}/{experiment}", plan.experiments)
+        if paper in plan.papers:
+            known = plan.papers[paper].left_out.get(experiment, known)
         raise InputError(f"experiment: '{paper}/{experiment}' is not asked for; {known}")
     return gather(plan, paper, experiment, results, results)
 
