@@ -160,7 +160,8 @@ def _verdict(measure: str, costs: pd.DataFrame, got: across_sets.Friedman) -> st
 
 
 def _each(of: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat([of(measure) for measure in MEASURES], ignore_index=True)
+    found = pd.concat([of(measure) for measure in MEASURES], ignore_index=True)
+    return found.assign(label=[label(name) for name in found["scheme"]])
 
 
 def _strata(tables: Scores) -> tuple[list[str], list[np.ndarray]]:

@@ -344,6 +344,16 @@ def compare_file(
 
 
 @main.command()
+@click.option("--check", "only_check", is_flag=True, help="Fail if the file is out of step.")
+@located
+def findings(only_check: bool, config: Path, results: Path, papers: Path) -> None:
+    """Write docs/findings.md from the papers' texts and the results."""
+    from fedsampling.workflow.publishing import write_findings
+
+    click.echo(write_findings(config, results, papers, only_check))
+
+
+@main.command()
 @click.option("--check", "only_check", is_flag=True, help="Fail if a file is out of step.")
 def schema(only_check: bool) -> None:
     """Write config.yaml and the JSON schemas from the typed models."""

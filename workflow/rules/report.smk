@@ -12,7 +12,7 @@ rule report:
         papers=[
             paper.folder / name
             for paper in plan.papers.values()
-            for name in ("paper.bib", "reported.csv", "answers.md")
+            for name in ("paper.bib", "reported.csv", "answers.md", "findings.md")
             if (paper.folder / name).is_file()
         ],
     output:

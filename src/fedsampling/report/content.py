@@ -18,6 +18,7 @@ from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
+from fedsampling.report.findings import as_known
 
 ANSWERS = "answers.md"  # in a paper's folder, where its authors have answered
 Record = TypeVar("Record")
@@ -34,6 +35,8 @@ class Chapter:
     exhibits : tuple of Exhibit
         Those that exist, in the order of ``paper.yaml``.
     claims : tuple of Claim
+    findings : str
+        HTML; empty unless these results are those that ``docs/findings.md`` was written for.
     answers : mapping of str to tuple of str
         What the authors answer to a claim, in paragraphs.
     """
@@ -43,6 +46,7 @@ class Chapter:
     exhibits: tuple[Exhibit, ...]
     claims: tuple[Claim, ...]
     answers: Mapping[str, tuple[str, ...]]
+    findings: str = ""
 
     @property
     def key(self) -> str:
@@ -109,13 +113,15 @@ def period(chapters: Sequence[Chapter]) -> tuple[str, str] | None:
 
 
 def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
+    found = claims(judged) if judged.exists() else ()
     declared = [results / "artefacts" / paper.key / n / "artefact.json" for n in paper.artefacts]
     return Chapter(
         paper=paper,
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in declared if path.exists()),
-        claims=claims(judged) if judged.exists() else (),
+        claims=found,
         answers=_answers(paper.folder / ANSWERS, paper),
+        findings=as_known(paper, found, results / "artefacts" / paper.key),
     )
 
 

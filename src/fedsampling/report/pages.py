@@ -96,6 +96,7 @@ def write(
         "plain": _plain,
         "slug": _slug,
         "typeset": typeset,
+        "typeset_html": typeset_html,
     }
     environment.globals |= {
         "cards": cards,

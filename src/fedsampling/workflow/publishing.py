@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.files import write_json
+from fedsampling.base.files import write_json, write_text
 from fedsampling.drawing import saving
 from fedsampling.evidence import agreement, summaries, verdicts
 from fedsampling.evidence.provenance import Standing, standing
@@ -23,7 +23,7 @@ from fedsampling.experiments.papers import (
     load_papers,
     without,
 )
-from fedsampling.report import content
+from fedsampling.report import content, findings
 from fedsampling.workflow.plan import Plan, read_plan
 
 # What a claim can come to, the surest first.
@@ -99,6 +99,32 @@ def _judge(spec: Paper, config: Config, results: Path, papers: Path, out: Path) 
             )
         )
     write_json(out, {"paper": spec.key, "claims": [asdict(claim) for claim in claims]})
+
+
+def write_findings(config: Path, results: Path, papers: Path, only_check: bool) -> Path:
+    """Write ``docs/findings.md`` from the papers' texts and the results at hand.
+
+    Raises
+    ------
+    InputError
+        If a number is not among the results; if the file is to be checked and is another.
+    """
+    path = papers.resolve().parent / findings.DOCS
+    asked = read_plan(config, papers, results).papers.values()
+    parts = [
+        findings.section(
+            paper,
+            content.claims(results / "claims" / f"{paper.key}.json"),
+            results / "artefacts" / paper.key,
+        )
+        for paper in sorted(asked, key=lambda paper: not paper.claims)  # comparisons of ours last
+    ]
+    text = "\n".join([findings.HEAD, *(part for part in parts if part)])
+    if not only_check:
+        write_text(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise InputError(f"{path}: is not what these results give; run 'fedsampling findings'")
+    return path
 
 
 def build_report(config: Path, results: Path, papers: Path) -> Path:

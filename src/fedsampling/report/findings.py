@@ -1,0 +1,145 @@
+"""Findings: what came out and why, with the numbers of claims and artefacts put in.
+
+``papers/<key>/findings.md`` is prose with places for numbers, a Jinja template; no number of a run
+is typed in it.  ``docs/findings.md`` holds all of them as the shipped runs fill them in.  Prose is
+written for its numbers: the report shows a paper's findings where its own results give the text of
+``docs/findings.md``.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined, UndefinedError
+from markdown_it import MarkdownIt
+
+from fedsampling.base.errors import InputError
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.experiments.papers import Paper
+
+FILE = "findings.md"
+DOCS = Path("docs") / FILE  # in the repository
+HEAD = """# Findings
+
+What came out, and why it differs from the papers where it does.
+The numbers are those of the report (`make reproduce`), with 95 % intervals; the rules that decide stand in each `paper.yaml`.
+This file is made of `papers/*/findings.md` by `fedsampling findings`.
+"""  # noqa: E501
+
+
+def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
+    """Return a paper's findings as its results fill them in; empty if it has none.
+
+    Parameters
+    ----------
+    paper : Paper
+    claims : sequence of Claim
+    artefacts : Path
+        Holds ``<artefact>/<artefact>.csv``.
+
+    Raises
+    ------
+    InputError
+        If a number is not among the results.
+    """
+    path = paper.folder / FILE
+    if not path.is_file():
+        return ""
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.globals |= _Numbers(paper, claims, artefacts).offered()
+    try:
+        text = environment.from_string(path.read_text(encoding="utf-8")).render()
+    except (LookupError, OSError, UndefinedError, ValueError) as error:
+        raise InputError(f"{path}: not among the results: {error}") from None
+    return f"## {paper.key}\n\n{text}"
+
+
+def as_known(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
+    """Return a paper's findings as HTML where these results are those they were written for."""
+    known = paper.folder.resolve().parents[1] / DOCS
+    try:
+        text = section(paper, claims, artefacts)
+        if not text or text not in known.read_text(encoding="utf-8"):
+            return ""
+    except (InputError, OSError):
+        return ""
+    html: str = MarkdownIt("commonmark").enable("table").render(text.partition("\n")[2])
+    return html
+
+
+class _Numbers:
+    """What a template may ask of a paper's results."""
+
+    def __init__(self, paper: Paper, claims: Sequence[Claim], artefacts: Path) -> None:
+        self._paper, self._artefacts = paper, artefacts
+        self._claims = {one.id: one for one in claims}
+
+    def offered(self) -> dict[str, Any]:
+        """Return the functions by the names that templates use."""
+        names = ("claim", "ours", "reported", "row", "rows", "table", "value")
+        return {**{name: getattr(self, name) for name in names}, "n": write, "interval": interval}
+
+    def claim(self, name: str) -> Any:
+        """Return a claim as it was judged."""
+        return self._claims[name]
+
+    def table(self, *names: str) -> str:
+        """Tabulate claims: those named, or all of which the runs say something."""
+        chosen = names or [n for n, one in self._claims.items() if one.grade != "no evidence"]
+        lines = ["| claim | paper | ours | verdict or *indication* |", "|---|---|---|---|"]
+        for name in chosen:
+            one = self._claims[name]
+            grade = one.verdict if one.verdict != "not evaluated" else f"*{one.grade}*"
+            if one.covers and one.verdict == "not evaluated":
+                grade += f" ({one.covers})"
+            check = " (verification)" if one.kind == "verification" else ""
+            cells = (f"{name}{check}: {one.statement}", one.reported, one.ours, grade)
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        return "\n".join(lines)
+
+    def ours(self, name: str, drawn: str) -> str:
+        """Write one of a claim's intervals, by its name."""
+        return interval(asdict(self._drawn(name, drawn)), "value")
+
+    def value(self, name: str, drawn: str) -> float:
+        """Return the middle of one of a claim's intervals."""
+        return self._drawn(name, drawn).value
+
+    def _drawn(self, name: str, drawn: str) -> Interval:
+        found = {one.name: one for one in self._claims[name].drawn}
+        return found[drawn]
+
+    def reported(self, name: str) -> float:
+        """Return a number of the paper by its id."""
+        return self._paper.reported(name)
+
+    def rows(self, artefact: str, **where: Any) -> list[dict[str, Any]]:
+        """Return the rows of an artefact's CSV in which columns have some values."""
+        found = pd.read_csv(self._artefacts / artefact / f"{artefact}.csv")
+        for column, wanted in where.items():
+            found = found[found[column.replace("__", " ")] == wanted]
+        return [{str(k): v for k, v in one.items()} for one in found.to_dict("records")]
+
+    def row(self, artefact: str, **where: Any) -> dict[str, Any]:
+        """Return the one row."""
+        found = self.rows(artefact, **where)
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} rows of {artefact} have {where}")
+        return found[0]
+
+
+def write(value: float, digits: int = 3, per: float = 1.0) -> str:
+    """Write a number with so many digits, in a unit of so much."""
+    return show(float(value) / per, digits) if not math.isnan(value) else "N/A"
+
+
+def interval(row: Mapping[str, Any], mean: str = "mean") -> str:
+    """Write the mean of a row with its interval."""
+    middle, low, high = (show(float(row[name])) for name in (mean, "low", "high"))
+    return f"{middle} [{low}, {high}]"

@@ -1,0 +1,92 @@
+"""Findings: prose that takes its numbers from claims and artefacts, and is shown with no others."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from fake_results import Results
+
+from fedsampling.base.errors import InputError
+from fedsampling.report import findings
+from fedsampling.runs.execute import execute
+from fedsampling.workflow import plan as workflow
+from fedsampling.workflow import publishing, stages
+
+ROOT = Path(__file__).parents[2]
+KEY = "first2022paper"
+TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds.\n\n{{ table("c1") }}\n'
+
+
+@pytest.fixture
+def told(tmp_path: Path, results: Results) -> Results:
+    """Give one paper findings, and the repository those of its results."""
+    shutil.copytree(results.root, tmp_path / "own")
+    own = Results(tmp_path / "own")
+    (own.root / "results" / "artefacts" / KEY / "table1" / "table1.csv").write_text(
+        "name,value\nmd,1234.5\nuniform,7\n"
+    )
+    (own.root / "papers" / KEY / findings.FILE).write_text(TEXT)
+    return own
+
+
+def section(own: Results) -> str:
+    judged = publishing.content.claims(own.root / "results" / "claims" / f"{KEY}.json")
+    return findings.section(own.papers()[KEY], judged, own.root / "results" / "artefacts" / KEY)
+
+
+def test_numbers_and_verdicts_are_those_of_the_results(told: Results) -> None:
+    text = section(told)
+    assert text.startswith(f"## {KEY}\n\nMD needs 1,230 rounds.\n")
+    path = told.root / "results" / "claims" / f"{KEY}.json"
+    judged = json.loads(path.read_text())
+    assert judged["claims"][0]["verdict"] == "reproduced"
+    assert "| reproduced |" in text
+    judged["claims"][0] |= {"verdict": "contradicted", "ours": "17 dB"}
+    path.write_text(json.dumps(judged))
+    assert "| 17 dB | contradicted |" in section(told)
+
+
+@pytest.mark.parametrize("place", ['row("table1", name="poisson").value', 'claim("c99").ours'])
+def test_a_number_that_is_not_among_the_results_is_an_error(told: Results, place: str) -> None:
+    (told.root / "papers" / KEY / findings.FILE).write_text(f"{{{{ {place} }}}}\n")
+    with pytest.raises(InputError, match="not among the results"):
+        section(told)
+
+
+def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(
+    told: Results,
+) -> None:
+    docs = told.root / findings.DOCS
+    docs.parent.mkdir()
+    docs.write_text(findings.HEAD + section(told))
+    page = (told.build() / f"{KEY}.html").read_text(encoding="utf-8")
+    assert "<p>MD needs 1,230 rounds.</p>" in page
+    assert "<td>reproduced</td>" in page
+    docs.write_text(docs.read_text().replace("1,230", "1,240"))
+    page = (told.build() / f"{KEY}.html").read_text(encoding="utf-8")
+    assert "MD needs" not in page
+
+
+def test_the_document_has_every_paper_and_no_place_left_open() -> None:
+    text = (ROOT / findings.DOCS).read_text(encoding="utf-8")
+    assert text.startswith(findings.HEAD)
+    papers = [path.parent.name for path in ROOT.glob(f"papers/*/{findings.FILE}")]
+    assert [text.count(f"\n## {key}\n") for key in papers] == [1] * len(papers) == [1] * 6
+    assert "{{" not in text
+
+
+@pytest.mark.long
+def test_the_document_is_what_the_shipped_runs_give(tmp_path: Path) -> None:
+    where = (tmp_path / "config.json", tmp_path / "results", ROOT / "papers")
+    where[0].write_text(json.dumps({"scale": "best", "data": "official"}))
+    plan = workflow.read_plan(where[0], where[2], where[1])
+    for job in plan.jobs.values():
+        execute(job, plan.config, where[1], lambda *_: None)
+    for name in plan.experiments:
+        stages.gather(plan, *name.split("/"), where[1], where[1])
+    for key, paper in plan.papers.items():
+        publishing.judge_claims(key, *where)
+        for artefact in paper.artefacts:
+            publishing.render_artefact(key, artefact, *where)
+    publishing.write_findings(*where, only_check=True)
