@@ -10,19 +10,21 @@ As a library::
         data, scheme, model="mlp", steps=50, batch=50, step=0.01, rounds=200, seeds=3
     )
 
-=============  ===================================================================================
-`load`         clients of a dataset, shared out by a partition
-`partitions`   the partitions, as records: ``fs.partitions.ByDigit(clients_per_label=10)``
-`scheme`       a client-sampling scheme of its name and settings
-`train`        training with it, as the papers' runs are trained: a table (seed, at, metric, value)
-`summary`      the shipped runs of a paper's experiment, as a table
-`Scheme`       what a scheme of one's own derives from
-`Slots`        what its ``select`` returns
-`InputError`   what is raised for a wrong setting: one line each
-=============  ===================================================================================
+=================  ===============================================================================
+`load`             clients of a dataset, shared out by a partition
+`partitions`       the partitions, as records: ``fs.partitions.ByDigit(clients_per_label=10)``
+`scheme`           a client-sampling scheme of its name and settings
+`check_sampler`    checks that a scheme keeps its word: slots, bias, observations, memory
+`train`            trains with it, as the papers' runs are trained: a tidy table
+`summary`          the shipped runs of a paper's experiment, as a table
+`Scheme`           what a scheme of one's own derives from
+`Slots`            what its ``select`` returns
+`InputError`       what is raised for a wrong setting: one line each
+=================  ===============================================================================
 
-docs/tutorial.md walks through them, docs/add-a-sampler.md adds a scheme, and docs/architecture.md
-is the map of the code.  All of it is imported when it is asked for.
+docs/tutorial.ipynb walks through them, docs/add-a-sampler.md adds a scheme, docs/adapters.md takes
+the schemes elsewhere, and docs/architecture.md is the map of the code.  All of it is imported when
+it is asked for.
 """
 
 import os
@@ -39,13 +41,24 @@ _OFFERED = {
     "InputError": "base.errors",
     "Scheme": "samplers.scheme",
     "Slots": "samplers.scheme",
+    "check_sampler": "samplers.check",
     "load": "library",
     "partitions": "",
     "scheme": "samplers.scheme",
     "summary": "library",
     "train": "library",
 }
-__all__ = ["InputError", "Scheme", "Slots", "load", "partitions", "scheme", "summary", "train"]
+__all__ = [
+    "InputError",
+    "Scheme",
+    "Slots",
+    "check_sampler",
+    "load",
+    "partitions",
+    "scheme",
+    "summary",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
