@@ -100,3 +100,12 @@ def test_a_paper_is_found_in_the_folder_that_is_given_and_two_of_a_name_are_refu
     assert draw_function(load_paper(paper.key, PAPERS), "figure1").__name__ == "figure1"
     with pytest.raises(InputError, match="two folders are called 'fraboni2021clustered'"):
         draw_function(paper, "figure1")
+
+
+def test_what_a_holdout_has_chosen_stands_beside_the_papers_file(tmp_path):
+    copytree(PAPERS / "crossmatrix", tmp_path / "crossmatrix")
+    (tmp_path / "crossmatrix/chosen.csv").write_text(
+        "experiment,sampler,case,step,score,chosen\n"
+        "digit,md,step-0.1,0.1,0.9,True\ndigit,md,step-0.3,0.3,0.8,False\n"
+    )
+    assert load_paper("crossmatrix", tmp_path).chosen == {"digit": {"md": "step-0.1"}}

@@ -406,3 +406,16 @@ class TestHash:
     def test_what_is_no_number_has_no_hash(self):
         with pytest.raises(ValueError, match="JSON"):
             _ = RunSpec({"rho": float("nan")}, "generated", 0).hash
+
+
+def test_at_paper_scale_a_sampler_runs_the_case_that_a_holdout_has_chosen():
+    given = paper(training=TRAINING | {"cases": {"slow": {}, "fast": {"work": {"step": 0.1}}}})
+    before = {job.name for job in jobs(given, Config(scale="paper"))}
+    for chosen, kept in (({"plain": "fast"}, {"fast"}), ({"plain": "gone"}, {"slow", "fast"})):
+        tuned = given.model_copy(update={"chosen": {"training": chosen}})
+        found = jobs(tuned, Config(scale="paper"))
+        assert {job.case for job in found if job.sampler == "plain"} == kept
+        assert {job.case for job in found if job.sampler == "weighted"} == {"slow", "fast"}
+        assert {job.name for job in found} <= before
+        quick = [job.name for job in jobs(tuned, Config(scale="quick"))]
+        assert quick == [job.name for job in jobs(given, Config(scale="quick"))]

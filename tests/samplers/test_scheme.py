@@ -98,6 +98,12 @@ def test_a_star_stands_for_all_schemes_of_networks_that_no_label_names():
     assert "target" not in every_sampler({"*": COMMON, "target": None})
 
 
+def test_where_clients_come_and_go_it_leaves_out_who_counts_on_all():
+    found = every_sampler({"*": COMMON}, away=True)
+    assert {"md", "full"} <= found.keys()
+    assert not {"clustered_size", "poisson", "flanp"} & found.keys()
+
+
 def test_settings_are_checked_in_one_line():
     assert fedsampling.scheme("md", m=3) == scheme("md", m=3)
     for given, message in (

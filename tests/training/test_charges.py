@@ -8,7 +8,7 @@ import pytest
 from fedsampling.base.streams import Draws
 from fedsampling.delays.delays import Delays
 from fedsampling.samplers.scheme import Slots
-from fedsampling.training.charges import bits, participation, seconds
+from fedsampling.training.charges import bits, evenness, participation, seconds
 
 SLOTS = Slots.stack([np.array([2, 0, 2]), np.array([1])])
 OMEGA = np.array([0.5, 0.0, 0.5, 1.0])
@@ -29,6 +29,14 @@ def test_clients_reports_and_labels_are_counted_run_by_run():
         "reports": [2, 1],
         "labels": [1, 1],
     }
+
+
+def test_evenness_is_one_for_equal_counts_and_counts_who_was_met():
+    found = evenness(np.array([[3.0, 3, 3, 3], [4, 0, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]]))
+    assert found["met"].tolist() == [1, 0.25, 0.75, 0]
+    assert found["jain"].tolist() == pytest.approx([1, 1 / 4, 16 / (4 * 6), 0])
+    # log 4 is the unit: halves and quarters have 1.5 bits of 2.
+    assert found["entropy"].tolist() == pytest.approx([1, 0, 0.75, 0])
 
 
 def test_bits_are_32_for_each_number():

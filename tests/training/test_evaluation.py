@@ -1,6 +1,7 @@
 """Evaluation against sums over clients that are written out."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,6 +65,30 @@ def test_a_common_test_set_has_no_spread_over_clients():
     right = outputs(0, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
     assert found["accuracy"][0] == right.mean()
     assert "accuracy_std" not in found
+
+
+def test_quantiles_over_clients_count_each_client_alike():
+    found = evaluate(MADE, THETA, clients=True)
+    assert found.keys() - evaluate(MADE, THETA).keys() == {
+        f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
+    }
+    right = outputs(1, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
+    own = [right[b:e].mean() for b, e in pairwise(TESTS) if e > b]
+    assert found["accuracy_worst"][1] == min(own)  # a tenth of four is one
+    for level in (10, 50, 90):
+        assert found[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(own, level / 100))
+
+
+def test_a_common_test_set_is_weighted_by_each_clients_labels():
+    data = replace(MADE.data, start_test=None)
+    found = evaluate(Stacked(MADE.network, data, MADE.local), THETA, clients=True)
+    right = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
+    own = []
+    for begin, end in pairwise(data.start):
+        tested = [label for label in data.y[begin:end] if label in data.y_test]
+        own.append(np.mean([right[data.y_test == label].mean() for label in tested]))
+    assert found["accuracy_q50"][0] == pytest.approx(np.quantile(own, 0.5))
+    assert found["accuracy_worst"][0] == pytest.approx(min(own))
 
 
 def test_the_pass_over_training_data_can_be_left_out():

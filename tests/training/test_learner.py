@@ -199,3 +199,39 @@ def test_costs_are_counted_from_who_trained_and_who_reports():
 def test_occurrences_number_a_clients_slots_run_by_run():
     slots = Slots.stack([np.array([5, 2, 5, 5]), np.array([2, 2])])
     assert occurrence(slots).tolist() == [0, 0, 1, 2, 0, 1]
+
+
+class TestRecords:
+    def test_the_full_update_is_that_of_a_round_of_all_clients(self):
+        made = learner(WORK["steps"], full_update=2, server_step=0.5)
+        everybody = learner(WORK["steps"])
+        theta, rng = made.start(SEEDS), Draws(SEEDS, 4)
+        slots = Slots.stack([np.array(drawn) for drawn in ([2, 0, 2], [1, 3], [4])])
+        omega = np.full(len(slots), 0.3)
+        updates = made.work(theta, slots, MD(m=3), rng)
+        made.advance(theta, updates, slots, omega)
+        found = made.charge(MD(m=3), slots, omega, rng)
+        every = Slots.stack([np.arange(5)] * 3)
+        full = everybody.work(theta, every, MD(m=3), rng).double().numpy().reshape(3, 5, -1)
+        for run in range(3):
+            own = 0.3 * updates.double().numpy()[slots.run == run].sum(0)
+            wanted = made.p @ full[run]
+            error = ((own - wanted) ** 2).sum()
+            assert found["update_error"][run] == pytest.approx(error, rel=1e-4)
+            assert found["update_square"][run] == pytest.approx((wanted**2).sum(), rel=1e-5)
+            cosine = own @ wanted / np.linalg.norm(own) / np.linalg.norm(wanted)
+            assert found["update_cosine"][run] == pytest.approx(cosine, rel=1e-4)
+        assert (
+            not {"update_error", "met"} & made.charge(MD(m=3), slots, omega, Draws(SEEDS, 3)).keys()
+        )
+
+    def test_who_takes_part_is_who_reports(self):
+        made = learner(WORK["steps"], counting=True)
+        theta, rng = made.start(SEEDS[:1]), Draws(SEEDS[:1], 0)
+        slots = Slots.stack([np.array([2, 0, 2, 1])])
+        omega = np.array([0.5, 0.0, 0.5, 0.1])
+        for _ in range(2):
+            made.work(theta, slots, MD(m=4), rng)
+            found = made.charge(MD(m=4), slots, omega, rng)
+        assert made.took.tolist() == [[0, 2, 2, 0, 0]]
+        assert found["met"].tolist() == [0.4]

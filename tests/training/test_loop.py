@@ -202,6 +202,7 @@ class TestUntil:
     def test_a_run_ends_by_its_clock(self):
         now = progress(self.accuracy, self.seconds)
         assert Until(seconds=25.0).ended(now).tolist() == [3, -1]
+        assert Until(seconds=2.0, rounds=3).ended(now).tolist() == [3, 3]
         assert Until(target=0.9, in_a_row=2, seconds=15.0).ended(now).tolist() == [2, 3]
 
     def test_a_loss_is_to_fall(self):

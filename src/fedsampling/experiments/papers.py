@@ -1,10 +1,10 @@
 """The papers: a folder each, and all that a paper is stands in it.
 
 ``papers/<key>/`` holds ``paper.yaml`` (what is run, drawn and claimed), ``reported.csv`` (the
-paper's own numbers), ``paper.bib``, and the Python that draws its artefacts (``figures*.py``) and
-judges its claims (``claims*.py``): a function for each, named by its id.  A folder with a
-``paper.yaml`` is a paper; nothing else has to be told of it.  :mod:`fedsampling.experiments.specs`
-makes runs of it.
+paper's own numbers), ``chosen.csv`` (what holdouts have chosen), ``paper.bib``, and the Python that
+draws its artefacts (``figures*.py``) and judges its claims (``claims*.py``): a function for each,
+named by its id.  A folder with a ``paper.yaml`` is a paper; nothing else has to be told of it.
+:mod:`fedsampling.experiments.specs` makes runs of it.
 """
 
 import ast
@@ -167,6 +167,12 @@ class Paper(Strict):
         {}, exclude=True, description="artefacts that rest on what is left out"
     )
     reports: tuple[Reported, ...] = Field((), description="of reported.csv; not in its file")
+    chosen: dict[str, dict[str, str]] = Field(
+        {},
+        exclude=True,
+        description="of chosen.csv: by experiment and sampler the case that alone is run at paper "
+        "scale, as a holdout has chosen it",
+    )
 
     def reported(self, name: str) -> float:
         """Return the number that the paper reports under an id of its ``reported.csv``.
@@ -381,8 +387,12 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
             raise InputError(f"{papers}: holds no papers; give their folder with --papers")
         raise InputError(f"{named}: '{key}' is not known; {nearest(key, known)}")
     origin = f"papers/{key}/paper.yaml: "
-    reports = _reported(papers / key / "reported.csv")
-    paper = check(Paper, {**read_yaml(path), "folder": papers / key, "reports": reports}, origin)
+    beside = {
+        "folder": papers / key,
+        "reports": _reported(papers / key / "reported.csv"),
+        "chosen": _chosen(papers / key / "chosen.csv"),
+    }
+    paper = check(Paper, {**read_yaml(path), **beside}, origin)
     problems = [
         f"artefacts.{artefact}.experiments: '{name}' is not known; "
         f"{nearest(name, paper.experiments)}"
@@ -427,12 +437,26 @@ def _reported(path: Path) -> list[dict[str, str]]:
     InputError
         If two rows have the same id.
     """
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(path)
     try:
         distinct([row["id"] for row in rows if row.get("id")])
     except ValueError as error:
         raise InputError(f"papers/{path.parent.name}/reported.csv: id {error}") from None
     return rows
+
+
+def _chosen(path: Path) -> dict[str, dict[str, str]]:
+    """Read the rows of a ``chosen.csv`` that are marked as chosen; a paper may have none."""
+    found: dict[str, dict[str, str]] = {}
+    for row in _rows(path):
+        if row["chosen"] == "True":
+            found.setdefault(row["experiment"], {})[row["sampler"]] = row["case"]
+    return found
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file; none if there is no file."""
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -171,12 +171,19 @@ def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -
 
 
 def jobs(paper: Paper, config: Config) -> list[Job]:
-    """List the jobs of a paper, in the order of its file."""
+    """List the jobs of a paper, in the order of its file.
+
+    At paper scale a sampler for which a holdout has chosen one case runs that case alone.
+    """
     listed = []
     for name, experiment in experiments(paper, config).items():
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
+        at_paper_scale = paper.scales.get(name, config.scale) == "paper"
+        chosen = paper.chosen.get(name, {}) if at_paper_scale else {}
         for case in experiment.cases:
             for sampler in experiment.samplers:
+                if chosen.get(sampler, case) != case and chosen[sampler] in experiment.cases:
+                    continue
                 checked = settings(experiment, case, sampler)
                 plain = checked.model_dump(mode="json")
                 data = config.data if checked.files() else "generated"
@@ -213,7 +220,8 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     place = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
     if isinstance(merged.get("samplers"), dict) and isinstance(merged["samplers"].get("*"), dict):
         try:
-            merged["samplers"] = every_sampler(merged["samplers"])
+            away = (merged["settings"].get("availability") or {}).get("name", "always") != "always"
+            merged["samplers"] = every_sampler(merged["samplers"], away)
         except InputError as error:
             raise InputError(*(f"{place}.samplers.{line}" for line in error.lines)) from None
     experiment = check(Experiment, merged, f"{place}.")

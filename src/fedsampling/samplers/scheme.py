@@ -477,7 +477,7 @@ NetworkScheme = Annotated[Scheme, _shown(NETWORKS_SHOW, "networks")]
 ConvexScheme = Annotated[Scheme, _shown(CONVEX_SHOWS, "convex models")]
 
 
-def every_sampler(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def every_sampler(given: Mapping[str, Any], away: bool = False) -> dict[str, dict[str, Any]]:
     """Write out ``"*"`` among an experiment's samplers: every scheme that no other label names.
 
     Parameters
@@ -485,6 +485,8 @@ def every_sampler(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     given : mapping
         Samplers by label; that of ``"*"`` holds what each scheme is told, as far as it has such a
         setting. Null in place of a record leaves the scheme of that name out.
+    away : bool
+        Whether clients come and go, so that schemes that count on all of them are left out, too.
 
     Returns
     -------
@@ -511,4 +513,5 @@ def every_sampler(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return named | {
         name: {"name": name} | {key: common[key] for key in common if key in member.model_fields}
         for name, member in others.items()
+        if member.intermittent or not away
     }

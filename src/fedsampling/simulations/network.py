@@ -41,6 +41,17 @@ class Evaluation(Strict):
         description="pass over all clients' training data",
         exclude_if=bool,  # the usual value keeps the hashes of runs that do not name it
     )
+    clients: bool = Field(
+        False,
+        description="quantiles of the accuracy over clients, and how evenly they take part",
+        exclude_if=lambda clients: not clients,
+    )
+    full_update: Positive | None = Field(
+        None,
+        description="rounds between comparisons of the update with that of all clients, each as "
+        "dear as a round of them all; null: none",
+        exclude_if=lambda rounds: rounds is None,
+    )
 
 
 class Precision(Strict):
@@ -138,7 +149,7 @@ class Training(Strict):
         for name in sorted(sampler.needs & SIGHTS.keys()):
             how = (self.feature_cutoff, self.feature_renewal) if name == "heterogeneity" else ()
             learner.sights[name] = SIGHTS[name](learner, self.feature_batch, rng, *how)
-        measured = self.evaluation.model_dump(exclude={"every"})
+        measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
         return train(
             learner,
             sampler,
@@ -229,6 +240,8 @@ def build_learner(
         settings.precision.bf16,
         load_delays(settings, data, problem.n_clients, network.dimension, where),
         load_trace(settings, problem.n_clients),
+        settings.evaluation.clients,
+        settings.evaluation.full_update,
     )
 
 

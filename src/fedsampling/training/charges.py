@@ -39,6 +39,36 @@ def participation(
     return counted
 
 
+def evenness(took: Array) -> Mapping[str, Array]:
+    """Say how evenly clients have taken part so far.
+
+    Parameters
+    ----------
+    took : float array, shape (runs, n)
+        Rounds in which each client's update was used.
+
+    Returns
+    -------
+    mapping of float arrays, shape (runs,)
+        ``entropy`` of the clients' shares of all that took part, in units of log n; ``jain``,
+        Jain's index (Σ k)² / (n Σ k²) of their counts k; ``met``, the share of clients that have
+        taken part at all. All are 1 where everybody has done so equally often, and 0 where nobody
+        has.
+
+    References
+    ----------
+    Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
+    """
+    n, total = took.shape[1], took.sum(1)
+    share = took / np.maximum(total, 1)[:, None]
+    terms = share * np.log(share, out=np.zeros_like(share), where=share > 0)
+    return {
+        "entropy": -terms.sum(1) / np.log(max(n, 2)),
+        "jain": total**2 / np.maximum(n * (took**2).sum(1), 1),
+        "met": (took > 0).mean(1),
+    }
+
+
 def bits(
     sampler: Scheme, slots: Slots, omega: Array, dimension: int, runs: int
 ) -> Mapping[str, Array]:

@@ -125,20 +125,28 @@ class Until(Strict):
     target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
     in_a_row: Positive = Field(3, description="measurements that meet the target")
     seconds: Variance | None = Field(None, description="that the clock passes")
+    rounds: Positive | None = Field(
+        None,
+        description="that are played whatever the clock says",
+        exclude_if=lambda rounds: rounds is None,  # keeps the hashes of runs that do not name it
+    )
 
     def ended(self, progress: Progress) -> NDArray[np.int64]:
         """Say in which round each run ended, shape (runs,); −1 for those that go on."""
         found = np.full(len(progress.diverged_at), -1)
         met = np.zeros(len(found), np.int64)  # measurements in a row
-        spent = {at: cost for at, name, cost in progress.charged if name == "seconds"}
+        spent = [(at, cost) for at, name, cost in progress.charged if name == "seconds"]
+        clocks = np.cumsum([np.zeros(len(found)), *(cost for _, cost in spent)], axis=0)
+        charged = np.array([at for at, _ in spent])
         for at, name, value in progress.measured:
             if name != self.metric:
                 continue
-            clock = sum((cost for t, cost in spent.items() if t <= at), np.zeros(len(found)))
+            clock = clocks[np.searchsorted(charged, at, side="right")]
             if self.target is not None:
                 meets = value >= self.target if name == "accuracy" else value <= self.target
                 met = np.where(meets, met + 1, 0)
-            over = (met >= self.in_a_row) | (clock >= (self.seconds or np.inf))
+            late = (clock >= (self.seconds or np.inf)) & (at >= (self.rounds or 0))
+            over = (met >= self.in_a_row) | late
             found[(found < 0) & over] = at
         return found
 

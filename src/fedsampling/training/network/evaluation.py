@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.models.networks.network import Keep, everything
+from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.training.network.learner import Stacked
 from fedsampling.training.network.step import keeper, sample_losses
 
@@ -22,7 +23,11 @@ BATCH = 1000  # samples at a time
 
 
 def evaluate(
-    learner: Stacked, theta: Tensor, dropout: bool = False, training_loss: bool = True
+    learner: Stacked,
+    theta: Tensor,
+    dropout: bool = False,
+    training_loss: bool = True,
+    clients: bool = False,
 ) -> Mapping[str, Array]:
     """Measure every run's global model.
 
@@ -35,6 +40,8 @@ def evaluate(
     training_loss : bool
         Pass over all clients' training data, which costs more than the tests where a figure needs
         these alone.
+    clients : bool
+        Say more of how accuracies differ over clients.
 
     Returns
     -------
@@ -43,7 +50,10 @@ def evaluate(
         = √(Σ_i p_i (L_i − loss)²), unless they are left out.  For classes also ``accuracy`` and
         ``accuracy_std``: the same of the shares of right answers on the clients' own tests (a
         client without tests counts in neither), or ``accuracy`` alone where all share one test
-        set; otherwise ``test_loss``.
+        set; otherwise ``test_loss``.  With `clients`, of the clients' accuracies also
+        ``accuracy_worst``, the mean of the worst tenth, and ``accuracy_q10``, ``…_q50`` and
+        ``…_q90``, each client counted alike.  Where all share one test set, a client's is that of
+        each label, weighted by the client's training labels.
     """
     measured: dict[str, Array] = {}
     if training_loss:
@@ -58,11 +68,13 @@ def evaluate(
         return {**measured, "test_loss": np.array([loss.mean() for loss, _ in rows])}
     right = np.stack([hits for _, hits in rows])
     if data.start_test is None:
-        return {**measured, "accuracy": right.mean(1)}
+        own = _over_clients(_by_labels(data, right)) if clients else {}
+        return {**measured, "accuracy": right.mean(1), **own}
     tested = np.diff(data.start_test) > 0
     shares = _client_means(right, data.start_test[np.append(tested, True)])
     accuracy, spread = _weighted(shares, learner.p[tested] / learner.p[tested].sum())
-    return {**measured, "accuracy": accuracy, "accuracy_std": spread}
+    own = _over_clients(shares) if clients else {}
+    return {**measured, "accuracy": accuracy, "accuracy_std": spread, **own}
 
 
 def client_losses(learner: Stacked, theta: Tensor, dropout: bool = False) -> Array:
@@ -70,6 +82,24 @@ def client_losses(learner: Stacked, theta: Tensor, dropout: bool = False) -> Arr
     train = learner.x, learner.y, learner.converted
     losses = [_per_sample(learner, w, *train, dropout)[0] for w in theta]
     return _client_means(np.stack(losses), learner.data.start)
+
+
+def _by_labels(data: FederatedDataset, right: Array) -> Array:
+    """Weight the accuracy of each label by the clients' training labels, shape (runs, n)."""
+    labels = data.y_test.reshape(len(data.y_test), -1)[:, 0]
+    counts = data.label_counts()[:, (there := np.unique(labels))]
+    each = np.stack([right[:, labels == label].mean(1) for label in there], axis=1)
+    weight = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    return np.stack([(run * weight).sum(1) for run in each])
+
+
+def _over_clients(accuracy: Array) -> Mapping[str, Array]:
+    """Summarise the clients' accuracies, shape (runs, n)."""
+    worst = np.sort(accuracy, axis=1)[:, : -(-accuracy.shape[1] // 10)]
+    levels = (10, 50, 90)
+    quantiles = np.quantile(accuracy, np.array(levels) / 100, axis=1)
+    named = {f"accuracy_q{level}": q for level, q in zip(levels, quantiles, strict=True)}
+    return {"accuracy_worst": worst.mean(1), **named}
 
 
 def _per_sample(

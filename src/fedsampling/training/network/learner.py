@@ -21,7 +21,7 @@ from fedsampling.delays.delays import Delays
 from fedsampling.models.networks.network import Network
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.scheme import Scheme, Slots
-from fedsampling.training.charges import bits, participation, seconds
+from fedsampling.training.charges import bits, evenness, participation, seconds
 from fedsampling.training.network.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.training.network.replay import Replays, Stretch, cuda_graph, walk
 from fedsampling.training.network.step import keeper, sgd_step
@@ -56,6 +56,10 @@ class Stacked:
         Seconds of the clients.
     trace : bool array, shape (rounds, n), optional
         Who is there in each round; everybody unless given.
+    counting : bool
+        Count who takes part.
+    full_update : int, optional
+        Rounds between comparisons of the update with that of all clients.
     sights : dict
         What the scheme must see, each a :class:`fedsampling.training.network.observing.Sight`.
     """
@@ -70,9 +74,13 @@ class Stacked:
     bf16: bool = False
     delays: Delays | None = None
     trace: NDArray[np.bool_] | None = None
+    counting: bool = False
+    full_update: int | None = None
     sights: dict[str, Any] = field(default_factory=dict)
     noted: dict[str, Array] = field(default_factory=dict)
     met: Array = field(default_factory=lambda: np.empty(0))
+    took: Array = field(default_factory=lambda: np.empty((0, 0)))
+    step_taken: tuple[Tensor, Tensor] = field(init=False)
     walk: Callable[[Stretch], None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,6 +108,8 @@ class Stacked:
 
     def start(self, seeds: Ints) -> Tensor:
         """Draw each run's first model from its own seed."""
+        if self.counting:
+            self.took = np.zeros((len(seeds), len(self.p)))
         drawn = [self.network.initial(stream(int(seed), "model")) for seed in seeds]
         return torch.from_numpy(np.stack(drawn)).to(self.device)
 
@@ -121,16 +131,7 @@ class Stacked:
         if not len(slots):
             self.noted, self.met = {}, np.empty(0)
             return theta.new_empty(0, theta.shape[1])
-        plan = self.local.batches(self.n_samples[slots.client], slots, rng)
-        count = (plan.size > 0).sum(0)
-        order = np.argsort(-count, kind="stable")
-        updates = theta.new_empty(len(slots), theta.shape[1])
-        seen, squares = np.zeros(len(slots)), np.zeros(len(slots))
-        chunk = max(1, int(ROOM // self.activation_bytes))
-        for begin in range(0, len(slots), chunk):
-            part = order[begin : begin + chunk]
-            updates[part], seen[part], squares[part] = self._descend(theta, slots, plan, part, rng)
-        total = plan.size.sum(0)
+        updates, seen, squares, total = self._train(theta, slots, rng)
         self.met = np.sqrt(squares / np.maximum(total, 1))
         runs = len(theta)
         weight = np.bincount(slots.run, total, runs)
@@ -149,6 +150,28 @@ class Stacked:
         if "updates" in sampler.needs:
             sampler.saw_updates(slots, updates.cpu().numpy())
         return updates
+
+    def _train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, Array, Array, Ints]:
+        """Train all slots, in stacks that fit into memory.
+
+        Returns
+        -------
+        updates : Tensor
+        seen, squares : float array, shape (slots,)
+            As of :meth:`_descend`.
+        total : int array, shape (slots,)
+            Samples that each met.
+        """
+        plan = self.local.batches(self.n_samples[slots.client], slots, rng)
+        count = (plan.size > 0).sum(0)
+        order = np.argsort(-count, kind="stable")
+        updates = theta.new_empty(len(slots), theta.shape[1])
+        seen, squares = np.zeros(len(slots)), np.zeros(len(slots))
+        chunk = max(1, int(ROOM // self.activation_bytes))
+        for begin in range(0, len(slots), chunk):
+            part = order[begin : begin + chunk]
+            updates[part], seen[part], squares[part] = self._descend(theta, slots, plan, part, rng)
+        return updates, seen, squares, plan.size.sum(0)
 
     def _descend(
         self, theta: Tensor, slots: Slots, plan: Batches, part: Ints, rng: Draws
@@ -219,7 +242,31 @@ class Stacked:
         ends = np.searchsorted(slots.run, np.arange(len(theta) + 1))
         for run, (begin, end) in enumerate(pairwise(ends)):
             moved[run] += weight[begin:end] @ updates[begin:end]
+        self.step_taken = theta, moved
         return moved
+
+    def _against_everybody(self, rng: Draws) -> Mapping[str, Array]:
+        """Compare the update of a round with Σ p_i U_i over all clients that were there.
+
+        Returns
+        -------
+        mapping of float arrays, shape (runs,)
+            ``update_error``, ‖Σ ω_i U_i − Σ p_i U_i‖²; ``update_square``, ‖Σ p_i U_i‖²; and
+            ``update_cosine`` between the two.
+        """
+        theta, moved = self.step_taken
+        offered = self.offered(rng.round)
+        p = self._tensor(self.p[offered] / self.p[offered].sum()).double()
+        found = []
+        for run, after in enumerate(moved):
+            everybody = Slots(np.full(len(offered), run), offered, np.ones(len(offered)))
+            full = p @ self._train(theta, everybody, rng)[0].double()
+            own = (after - theta[run]).double() / self.server_step
+            norms = (own - full).square().sum(), full.square().sum(), own.square().sum()
+            cosine = own @ full / (norms[1] * norms[2]).sqrt().clamp(min=1e-300)
+            found.append(torch.stack([*norms[:2], cosine]).cpu().numpy())
+        named = ("update_error", "update_square", "update_cosine")
+        return dict(zip(named, np.stack(found, axis=1), strict=True))
 
     def finite(self, theta: Tensor) -> NDArray[np.bool_]:
         """Say which runs have a finite model."""
@@ -240,7 +287,8 @@ class Stacked:
         mapping of float arrays, shape (runs,)
             Besides participation, bits and seconds: ``gradients`` computed, per sample;
             ``train_loss``, the mean loss of the samples that local work met; ``observation_bits``
-            of what the scheme had to see; and what the scheme itself measured.
+            of what the scheme had to see; what :func:`.charges.evenness` and the comparison with
+            everybody's update say, where they are asked for; and what the scheme itself measured.
         """
         runs = len(rng.seeds)
         counted = {
@@ -252,6 +300,14 @@ class Stacked:
             counted |= seconds(sampler, slots, self.delays, self.offered(rng.round), rng)
         if self.trace is not None:
             counted["offered"] = np.full(runs, float(self.trace[rng.round].sum()))
+        if self.counting:
+            used = omega != 0
+            there = np.zeros(self.took.shape, np.bool_)
+            there[slots.run[used], slots.client[used]] = True
+            self.took += there
+            counted |= evenness(self.took)
+        if self.full_update and rng.round % self.full_update == 0:
+            counted |= self._against_everybody(rng)
         return {**counted, **sampler.measured()}
 
     def state(self, theta: Tensor) -> Mapping[str, NDArray[Any]]:
@@ -261,10 +317,12 @@ class Stacked:
             for name, sight in self.sights.items()
             for key, value in sight.state().items()
         }
-        return {"theta": theta.cpu().numpy(), **seen}
+        took = {"took": self.took} if self.counting else {}
+        return {"theta": theta.cpu().numpy(), **took, **seen}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Tensor:
         """Go back to a state."""
+        self.took = state.get("took", self.took)
         for name, sight in self.sights.items():
             sight.restore({key: state[f"{name}/{key}"] for key in sight.state()})
         return torch.from_numpy(state["theta"]).to(self.device)
