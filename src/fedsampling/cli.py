@@ -285,6 +285,21 @@ def schemes() -> None:
     click.echo(page(), nl=False)
 
 
+@main.command()
+@click.option("--by", default="rounds", show_default=True, help="rounds, bits or seconds.")
+@click.option(
+    "--needs", help="Only schemes that observe no more, such as delays,losses or nothing."
+)
+@located
+def rank(by: str, needs: str | None, config: Path, results: Path, papers: Path) -> None:
+    """Rank all schemes: what each observes, costs, and where it helps."""
+    from fedsampling.report.choosing import PAPER, choices, lines
+
+    found = choices(results / "artefacts" / PAPER, by)
+    for line in lines(found, needs.split(",") if needs else None):
+        click.echo(line)
+
+
 @main.command("check-sampler")
 @click.argument("name")
 @click.argument("options", nargs=-1)

@@ -24,8 +24,10 @@ from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
 from fedsampling.report import citation
 from fedsampling.report.axes import axes
 from fedsampling.report.cards import Card
+from fedsampling.report.choosing import PAPER, choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, period, provenances
+from fedsampling.report.schemes import COSTS
 
 COMMANDS = {
     "This report, from finished runs": "make reproduce",
@@ -58,7 +60,7 @@ def write(
 ) -> list[str]:
     """Write index.html, a page per paper, the style sheet and what they link to into `root`.
 
-    With cards there is a page of the data sets, too.
+    With cards there is a page of the data sets, too, with the cross matrix one of all schemes.
 
     Parameters
     ----------
@@ -98,9 +100,15 @@ def write(
         "typeset": typeset,
         "typeset_html": typeset_html,
     }
+    chooses = any(
+        chapter.key == PAPER
+        and {"ranks", "matrix_rounds"} <= {one.artefact for one in chapter.exhibits}
+        for chapter in chapters
+    )
     environment.globals |= {
         "cards": cards,
         "chapters": chapters,
+        "chooses": chooses,
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
@@ -136,6 +144,10 @@ def write(
         )
     if cards:
         texts["data.html"] = environment.get_template("data.html.j2").render()
+    if chooses:
+        found = choices(root / PAPER)
+        template = environment.get_template("schemes.html.j2")
+        texts["schemes.html"] = template.render(found=found, costs=COSTS)
     for name, text in texts.items():
         files.write_text(root / name, text)
     return list(texts)
@@ -160,7 +172,13 @@ def _labelled(html: str) -> str:
         return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', found[0])
 
     html = re.sub(r"<tr>.*?</tr>", row, html, flags=re.DOTALL)
-    return html.replace("<th>", '<th scope="col">').replace(' style="text-align: right;"', "")
+    for old, new in {
+        r"<table[^>]*>": '<table class="cards">',
+        "<th>": '<th scope="col">',
+        ' style="text-align: right;"': "",
+    }.items():
+        html = re.sub(old, new, html)
+    return html
 
 
 def _counts(chapters: Sequence[Chapter]) -> dict[str, Counter[str]]:

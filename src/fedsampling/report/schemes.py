@@ -53,7 +53,7 @@ def page() -> str:
             "## Sources",
             "",
             *(
-                f"- `{file.rpartition('.')[2]}.py`: {_section(modules[file])}"
+                f"- `{file.rpartition('.')[2]}.py`: {section(modules[file])}"
                 for file in sorted(files)
             ),
             "",
@@ -61,16 +61,34 @@ def page() -> str:
     )
 
 
+def purpose(member: type[Scheme]) -> str:
+    """Return what a scheme does, in one sentence."""
+    return cleandoc(member.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+
+
+def said(member: type[Scheme], name: str) -> str:
+    """Return what a class says of itself: yes, no, or when."""
+    given = getattr_static(member, name)
+    if isinstance(given, property):
+        return cleandoc(given.__doc__ or "").rstrip(".").lower()
+    return "yes" if given else "no"
+
+
+def section(of: Any) -> str:
+    """Return what stands under References in a docstring, in one line."""
+    _, _, text = cleandoc(of.__doc__ or "").partition("References\n----------\n")
+    return text.partition("\n\n")[0].replace("\n", " ")
+
+
 def _row(name: str, member: type[Scheme]) -> str:
     file = member.__module__.rpartition(".")[2]
-    what = cleandoc(member.__doc__ or "").split("\n\n")[0].replace("\n", " ")
     cells = (
         f"[`{name}`](../src/fedsampling/samplers/{file}.py)",
-        what,
+        purpose(member),
         _needs(member),
-        _said(member, "unbiased"),
+        said(member, "unbiased"),
         "yes" if member.intermittent else "no",
-        _section(member) or "see below",
+        section(member) or "see below",
     )
     return f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |"
 
@@ -80,16 +98,3 @@ def _needs(member: type[Scheme]) -> str:
     if isinstance(given, property):
         return cleandoc(given.__doc__ or "").rstrip(".")
     return ", ".join(f"`{name}`" for name in sorted(given)) or "–"
-
-
-def _said(member: type[Scheme], name: str) -> str:
-    given = getattr_static(member, name)
-    if isinstance(given, property):
-        return cleandoc(given.__doc__ or "").rstrip(".").lower()
-    return "yes" if given else "no"
-
-
-def _section(of: Any) -> str:
-    """Return what stands under References in a docstring, in one line."""
-    _, _, text = cleandoc(of.__doc__ or "").partition("References\n----------\n")
-    return text.partition("\n\n")[0].replace("\n", " ")

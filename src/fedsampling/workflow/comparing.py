@@ -18,6 +18,7 @@ from fedsampling.base.files import write_json
 from fedsampling.cluster.calibration import downloads
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.papers import load_paper
+from fedsampling.report.choosing import PAPER
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
 from fedsampling.samplers.check import check_sampler
@@ -27,7 +28,6 @@ from fedsampling.workflow.planning import show_bytes
 from fedsampling.workflow.publishing import build_report, judge_claims, render_artefact
 from fedsampling.workflow.stages import execute_all, gather
 
-PAPER = "crossmatrix"
 TUNING = "tuning_"  # begins the name of the experiment that tunes a set
 Tell = Callable[[str], None]
 

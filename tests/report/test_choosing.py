@@ -1,0 +1,89 @@
+"""All schemes by what they observe, cost, and where they help: on a page and in a terminal."""
+
+from pathlib import Path
+
+import pytest
+from fake_results import Results, add_crossmatrix
+from test_pages import Page
+
+from fedsampling.base.errors import InputError
+from fedsampling.report.choosing import choices, lines
+from fedsampling.samplers.scheme import Scheme
+
+
+@pytest.fixture
+def folder(results: Results) -> Path:
+    add_crossmatrix(results.root)
+    return results.root / "results" / "artefacts" / "crossmatrix"
+
+
+def test_every_scheme_has_a_row_and_the_first_in_rank_is_first(folder: Path) -> None:
+    found = choices(folder)
+    names = [row.name for row in found.rows]
+    assert names[:3] == ["tifl", "md", "newest-m-5"]
+    assert set(names) == {*Scheme.members(), "newest-m-5"}
+    assert [column.title for column in found.overall] == ["rounds", "bits"]
+    assert [(c.title, c.differ) for c in found.sets] == [
+        ("MNIST by digit", "labels"),
+        ("My set", ""),
+    ]
+
+
+def test_a_row_says_what_is_observed_and_where_it_helps_beyond_doubt(folder: Path) -> None:
+    found = choices(folder)
+    rows = {row.name: row for row in found.rows}
+    assert (rows["tifl"].observes, rows["md"].observes) == (("delays",), ("nothing",))
+    assert found.helps(rows["tifl"]) == ["rounds", "labels"]
+    assert found.helps(rows["md"]) == []
+    assert rows["newest-m-5"].gains["rounds"].way == "−"
+    assert rows["target"].gain(found.sets[0]).number == "1 of 3"
+
+
+def test_the_terminal_shows_ranks_and_what_observing_costs(folder: Path) -> None:
+    text = "\n".join(lines(choices(folder)))
+    assert text.splitlines()[0].split()[:4] == ["scheme", "observes", "rounds", "bits"]
+    assert "1.50+ (1)" in text
+    assert "These runs: reduced scale." in text
+    assert "update_norms: 32 bits from each slot that trained" in text
+
+
+def test_only_what_observes_no_more_is_asked_for(folder: Path) -> None:
+    text = "\n".join(lines(choices(folder), ["delays"]))
+    assert {line.split()[0] for line in text.partition("\n\n")[0].splitlines()[2:]} == {
+        name
+        for name, member in Scheme.members().items()
+        if not isinstance(member.needs, property) and member.needs <= {"delays"}
+    }
+    with pytest.raises(InputError, match="--needs delay: not known; did you mean 'delays'"):
+        list(lines(choices(folder), ["delay"]))
+
+
+def test_what_is_missing_is_named_with_what_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"ranks\.csv: is not there; 'snakemake"):
+        choices(tmp_path)
+    with pytest.raises(InputError, match="--by second: not a measure; did you mean 'seconds'"):
+        choices(tmp_path, "second")
+
+
+def test_the_page_can_be_filtered_and_every_link_leads_somewhere(
+    results: Results, folder: Path
+) -> None:
+    report = results.build()
+    page = Page(report / "schemes.html")
+    items = {a["id"]: a for _, a in page.tags if "data-item" in a}
+    assert items["tifl"]["data-observes"] == "delays"
+    assert items["tifl"]["data-helps"] == "rounds|labels"
+    assert items["tifl"]["data-unbiased"] == "sometimes"
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    for target in page.values("href"):
+        name, _, anchor = target.partition("#")
+        assert not name or name.startswith("data:") or (report / name).is_file(), target
+        assert not anchor or name or anchor in ids, target
+    assert page.of_class("badge") == 1
+    assert 'href="schemes.html"' in (report / "index.html").read_text()
+
+
+def test_without_the_cross_matrix_there_is_no_such_page(report: Path) -> None:
+    assert not (report / "schemes.html").exists()
+    assert "schemes.html" not in (report / "index.html").read_text()
