@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: reproduce smoke workflow test test-long test-slurm test-slurm-quick check format schema lock clean
+.PHONY: reproduce smoke workflow test test-long test-slurm test-slurm-quick check format schema docs lock clean
 
 # What is known: each experiment at the best of its scales.
 reproduce: CONFIG =
@@ -61,6 +61,16 @@ format: $(READY)
 schema: $(READY)
 	fedsampling schema
 
+# The site of docs/ and of the docstrings, in site/; a broken link is an error.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)-docs/ready
+	$(VENV)-docs/bin/mkdocs build --strict
+
+$(VENV)-docs/ready: envs/requirements-docs.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/pip install -qq --disable-pip-version-check --requirement $<
+	touch $@
+
 # Pins what a fresh environment resolves to today.
 lock:
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
@@ -70,7 +80,7 @@ lock:
 	rm -rf $(VENV)-lock build
 
 clean:
-	rm -rf results logs benchmarks/runs .snakemake
+	rm -rf results logs benchmarks/runs .snakemake site
 
 $(READY): envs/requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

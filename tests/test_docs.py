@@ -125,6 +125,40 @@ def test_a_paper_in_a_folder_elsewhere_is_drawn_and_judged(tmp_path: Path) -> No
     assert (claim["verdict"], claim["reason"]) == ("reproduced", "It holds for K = 5, K = 15.")
 
 
+def test_links_between_files_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    links = [
+        (page, link)
+        for page in pages
+        for link in re.findall(r"\]\((?!\w+:|#)([^)#]+)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 40
+    assert [
+        f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()
+    ] == []
+
+
+def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
+    for needed in ("mkdocs", "material", "mkdocstrings_handlers.python"):
+        pytest.importorskip(needed, reason="needs mkdocs; `make docs` builds the site with its own")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    samplers = (tmp_path / "api/samplers/index.html").read_text("utf-8")
+    assert 'id="fedsampling.samplers.clustered.ClusteredSimilarity"' in samplers
+    assert ":class:" not in samplers
+    assert "by_loss" in (tmp_path / "tutorial/index.html").read_text("utf-8")
+    elsewhere = r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"'
+    pages = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))
+    assert re.findall(elsewhere, pages) == []
+
+
 def test_evidence_that_the_cluster_page_names_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "cluster.md").read_text("utf-8")))
     sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]
