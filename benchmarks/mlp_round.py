@@ -27,7 +27,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.datasets.mnist import Mnist
 from fedsampling.models.model import Mlp
 from fedsampling.models.networks.cost import operations
-from fedsampling.models.networks.products import gradient, multiply
+from fedsampling.models.networks.products import multiply, subtract_product
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
@@ -48,7 +48,7 @@ def main() -> None:
     data = images()
     network = Mlp().build(data.x.shape[1:], data.classes)
     learner = Stacked(network, data, LocalWork(batch=BATCH, step=STEP, steps=STEPS))
-    x = learner.x.flatten(1)
+    x = learner.convert(learner.x).flatten(1)
     check(learner, x)
     large, product_flop = timing.large_product()
     contestants = {
@@ -93,10 +93,10 @@ def stacked(learner) -> None:
 
 def products_alone() -> None:
     """The hidden layer's products of three rounds and nothing else: no round can be faster."""
-    x, w, g = torch.rand(M, BATCH, 784), torch.rand(M, 50, 784), torch.rand(M, BATCH, 50)
+    x, w, g = torch.rand(M, BATCH, 784), torch.rand(M, 50, 784), torch.zeros(M, 50, BATCH)
     for _ in range(ROUNDS * STEPS):
-        multiply(x, w)
-        gradient(g, x)
+        multiply(w, x)
+        subtract_product(w, g, x)
 
 
 def as_usual(x: Tensor, y: Tensor) -> None:

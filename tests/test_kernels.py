@@ -66,7 +66,7 @@ def test_slots_are_the_same_to_the_last_bit_with_mkls_kernels_for_intel(tmp_path
     source, library = tmp_path / "intel.c", tmp_path / "intel.so"
     source.write_text(INTEL)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    keeps_its_promises(LD_PRELOAD=str(library))
+    keeps_its_promises(LD_PRELOAD=str(library), FEDSAMPLING_PRODUCTS="mkl")
 
 
 @WITH_MKL

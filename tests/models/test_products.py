@@ -103,6 +103,55 @@ def test_a_library_that_rounds_by_the_number_of_slots_is_found_out(unreliable, l
     assert len(said.splitlines()) == 1
 
 
+def rounding_by_columns(factor):
+    """A library whose result depends on the number of columns, if `factor` is not zero."""
+    right = products._each
+    return lambda x, weight: right(x, weight) * (1 + factor * weight.shape[1])
+
+
+@pytest.mark.parametrize("wrong", [0, 1e-6])
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), [(100, 784, 50), (40, 700, 10)])
+def test_slots_with_one_left_factor_are_what_they_are_alone(
+    library, rows, inputs, outputs, wrong, monkeypatch
+):
+    monkeypatch.setattr(products, "_each", rounding_by_columns(wrong))
+    monkeypatch.setattr(products, "_widened", cache(products._widened.__wrapped__))
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(1, rows, inputs, generator=rng)
+    weight = torch.randn(4, outputs, inputs, generator=rng)
+    together = products.multiply(x.expand(4, -1, -1), weight)
+    for slot in range(4):
+        assert torch.equal(together[slot], products.multiply(x, weight[slot, None])[0])
+
+
+@pytest.mark.parametrize("outputs", [10, 50])
+@pytest.mark.parametrize("offset", [0, 3])
+def test_products_are_subtracted(library, outputs, offset):
+    rng = torch.Generator().manual_seed(0)
+    g = torch.randn(3, outputs, 40, generator=rng)
+    x = torch.randn(3, 40, 300, generator=rng)
+    weight = torch.randn(3, outputs, 300, generator=rng)
+    own = moved(weight, offset)
+    products.subtract_product(own, g, x)
+    torch.testing.assert_close(own, weight - g @ x, rtol=1e-5, atol=1e-4)
+    alone = moved(weight[1:2], 0)
+    products.subtract_product(alone, g[1:2].clone(), x[1:2].clone())
+    assert torch.equal(alone[0], own[1])
+
+
+def test_the_processors_maker_decides_which_library_multiplies_unless_one_is_named(monkeypatch):
+    monkeypatch.setattr(products, "_of_intel", lambda: True)
+    monkeypatch.delenv("FEDSAMPLING_PRODUCTS", raising=False)
+    assert products._chosen() is not torch.backends.mkl.is_available()
+    monkeypatch.setattr(products, "_of_intel", lambda: False)
+    elsewhere = products._chosen()
+    monkeypatch.setenv("FEDSAMPLING_PRODUCTS", "mkl")
+    assert not products._chosen()
+    monkeypatch.setattr(products, "_of_intel", lambda: True)
+    monkeypatch.setenv("FEDSAMPLING_PRODUCTS", "oneDNN")
+    assert products._chosen() is elsewhere
+
+
 def test_a_step_adds_its_product(library):
     rng = torch.Generator().manual_seed(0)
     x, start = torch.randn(2, 40, 90, generator=rng), torch.randn(2, 40, 80, generator=rng)

@@ -33,6 +33,7 @@ LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 # Variables by which libraries choose, beside the processor, how they round.
 KERNELS = (
     "ATEN_CPU_CAPABILITY",
+    "FEDSAMPLING_PRODUCTS",
     "MKL_CBWR",
     "MKL_ENABLE_INSTRUCTIONS",
     "NPY_DISABLE_CPU_FEATURES",

@@ -1,10 +1,11 @@
 """Matrix products over slots, the arithmetic of every dense and recurrent layer.
 
-On a GPU a batched product of all slots.  On a CPU, one call per slot where it is worth a call, of
-oneDNN in single precision: the library that PyTorch takes for batched products reached half of its
-speed on the AMD processor where both were measured (``benchmarks/recurrent.py``), because it leaves
-the wider half of the vector units idle.  oneDNN's product has no public name in PyTorch; where it
-is missing, PyTorch's plain product serves.
+On a GPU a batched product of all slots.  On a CPU, one call per slot where it is worth a call.
+Whose call is decided by the processor's maker, never by a clock, so that a run that is repeated
+takes the same way: PyTorch's own product on Intel's, where it is MKL's; elsewhere oneDNN's, since
+MKL leaves the wider half of other makers' vector units idle (``docs/performance.md`` has the
+numbers).  ``FEDSAMPLING_PRODUCTS=mkl`` or ``onednn`` decides otherwise, and is noted with a run.
+oneDNN's product has no public name in PyTorch; where it is missing, PyTorch's serves.
 
 A slot's result does not depend on the slots beside it, nor on its place among them, whichever
 kernels a processor is given.  That takes care:
@@ -14,14 +15,19 @@ kernels a processor is given.  That takes care:
 - A batched product of some forms rounds differently by where in memory a matrix begins.  Only those
   are used whose right factor has its rows contiguous, which leaves the result: each slot's must
   begin at a multiple of 16 bytes, as the first one does.
+- Where all slots have the same left factor, as in an evaluation, their weights stand side by side
+  in one product.
 - No library promises what this relies on.  So it is tried out once per process for each size in
   use, and where it does not hold, slots are multiplied one by one.
 """
 
+import os
+import platform
 import sys
 from collections.abc import Sequence
 from functools import cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -52,7 +58,10 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """Return x Wᵀ of each slot, outside of automatic differentiation; shapes as `product`'s."""
     if _by_slot(x, x.shape[1], weight.shape[1]):
-        return torch.stack([_linear(a, b) for a, b in zip(x, weight, strict=True)])
+        sizes = *x.shape[1:], weight.shape[1], len(x)
+        if x.stride(0) == 0 and _widened(*sizes, x.dtype, torch.get_num_threads()):
+            return _beside(x, weight)
+        return _each(x, weight)
     if x.device.type != "cpu":
         return torch.bmm(x, weight.transpose(1, 2))
     if weight.shape[1] == 1:
@@ -77,16 +86,25 @@ def gradient(g: Tensor, x: Tensor) -> Tensor:
     return multiply(x.transpose(1, 2), g.transpose(1, 2)).transpose(1, 2)
 
 
-def subtract_gradient(weight: Tensor, g: Tensor, x: Tensor) -> None:
-    """Subtract gᵀ x of each slot from its weights, in place; shapes as `gradient`'s."""
-    rows = g.transpose(1, 2)
+def subtract_product(weight: Tensor, g: Tensor, x: Tensor) -> None:
+    """Subtract g x of each slot from its weights, in place.
+
+    Parameters
+    ----------
+    weight : Tensor, shape (slots, outputs, inputs)
+    g : Tensor, shape (slots, outputs, rows)
+    x : Tensor, shape (slots, rows, inputs)
+    """
     if g.device.type != "cpu":
-        weight.baddbmm_(rows, x, alpha=-1)
-    elif g.shape[2] <= x.shape[2] and _by_slot(rows, g.shape[2], x.shape[2]):
-        for own, a, b in zip(weight, rows, x.transpose(1, 2), strict=True):
-            own.sub_(_linear(a, b))  # while it is in the cache
+        weight.baddbmm_(g, x, alpha=-1)
+    elif _by_slot(g, g.shape[1], x.shape[2]):
+        for own, a, b in zip(weight.unbind(), g.unbind(), x.unbind(), strict=True):
+            if _with_onednn(g):
+                own.sub_(_onednn(a, b.T))  # while it is in the cache
+            else:
+                own.addmm_(a, b, alpha=-1)
     else:
-        weight.sub_(gradient(g, x))
+        weight.sub_(multiply(g, x.transpose(1, 2)))
 
 
 def unstacked(weight: Tensor, rows: int) -> Weights:
@@ -113,7 +131,7 @@ def advance(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
     if isinstance(weights, Tensor):
         return _batched(x, weights, start)
     slots = zip(x.unbind(), weights, start.unbind(), strict=True)
-    return torch.stack([_linear_added(a, w, s) for a, w, s in slots])
+    return torch.stack([_added(a, w, s) for a, w, s in slots])
 
 
 def _by_slot(factor: Tensor, rows: int, outputs: int) -> bool:
@@ -145,6 +163,20 @@ def _indifferent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, threa
                 _say()
                 return False
     return True
+
+
+@cache
+def _widened(
+    rows: int, inputs: int, outputs: int, slots: int, dtype: torch.dtype, threads: int
+) -> bool:
+    """Try out whether slots of one left factor are the same side by side as one by one."""
+    if slots == 1:
+        return False
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(1, rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
+    weight = torch.randn(slots, outputs, inputs, generator=rng, dtype=dtype)
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        return torch.equal(_beside(x, weight), _each(x, weight))
 
 
 @cache
@@ -187,17 +219,35 @@ class _Product(torch.autograd.Function):
         )
 
 
-def _linear(x: Tensor, weight: Tensor) -> Tensor:
-    # x Wᵀ of one slot.
-    if _ONEDNN and x.dtype == torch.float32:
-        return _onednn(x, weight)
-    return (x * weight).sum(-1, keepdim=True) if len(weight) == 1 else x @ _with_rows(weight.T)
+def _each(x: Tensor, weight: Tensor) -> Tensor:
+    # x Wᵀ, slot by slot.
+    slots = zip(x.unbind(), weight.unbind(), strict=True)
+    if _with_onednn(x):
+        z = [_onednn(a, b) for a, b in slots]
+        return torch.stack(z) if len(z) > 1 else z[0][None]
+    if weight.shape[1] == 1:
+        return torch.stack([(a * b).sum(-1, keepdim=True) for a, b in slots])
+    filled = x.new_empty(*x.shape[:2], weight.shape[1])
+    for (a, b), z_s in zip(slots, filled.unbind(), strict=True):
+        torch.mm(a, b.T, out=z_s)
+    return filled
 
 
-def _linear_added(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
-    if _ONEDNN and x.dtype == torch.float32:
+def _beside(x: Tensor, weight: Tensor) -> Tensor:
+    # x Wᵀ of slots that have the same x, as one product.
+    z = _each(x[:1], weight.flatten(0, 1)[None])[0]
+    return z.view(len(z), len(weight), -1).transpose(0, 1)
+
+
+def _added(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
+    # start + x Wᵀ of one slot.
+    if _with_onednn(x):
         return _onednn_added(x, weight, start)
     return torch.addmm(start, x, weight.T)
+
+
+def _with_onednn(x: Tensor) -> bool:
+    return _ONEDNN and x.dtype == torch.float32
 
 
 def _onednn(x: Tensor, weight: Tensor) -> Tensor:
@@ -210,7 +260,12 @@ def _onednn_added(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
     return z
 
 
-def _found() -> bool:
+def _chosen() -> bool:
+    """Say whether oneDNN multiplies slot by slot."""
+    asked = os.environ.get("FEDSAMPLING_PRODUCTS", "").lower()
+    mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    if asked == "mkl" or (not asked and mkl and _of_intel()):
+        return False
     try:
         x, start = torch.ones(2, 3), torch.ones(2, 2)
         return bool((_onednn_added(x, x, start) - _onednn(x, x) == start).all())
@@ -218,4 +273,11 @@ def _found() -> bool:
         return False
 
 
-_ONEDNN = _found()
+def _of_intel() -> bool:
+    try:
+        return "GenuineIntel" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return "GenuineIntel" in platform.processor()
+
+
+_ONEDNN = _chosen()

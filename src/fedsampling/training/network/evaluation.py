@@ -1,7 +1,7 @@
 """What the figures show of a global model: loss over all clients' training data, and accuracy.
 
-Every run is evaluated in few large batches over the pooled samples; sums per client follow from
-where each client's samples begin.
+The pooled samples are gone through once, in blocks that stay in the cache while every run's model
+meets them; sums per client follow from where each client's samples begin.
 """
 
 from collections.abc import Mapping
@@ -63,10 +63,9 @@ def evaluate(
     if not len(data.x_test):
         return measured
     tests = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
-    rows = [_per_sample(learner, w, *tests, False, dropout) for w in theta]
+    losses, right = _per_sample(learner, theta, *tests, dropout)
     if data.classes is None:
-        return {**measured, "test_loss": np.array([loss.mean() for loss, _ in rows])}
-    right = np.stack([hits for _, hits in rows])
+        return {**measured, "test_loss": losses.mean(1)}
     if data.start_test is None:
         own = _over_clients(_by_labels(data, right)) if clients else {}
         return {**measured, "accuracy": right.mean(1), **own}
@@ -79,9 +78,8 @@ def evaluate(
 
 def client_losses(learner: Stacked, theta: Tensor, dropout: bool = False) -> Array:
     """Return L_i of every run and client, shape (runs, n)."""
-    train = learner.x, learner.y, learner.converted
-    losses = [_per_sample(learner, w, *train, dropout)[0] for w in theta]
-    return _client_means(np.stack(losses), learner.data.start)
+    losses, _ = _per_sample(learner, theta, learner.x, learner.y, dropout)
+    return _client_means(losses, learner.data.start)
 
 
 def _by_labels(data: FederatedDataset, right: Array) -> Array:
@@ -103,29 +101,38 @@ def _over_clients(accuracy: Array) -> Mapping[str, Array]:
 
 
 def _per_sample(
-    learner: Stacked, w: Tensor, x: Tensor, y: Tensor, converted: bool, dropout: bool
+    learner: Stacked, theta: Tensor, x: Tensor, y: Tensor, dropout: bool
 ) -> tuple[Array, Array]:
-    """Return the loss of each sample and whether its answer is right (share of right steps)."""
-    losses, hits = [], []
-    keep = _shaken(learner) if dropout else everything
-    with torch.no_grad():
-        for begin in range(0, len(x), BATCH):
-            part = slice(begin, begin + BATCH)
-            inputs = x[part].to(learner.device)
-            inputs = inputs if converted else learner.convert(inputs)
-            targets = y[part].to(learner.device)
-            targets = targets.float() if targets.is_floating_point() else targets
-            z = learner.network.outputs(w[None], inputs[None], keep)
-            losses.append(sample_losses(learner.network, z, targets[None])[0].double().cpu())
-            if learner.network.loss == "cross_entropy":
-                right = (z[0].argmax(-1) == targets).double()
-                hits.append(right.flatten(1).mean(1).cpu() if right.dim() > 1 else right.cpu())
-    return torch.cat(losses).numpy(), torch.cat(hits).numpy() if hits else np.empty(0)
+    """Return each sample's loss, and whether its answer is right (share of right steps).
+
+    Both of shape (runs, samples); there are no right answers in a regression.
+    """
+    network, classes = learner.network, learner.network.loss == "cross_entropy"
+    together = len(theta) if network.layers else 1  # where what lies between layers is small
+    losses = np.empty((len(theta), len(x)))
+    right = np.empty_like(losses if classes else losses[:, :0])
+    for begin in range(0, len(x), BATCH):
+        part = slice(begin, begin + BATCH)
+        inputs = learner.convert(x[part].to(learner.device))[None]
+        targets = y[part].to(learner.device)
+        targets = targets.float() if targets.is_floating_point() else targets
+        for first in range(0, len(theta), together):
+            runs = slice(first, first + together)
+            w = theta[runs]
+            keep = _shaken(learner, len(w)) if dropout else everything
+            with torch.no_grad():
+                z = network.outputs(w, inputs.expand(len(w), *inputs.shape[1:]), keep)
+                each = sample_losses(network, z, targets.expand(len(w), *targets.shape))
+                losses[runs, part] = each.cpu()
+                if classes:
+                    hits = (z.argmax(-1) == targets).double().view(len(w), len(targets), -1)
+                    right[runs, part] = hits.mean(2).cpu()
+    return losses, right
 
 
-def _shaken(learner: Stacked) -> Keep:
+def _shaken(learner: Stacked, slots: int) -> Keep:
     """Dropout of an evaluation: the same masks at every one."""
-    zero = torch.zeros(1, dtype=torch.int64, device=learner.device)
+    zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
     return keeper(zero, zero[0])
 
 

@@ -93,9 +93,6 @@ class Stacked:
         self.labels = None if self.data.classes is None else self.data.label_counts().argmax(1)
         if self.y.is_floating_point():
             self.y = self.y.float()
-        self.converted = self.inputs != "tokens" and 4 * self.x.numel() <= ROOM
-        if self.converted:  # once, where it fits, instead of in every step
-            self.x = self.convert(self.x)
 
     def convert(self, x: Tensor) -> Tensor:
         """Turn stored samples into what the network takes."""
@@ -103,8 +100,8 @@ class Stacked:
             return x.long()
         if self.inputs == "raw":
             return x.float()
-        unit = x.float() / 255
-        return unit if self.inputs == "unit" else (unit - 0.5) / 0.5
+        unit = x.to(torch.float32, copy=True).div_(255)
+        return unit if self.inputs == "unit" else unit.sub_(0.5).div_(0.5)
 
     def start(self, seeds: Ints) -> Tensor:
         """Draw each run's first model from its own seed."""
@@ -224,7 +221,7 @@ class Stacked:
         flat = rows.flatten()
         x = self.x.index_select(0, flat).view(*rows.shape, *self.x.shape[1:])
         y = self.y.index_select(0, flat).view(*rows.shape, *self.y.shape[1:])
-        return (x if self.converted else self.convert(x)), y
+        return self.convert(x), y
 
     def report(self, needs: frozenset[str], updates: Tensor) -> Mapping[str, Any]:
         """Compute norms of the updates, or losses of the work, where a scheme needs them."""

@@ -11,10 +11,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from fedsampling.models.networks.network import Keep, Network, Parts
-from fedsampling.models.networks.products import multiply, subtract_gradient
+from fedsampling.models.networks.products import multiply, subtract_product
 from fedsampling.training.network.local_work import LocalWork
 
 LANES = 4  # decisions of dropout in one hash
+_rectifier_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 def sgd_step(
@@ -62,7 +63,7 @@ def sample_losses(network: Network, z: Tensor, y: Tensor) -> Tensor:
     """Return every sample's loss, [slots, B]; of a sequence, the mean over its steps."""
     if network.loss == "squared":
         return 0.5 * (z.squeeze(-1) - y) ** 2
-    losses = F.cross_entropy(z.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
+    losses = F.cross_entropy(z.movedim(-1, 1), y, reduction="none")  # logarithms along samples
     return losses.flatten(2).mean(2) if losses.dim() > 2 else losses
 
 
@@ -73,7 +74,9 @@ def dense_step(
 
     Automatic differentiation would write every gradient to memory and read it again for the update;
     here the product that is the gradient of the cross entropy goes straight into the weights, which
-    a small network's round spends much of its time on.
+    a small network's round spends much of its time on.  What a layer puts out is [slots, features,
+    B]: then no product meets a factor that must be put in order first, and what is done with
+    classes runs along samples, of which there are more.
 
     Parameters
     ----------
@@ -94,24 +97,27 @@ def dense_step(
     """
     inputs = [x.flatten(2)]
     for name in layers[:-1]:
-        inputs.append(_affine(w, name, inputs[-1]).relu_())
-    log_p = torch.log_softmax(_affine(w, layers[-1], inputs[-1]), -1)
-    true = y[..., None]
-    loss = -(log_p.gather(-1, true)[..., 0] * weight).sum(1)
-    g = log_p.exp_().scatter_add_(-1, true, log_p.new_full((), -1.0).expand(true.shape))
-    g *= (weight * step)[..., None]
+        inputs.append(_affine(w, name, inputs[-1]).relu_().transpose(1, 2))
+    log_p = torch.log_softmax(_affine(w, layers[-1], inputs[-1]), 1)
+    true = y[:, None]
+    loss = -(log_p.gather(1, true)[:, 0] * weight).sum(1)
+    g = log_p.exp_().scatter_add_(1, true, log_p.new_full((), -1.0).expand(true.shape))
+    g *= (weight * step)[:, None]
     for name in reversed(layers):
         h = inputs.pop()
         matrix = w[f"{name}.weight"]
-        below = multiply(g, matrix.transpose(1, 2)).mul_(h > 0) if inputs else g
-        subtract_gradient(matrix, g, h)
-        w[f"{name}.bias"].sub_(g.sum(1))
+        below = multiply(matrix.transpose(1, 2), g.transpose(1, 2)) if inputs else g
+        if inputs:
+            _rectifier_backward(below, h.transpose(1, 2), 0, grad_input=below)
+        subtract_product(matrix, g, h)
+        w[f"{name}.bias"].sub_(g.sum(2))
         g = below
     return loss
 
 
 def _affine(w: Parts, name: str, h: Tensor) -> Tensor:
-    return multiply(h, w[f"{name}.weight"]).add_(w[f"{name}.bias"][:, None])
+    # W h + b, [slots, outputs, B], of h [slots, B, inputs].
+    return multiply(w[f"{name}.weight"], h).add_(w[f"{name}.bias"][..., None])
 
 
 def keeper(keys: Tensor, step: Tensor) -> Keep:
