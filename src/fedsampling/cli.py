@@ -221,6 +221,16 @@ def publish(names: tuple[str, ...], config: Path, results: Path, papers: Path) -
 
 @main.command()
 @click.argument("paper")
+@located
+def draw(paper: str, config: Path, results: Path, papers: Path) -> None:
+    """Make all of a PAPER that is not up to date: summaries, artefacts, verdicts."""
+    from fedsampling.workflow.publishing import draw_paper
+
+    click.get_current_context().exit(draw_paper(paper, config, results, papers))
+
+
+@main.command()
+@click.argument("paper")
 @click.argument("artefact")
 @located
 def render(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from fedsampling.cluster.requests import Requests
 from fedsampling.runs import places
-from fedsampling.runs.places import is_shipped
 from fedsampling.workflow.plan import Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -47,22 +46,15 @@ def test_no_others_share_a_process(given: dict[str, Any]):
     assert asked(**given).batches == {}
 
 
-def test_at_any_scale_those_do_whose_runs_are_shipped(tmp_path: Path):
-    made = asked(scale="paper")
+def test_what_is_shipped_is_in_none_and_not_computed(tmp_path: Path):
+    made = asked()
     first, second, third = list(made.jobs.values())[:3]
     runs = (*first.runs, *second.runs, *third.runs[:-1])
     listed = {"paper/experiment": [run.hash for run in runs]}
     (tmp_path / places.INDEX).write_text(json.dumps(listed))
-    assert [is_shipped(job) for job in (first, second, third)] == [True, True, False]
-    assert made.batches == {f"{PAPER}_shipped_0": [first.name, second.name]}
-
-
-def test_one_job_alone_is_no_batch(tmp_path: Path):
-    made = asked(scale="paper")
-    job = next(iter(made.jobs.values()))
-    listed = {"paper/experiment": [run.hash for run in job.runs]}
-    (tmp_path / places.INDEX).write_text(json.dumps(listed))
-    assert made.batches == {}
+    assert made.computed(PAPER) == list(made.jobs)[2:]
+    assert next(iter(made.batches.values()))[0] == third.name
+    assert asked(shipped=False).computed(PAPER) == list(made.jobs)
 
 
 def test_a_batch_asks_for_what_its_most_demanding_job_needs():
@@ -73,13 +65,3 @@ def test_a_batch_asks_for_what_its_most_demanding_job_needs():
         network = any(made.jobs[job].runs[0].settings["kind"] == "network" for job in names)
         assert ask["gpu"] == (1 if network else None)
         assert ask["runtime"] >= (241 if network else 6)
-
-
-def test_runs_that_are_shipped_ask_for_no_device(tmp_path: Path):
-    made = asked("crossmatrix", cluster={"gpu": "gpu"})
-    listed = {"all": [run.hash for job in made.jobs.values() for run in job.runs]}
-    (tmp_path / places.INDEX).write_text(json.dumps(listed))
-    assert made.batches
-    for name in made.batches:
-        assert requests(made).of("gpu", name)(None, 1) is None
-        assert requests(made).of("runtime", name)(None, 1) == 6

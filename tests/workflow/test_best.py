@@ -45,7 +45,8 @@ def test_each_experiment_is_at_the_largest_scale_that_is_finished(finished):
     scales = {name: scale_of(paper, name, made.config) for name in paper.experiments}
     assert scales == {"dirichlet_mnist": "reduced", "assumptions": "paper"}
     assert made.datasets(*made.jobs) == []
-    assert sorted(name for jobs in made.batches.values() for name in jobs) == sorted(made.jobs)
+    assert made.computed(LATENCY) == []
+    assert made.together == [LATENCY]
 
 
 def test_nothing_vanishes(finished):

@@ -91,6 +91,7 @@ class Checkout:
             "data": "embedded",
             "papers": [PAPER],
             "overrides": overrides,
+            "together": False,
         } | changes
         (self.root / "config.yaml").write_text(yaml.safe_dump(content))
 
@@ -224,15 +225,41 @@ class TestJobsTogether:
         paper = yaml.safe_load(path.read_text(encoding="utf-8"))
         paper["experiments"]["regression"]["quick"] = REGRESSION
         path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
-        checkout.configure(overrides={})
+        checkout.configure(overrides={}, together=True)
         return checkout
 
-    def test_one_process_makes_what_three_do(self, small, finished):
-        alone = {name: n for name, n in ALL.items() if name != "simulate"}
-        assert small.due() == alone | {f"simulate_{PAPER}_quick_0": 1}
+    def test_one_process_makes_what_three_do_and_one_all_that_is_read(self, small, finished):
+        jobs = {f"simulate_{PAPER}_quick_0": 1, f"draw_{PAPER}": 1, "card": 1}
+        assert small.due() == jobs | {"report": 1, "all": 1}
         small.snakemake()
         assert small.manifests() == finished.manifests()
+        for path in (finished.root / "results" / "artefacts").rglob("*.csv"):
+            again = small.root / path.relative_to(finished.root)
+            assert again.read_bytes() == path.read_bytes()
         assert NOTHING in small.snakemake()
+
+    def test_what_is_up_to_date_is_not_drawn_again(self, small):
+        small.snakemake()
+        folder = small.root / "results" / "artefacts" / PAPER
+        figure, table = folder / "probabilities/probabilities.svg", folder / "table1/table1.html"
+        before = {path: path.stat().st_ino for path in (figure, table)}
+        small.edit(f"papers/{PAPER}/paper.yaml", "References by assumptions", "References")
+        small.snakemake(str(table.relative_to(small.root)))
+        assert "References" in (folder / "table1" / "artefact.json").read_text()
+        assert [path.stat().st_ino == inode for path, inode in before.items()] == [True, False]
+        figure.with_name("artefact.json").unlink()
+        assert small.due() == {f"draw_{PAPER}": 1, "report": 1, "all": 1}
+        small.snakemake()
+        assert figure.with_name("artefact.json").is_file()
+
+    def test_a_drawing_that_fails_leaves_the_others_in_a_report(self, small):
+        small.edit(f"papers/{PAPER}/figures.py", "def table1(", "def table1(missing, ")
+        status, output = small.call("snakemake", "--cores", "2")
+        assert status == 1
+        page = small.root / "results" / "unfinished" / f"{PAPER}.html"
+        assert "the drawing of table1" in page.read_text()
+        assert "probabilities.svg" in page.read_text()
+        assert "artefacts/table1 failed" in output
 
     def test_a_missing_manifest_computes_no_run_again(self, small):
         small.snakemake()

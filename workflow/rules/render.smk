@@ -68,3 +68,52 @@ rule judge:
         "Judging the claims of {wildcards.paper}"
     shell:
         "fedsampling judge {wildcards.paper} --config results/config.json > {log} 2>&1"
+
+
+# All of a paper in one process, which makes anew what is not up to date. Its files are to be
+# updated: they stay where they are for that. Without wildcards, these rules come before the others.
+for paper in plan.together:
+
+    rule:
+        name:
+            f"draw_{paper}"
+        input:
+            runs=collect("<results>/runs/{job}.json", job=plan.computed(paper)),
+        output:
+            update(
+                collect(
+                    f"<results>/summaries/{paper}/{{experiment}}.parquet",
+                    experiment=plan.papers[paper].experiments,
+                )
+            ),
+            [
+                report(
+                    update(f"<results>/artefacts/{paper}/{name}/{name}.{kinds[0]}"),
+                    caption="../report/artefact.rst",
+                    category=paper,
+                    labels={"artefact": name},
+                )
+                for name, kinds in plan.files(paper)
+            ],
+            [
+                update(f"<results>/artefacts/{paper}/{name}/{name}.{kind}")
+                for name, kinds in plan.files(paper)
+                for kind in kinds[1:]
+            ],
+            [
+                update(f"<results>/artefacts/{paper}/{name}/artefact.json")
+                for name, _ in plan.files(paper)
+            ],
+            update(f"<results>/claims/{paper}.json"),
+        log:
+            f"<logs>/draw/{paper}.log",
+        localrule: True
+        conda:
+            "../../envs/fedsampling.yaml"
+        params:
+            paper=paper,
+            made_from=digests.paper(paper),
+        message:
+            f"Drawing {paper}"
+        shell:
+            "fedsampling draw {params.paper} --config results/config.json > {log} 2>&1"

@@ -3,7 +3,9 @@
 
 rule summarise:
     input:
-        runs=lambda w: collect("<results>/runs/{job}.json", job=plan.jobs_of(w.paper, w.experiment)),
+        runs=lambda w: collect(
+            "<results>/runs/{job}.json", job=plan.computed(w.paper, w.experiment)
+        ),
     output:
         "<results>/summaries/{paper}/{experiment}.parquet",
     log:

@@ -105,10 +105,11 @@ class Named(Strict):
         ValueError
             If there is none of that name; the message names the nearest.
         """
-        found = cls.members()
-        if name not in found:
-            raise ValueError(f"{name!r} is not known; {nearest(str(name), found)}")
-        return found[name]
+        _import_all(cls.package)
+        for found in _below(cls):
+            if found.named == name:
+                return found
+        raise ValueError(f"{name!r} is not known; {nearest(str(name), cls.members())}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -10,7 +10,6 @@ from typing import Any
 from fedsampling.cluster import forecast, resources
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.places import is_shipped
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,6 @@ class Requests:
             print(f"fedsampling: {line}", file=sys.stderr, flush=True)
 
     def _need(self, job: Job) -> resources.Need:
-        if is_shipped(job):
-            return resources.STATIONS["copy"]
         return resources.need(job, self._measured, self.cluster, self.cluster.margin)
 
     @cached_property

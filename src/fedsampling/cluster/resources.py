@@ -52,10 +52,9 @@ DEFAULTS: Mapping[str, Need] = {
     "weights": Need(20, 1500),
 }
 OTHER = Need(60, 4000)
-# The stations beside the simulations that are submitted, and runs that are shipped.
+# The stations beside the simulations that are submitted.
 STATIONS: Mapping[str, Need] = {
     "card": Need(20, 4000),
-    "copy": Need(5, 1500),
     "summarise": Need(10, 3000),
 }
 

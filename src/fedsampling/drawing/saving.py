@@ -24,8 +24,8 @@ def save(
     folder: Path,
     summaries: Summaries,
     facts: Mapping[str, str],
-) -> None:
-    """Write an artefact's files and, last, the ``artefact.json`` that describes them.
+) -> list[Path]:
+    """Write an artefact's files and, last, the ``artefact.json`` that describes them; return them.
 
     Parameters
     ----------
@@ -67,6 +67,7 @@ def save(
         provenance=provenance(summaries, facts),
     )
     write_json(folder / "artefact.json", asdict(exhibit))
+    return [folder / name for name in (*files.values(), "artefact.json")]
 
 
 def _caption(text: str, summaries: Summaries) -> str:

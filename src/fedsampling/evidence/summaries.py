@@ -33,6 +33,8 @@ OCCURRED = ("code", "package", "commit", "python", "device")
 # What a metric cannot leave, and so no interval of it.
 BOUNDS = {"accuracy": (0.0, 1.0), "loss": (0.0, np.inf), "test_loss": (0.0, np.inf)}
 
+Run = tuple[str, str, store.Result]  # with its case and sampler
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -149,56 +151,66 @@ class Summary:
         return chosen.groupby("seed")["value"].apply(lambda values: values.mean(skipna=False))
 
 
-def write(
-    manifests: Sequence[Path],
-    stores: Sequence[Path],
-    settings: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    out: Path,
-) -> None:
-    """Gather the runs that manifests name into one file.
+def named(manifest: Path, stores: Sequence[Path]) -> list[Run]:
+    """Return the runs that a manifest names.
 
     Parameters
     ----------
-    manifests : sequence of Path
+    manifest : Path
         ``.../<case>/<sampler>/block-<b>.json``.
     stores : sequence of Path
+
+    Raises
+    ------
+    InputError
+        One line for each run that is missing, damaged or not the one that its manifest names; the
+        manifest is removed, so that starting again computes it anew.
+    """
+    case, sampler = manifest.parent.parent.name, manifest.parent.name
+    found: list[Run] = []
+    problems = []
+    try:
+        entries = json.loads(manifest.read_text(encoding="utf-8"))["runs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        entries = []
+        problems.append(f"{manifest}: missing or damaged; start again and it is made anew")
+    for entry in entries:
+        result = store.find(stores, entry["hash"], None)
+        if result is not None and result.metadata["digest"] == entry["digest"]:
+            found.append((case, sampler, result))
+            continue
+        state = "missing or damaged" if result is None else "not the one that was made"
+        problems.append(
+            f"{manifest.with_suffix('').name} of {case}/{sampler}: run {entry['hash']} "
+            f"(seed {entry['seed']}) is {state}; start again and it is computed anew"
+        )
+    if problems:
+        manifest.unlink(missing_ok=True)
+        raise InputError(*problems)
+    return found
+
+
+def write(
+    runs: Sequence[Run], settings: Mapping[str, Any], facts: Mapping[str, Any], out: Path
+) -> None:
+    """Gather runs into one file.
+
+    Parameters
+    ----------
+    runs : sequence of Run
     settings : mapping
         The experiment as it was resolved.
     facts : mapping
         What the runs do not know: ``scale`` and ``data``.
     out : Path
-
-    Raises
-    ------
-    InputError
-        One line for each run that is missing, damaged or not the one that its manifest names; its
-        manifest is removed, so that starting again computes it anew.
     """
-    frames, problems = [], []
+    frames = [
+        result.table.assign(case=case, sampler=sampler, seed=result.metadata["spec"]["seed"])
+        for case, sampler, result in runs
+    ]
     metadata: dict[str, list[Mapping[str, Any]]] = {}
-    for manifest in manifests:
-        case, sampler = manifest.parent.parent.name, manifest.parent.name
-        try:
-            runs = json.loads(manifest.read_text(encoding="utf-8"))["runs"]
-        except (OSError, ValueError, KeyError, TypeError):
-            problems.append(f"{manifest}: missing or damaged; start again and it is made anew")
-            manifest.unlink(missing_ok=True)
-            continue
-        for entry in runs:
-            result = store.find(stores, entry["hash"], None)
-            if result is None or result.metadata["digest"] != entry["digest"]:
-                state = "missing or damaged" if result is None else "not the one that was made"
-                problems.append(
-                    f"{manifest.with_suffix('').name} of {case}/{sampler}: run {entry['hash']} "
-                    f"(seed {entry['seed']}) is {state}; start again and it is computed anew"
-                )
-                manifest.unlink(missing_ok=True)
-                continue
-            metadata.setdefault(case, []).append(result.metadata)
-            frames.append(result.table.assign(case=case, sampler=sampler, seed=entry["seed"]))
-    if problems:
-        raise InputError(*problems)
+    for case, _, result in runs:
+        metadata.setdefault(case, []).append(result.metadata)
     by_case = {case: provenance(runs) for case, runs in metadata.items()}
     rows = pd.concat(frames, ignore_index=True)
     rows = rows.astype({"case": "category", "sampler": "category", "metric": "category"})

@@ -102,6 +102,7 @@ def _neutral(module: str) -> bool:
     )
 
 
+@cache
 def _imports(module: str, papers: Path) -> set[str]:
     """Name the modules of ours that a module imports anywhere in it."""
     path = _path(module, papers)
@@ -172,6 +173,7 @@ def _for_types(node: object) -> bool:
     )
 
 
+@cache
 def _is_module(name: str, papers: Path) -> bool:
     ours = name.split(".")[0] in (PACKAGE.name, PAPERS.name) or name.startswith(OWN_FILE)
     return ours and _path(name, papers).is_file()

@@ -22,6 +22,7 @@ from fedsampling.experiments.papers import NOT_AT, Experiment, Paper, no_experim
 from fedsampling.samplers.scheme import every_sampler
 from fedsampling.simulations.simulation import Simulation
 
+Runs = dict[tuple[str, str], Simulation]  # checked settings, by case and sampler
 SMALLER_SCALES = ("quick", "reduced")  # what a paper's file may say of them is laid over its own
 
 
@@ -51,7 +52,7 @@ class RunSpec:
         own = {"scheme": self.scheme} if self.scheme else {}
         return {"settings": self.settings, "data": self.data, "seed": self.seed, **own}
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Twenty hexadecimal digits of the SHA-256 of the canonical JSON."""
         text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -112,6 +113,11 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
     InputError
         With one line for every error; those of an override name ``overrides``.
     """
+    return {name: experiment for name, (experiment, _) in _checked(paper, config).items()}
+
+
+def _checked(paper: Paper, config: Config) -> dict[str, tuple[Experiment, Runs]]:
+    """As :func:`experiments`, with the checked settings of each one's cases and samplers."""
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name, change in config.overrides.get(paper.key, {}).items()
@@ -140,10 +146,10 @@ def scale_of(paper: Paper, name: str, config: Config) -> str:
     scale = paper.scales.get(name, config.scale)
     full = paper.model_copy(update={"scales": {name: "paper"}})
     unchanged = config.model_copy(update={"overrides": {}})
-    asked = _resolved(paper, name, config)
-    if _covers(asked, _resolved(full, name, unchanged)):
+    asked, _ = _resolved(paper, name, config)
+    if _covers(asked, _resolved(full, name, unchanged)[0]):
         return "paper"
-    same = _covers(asked, _resolved(paper, name, unchanged))
+    same = _covers(asked, _resolved(paper, name, unchanged)[0])
     return scale if same and scale != "paper" else "changed"
 
 
@@ -176,22 +182,20 @@ def jobs(paper: Paper, config: Config) -> list[Job]:
     At paper scale a sampler for which a holdout has chosen one case runs that case alone.
     """
     listed = []
-    for name, experiment in experiments(paper, config).items():
+    for name, (experiment, checked) in _checked(paper, config).items():
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
         at_paper_scale = paper.scales.get(name, config.scale) == "paper"
         chosen = paper.chosen.get(name, {}) if at_paper_scale else {}
-        for case in experiment.cases:
-            for sampler in experiment.samplers:
-                if chosen.get(sampler, case) != case and chosen[sampler] in experiment.cases:
-                    continue
-                checked = settings(experiment, case, sampler)
-                plain = checked.model_dump(mode="json")
-                data = config.data if checked.files() else "generated"
-                own = "".join(own_code(member.code) for member in members_within(checked))
-                for block, first in enumerate(blocks):
-                    seeds = experiment.seeds[first : first + experiment.seed_block]
-                    runs = tuple(RunSpec(plain, data, seed, own) for seed in seeds)
-                    listed.append(Job(paper.key, name, case, sampler, block, runs))
+        for (case, sampler), simulation in checked.items():
+            if chosen.get(sampler, case) != case and chosen[sampler] in experiment.cases:
+                continue
+            plain = simulation.model_dump(mode="json")
+            data = config.data if simulation.files() else "generated"
+            own = "".join(own_code(member.code) for member in members_within(simulation))
+            for block, first in enumerate(blocks):
+                seeds = experiment.seeds[first : first + experiment.seed_block]
+                runs = tuple(RunSpec(plain, data, seed, own) for seed in seeds)
+                listed.append(Job(paper.key, name, case, sampler, block, runs))
     return listed
 
 
@@ -212,7 +216,7 @@ def find_jobs(paper: Paper, config: Config, names: Sequence[str]) -> list[Job]:
     return [known[name] for name in names]
 
 
-def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
+def _resolved(paper: Paper, name: str, config: Config) -> tuple[Experiment, Runs]:
     given, changes = paper.experiments[name], config.overrides.get(paper.key, {})
     base = {key: value for key, value in given.items() if key not in SMALLER_SCALES}
     base = merge(base, given.get(paper.scales.get(name, config.scale)) or {})
@@ -225,6 +229,7 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
         except InputError as error:
             raise InputError(*(f"{place}.samplers.{line}" for line in error.lines)) from None
     experiment = check(Experiment, merged, f"{place}.")
+    checked: Runs = {}
     problems = [
         f"{place}.{'.'.join(path)}: each case gives its own; override it below cases"
         for path in _leaves(_grouped(changes.get(name) or {})["settings"])
@@ -232,10 +237,10 @@ def _resolved(paper: Paper, name: str, config: Config) -> Experiment:
     ]
     for case, sampler in product(experiment.cases, experiment.samplers):
         with gathering(problems):  # every run is checked before the first one starts
-            settings(experiment, case, sampler, place)
+            checked[case, sampler] = settings(experiment, case, sampler, place)
     if problems:
         raise InputError(*problems)
-    return experiment
+    return experiment, checked
 
 
 def _covers(asked: Experiment, wanted: Experiment) -> bool:

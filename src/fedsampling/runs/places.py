@@ -56,8 +56,10 @@ def finished_runs(results: Path, config: Config) -> tuple[Path, list[Path]]:
 
 def is_finished(job: Job, stores: Collection[Path]) -> bool:
     """Whether all runs of a job are in some stores, by the names of their files."""
+    together = [shipped(folder) for folder in stores]
     return all(
-        any(run.hash in shipped(folder) or path_of(folder, run.hash).is_file() for folder in stores)
+        any(run.hash in known for known in together)
+        or any(path_of(folder, run.hash).is_file() for folder in stores)
         for run in job.runs
     )
 

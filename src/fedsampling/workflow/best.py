@@ -34,24 +34,27 @@ def at_best(paper: Paper, config: Config, results: Path) -> Paper:
     if config.scale != "best":
         return paper
     stores = finished_runs(results, config)[1]
-    at = {scale: _jobs(paper, config, scale) for scale in LARGEST_FIRST}
-    scales, reasons = {}, {}
+    scales: dict[str, str] = {}
+    reasons = {}
+    tried: dict[str, tuple[str, list[Job]]] = {}  # the smallest scale that an experiment has
+    for scale in LARGEST_FIRST:
+        for name, found in _jobs(without(paper, dict.fromkeys(scales, "")), config, scale).items():
+            tried[name] = scale, found
+            if not _missing(found, stores):
+                scales[name] = scale
     given = dict(paper.experiments)
     for name in paper.experiments:
-        here = {scale: at[scale][name] for scale in at if name in at[scale]}
-        complete = [scale for scale, found in here.items() if not _missing(found, stores)]
-        if complete:
-            scales[name] = complete[0]
+        least, found = tried[name]
+        if name in scales:
             continue
-        least = next(reversed(here))
-        lacking = sorted({job.sampler for job in _missing(here[least], stores)})
-        some = len(lacking) < len({job.sampler for job in here[least]})
+        lacking = sorted({job.sampler for job in _missing(found, stores)})
+        some = len(lacking) < len({job.sampler for job in found})
         if some and "*" in given[name].get("samplers", ()):
             scales[name] = least
             samplers = {**given[name]["samplers"], **dict.fromkeys(lacking)}
             given[name] = {**given[name], "samplers": samplers}
         else:
-            reasons[name] = _reason(paper, least, here[least], stores)
+            reasons[name] = _reason(paper, least, found, stores)
     rest = without(paper, reasons)
     kept = {name: given[name] for name in rest.experiments}
     return rest.model_copy(update={"experiments": kept, "scales": scales})

@@ -25,8 +25,8 @@ from fedsampling.samplers.check import check_sampler
 from fedsampling.samplers.scheme import load_file, scheme
 from fedsampling.workflow.plan import Plan, plan, read_plan
 from fedsampling.workflow.planning import show_bytes
-from fedsampling.workflow.publishing import build_report, judge_claims, render_artefact
-from fedsampling.workflow.stages import execute_all, gather
+from fedsampling.workflow.publishing import build_report, draw
+from fedsampling.workflow.stages import execute_all
 
 TUNING = "tuning_"  # begins the name of the experiment that tunes a set
 Tell = Callable[[str], None]
@@ -102,14 +102,12 @@ def compare(
     for source, number in wanted.items():
         tell(f"to be fetched: {source}, {show_bytes(number) if number else 'size not known'}")
     runs = sum(len(job.runs) for job in asked.jobs.values() if job.sampler in entries)
-    tell(f"{len(asked.jobs)} jobs, {runs} runs of {name}, on {', '.join(chosen)}")
-    if status := execute_all(asked.jobs.values(), asked.config, results, lambda manifest: None):
+    jobs = [asked.jobs[job] for job in asked.computed(PAPER)]
+    tell(f"{len(jobs)} jobs, {runs} runs of {name}, on {', '.join(chosen)}")
+    if status := execute_all(jobs, asked.config, results, lambda manifest: None):
         return status
-    for experiment in asked.papers[PAPER].experiments:
-        gather(asked, PAPER, experiment, results, folder)
-    for artefact in asked.papers[PAPER].artefacts:
-        render_artefact(PAPER, artefact, resolved, folder, papers)
-    judge_claims(PAPER, resolved, folder, papers)
+    if draw(asked, PAPER, results, folder, papers):
+        return 1
     report = build_report(resolved, folder, papers)
     ranks = pd.read_csv(folder / "artefacts" / PAPER / "ranks" / "ranks.csv")
     for label in entries:

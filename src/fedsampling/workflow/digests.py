@@ -60,6 +60,14 @@ class Digests:
         summaries = [self.summary(paper, name) for name in asked.experiments]
         return digest([claims, asked.left_out, _reported(asked), summaries, self._noted])
 
+    def paper(self, paper: str) -> str:
+        """Of all that is drawn and judged of a paper, and of the code that does."""
+        drawn = [
+            (self.artefact(paper, name), self.drawing_code(paper, name))
+            for name in self.plan.papers[paper].artefacts
+        ]
+        return digest([drawn, self.claims(paper), self.judging_code(paper)])
+
     def report(self) -> str:
         """Of what the report is made from: the papers' files, the configuration, and results."""
         asked = self.plan.papers

@@ -25,8 +25,8 @@ from fedsampling.runs.places import is_shipped
 from fedsampling.workflow.best import at_best
 
 RESULTS = Path("results")
-# Jobs that share a process, at most: few quick ones, to keep many cores busy.
-TOGETHER = {"quick": 8, "shipped": 100}
+# Jobs of quick scale that share a process, at most: few, to keep many cores busy.
+TOGETHER = 8
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,32 @@ class Plan:
             if (job.paper, job.experiment) == (paper, experiment)
         ]
 
+    def computed(self, paper: str, *experiments: str) -> list[str]:
+        """Names of a paper's jobs that have to run: those of which not all runs are finished.
+
+        Finished are those that the project ships, and all at scale best.
+        """
+        return [
+            job.name
+            for job in self.jobs.values()
+            if job.paper == paper
+            and (not experiments or job.experiment in experiments)
+            and self.config.scale != "best"
+            and not (self.config.shipped and is_shipped(job))
+        ]
+
+    @cached_property
+    def together(self) -> list[str]:
+        """Papers of which one process makes all that is read, as starting many takes longer."""
+        small = self.config.together and self.config.scale in ("best", "quick")
+        return list(self.papers) if small else []
+
     @cached_property
     def batches(self) -> dict[str, list[str]]:
         """Names of the jobs that share a process, as they take less time than starting one.
 
-        They are the jobs of quick scale, and those whose runs the project ships.  Nothing else of a
-        job changes: its manifest, its runs and its place in the store are its own.
+        They are the jobs of quick scale.  Nothing else of a job changes: its manifest, its runs and
+        its place in the store are its own.
 
         Returns
         -------
@@ -85,19 +105,17 @@ class Plan:
             Two jobs or more by the batch's name, such as ``rizk2022importance_quick_0``.  A job
             that an override may have made long is in none.
         """
-        small: dict[tuple[str, str], list[str]] = {}
-        for job in self.jobs.values() if self.config.together else ():
-            changed = job.experiment in self.config.overrides.get(job.paper, {})
-            if self.config.scale == "best" or (self.config.shipped and is_shipped(job)):
-                small.setdefault((job.paper, "shipped"), []).append(job.name)
-            elif self.config.scale == "quick" and not changed:
-                small.setdefault((job.paper, "quick"), []).append(job.name)
-        return {
-            f"{paper}_{kind}_{begin // TOGETHER[kind]}": found[begin : begin + TOGETHER[kind]]
-            for (paper, kind), found in small.items()
-            for begin in range(0, len(found), TOGETHER[kind])
-            if len(found) > begin + 1
-        }
+        if not self.config.together or self.config.scale != "quick":
+            return {}
+        batches = {}
+        for paper in self.papers:
+            changed = self.config.overrides.get(paper, {})
+            small = [name for name in self.computed(paper) if name.split("/")[1] not in changed]
+            for begin in range(0, len(small), TOGETHER):
+                if len(small) > begin + 1:
+                    name = f"{paper}_quick_{begin // TOGETHER}"
+                    batches[name] = small[begin : begin + TOGETHER]
+        return batches
 
     def artefacts(self, *kinds: str) -> list[tuple[str, str]]:
         """All (paper, artefact) of some kinds; of every kind if none is named."""
@@ -107,6 +125,12 @@ class Plan:
             for name, spec in paper.artefacts.items()
             if spec.kind in (kinds or (spec.kind,))
         ]
+
+    def files(self, paper: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Name the artefacts of a paper, and the kinds of files of each, the shown one first."""
+        figure, table = ("svg", "png", "pdf", "csv"), ("html", "csv", "tex")
+        listed = self.papers[paper].artefacts.items()
+        return [(name, figure if spec.kind == "figure" else table) for name, spec in listed]
 
     def experiments_of(self, paper: str, artefact: str) -> list[str]:
         """Names of the experiments that an artefact is drawn from."""

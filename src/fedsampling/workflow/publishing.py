@@ -1,19 +1,26 @@
 """From summaries to what is read: the stations that draw, judge and write the report."""
 
+import json
+import sys
+import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.files import write_json, write_text
+from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.drawing import saving
 from fedsampling.evidence import agreement, summaries, verdicts
-from fedsampling.evidence.provenance import Standing, standing
+from fedsampling.evidence.provenance import Standing, Summaries, standing
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.fingerprints import digest
 from fedsampling.experiments.papers import (
     Paper,
     draw_function,
@@ -24,10 +31,108 @@ from fedsampling.experiments.papers import (
     without,
 )
 from fedsampling.report import content, findings
+from fedsampling.workflow.digests import Digests
 from fedsampling.workflow.plan import Plan, read_plan
+from fedsampling.workflow.stages import gather
 
 # What a claim can come to, the surest first.
 GRADES = (*VERDICTS[:-1], *INDICATIONS.values(), "no evidence")
+
+
+def draw_paper(paper: str, config: Path, results: Path, papers: Path) -> int:
+    """Make a paper's summaries, artefacts and verdicts in one process, what is up to date excepted.
+
+    What fails is said on stderr, and stops nothing but what rests on it.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if something failed.
+    """
+    asked = read_plan(config, papers, results, only=paper)
+    _known(paper, asked.papers, config, papers)
+    return int(draw(asked, paper, results, results, papers))
+
+
+def draw(
+    plan: Plan, paper: str, results: Path, folder: Path, papers: Path, judging: bool = True
+) -> bool:
+    """As :func:`draw_paper`, from the runs of `results` into a folder; say whether any failed."""
+    spec = plan.papers[paper]
+    digests = Digests(plan)
+    kept = _Kept(folder / "made" / f"{paper}.json")
+    found: dict[str, summaries.Summary] = {}
+    failed = False
+
+    def make(what: str, of: str, how: Callable[[], Iterable[Path]]) -> bool:
+        nonlocal failed
+        if kept.is_fresh(what, of):
+            return True
+        try:
+            kept.note(what, of, how())
+        except InputError as error:
+            print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+        except Exception:  # a fault in one function of a paper
+            print(f"fedsampling: {what} failed", file=sys.stderr)
+            traceback.print_exc()
+        else:
+            return True
+        failed = True
+        return False
+
+    def load(names: Iterable[str]) -> dict[str, summaries.Summary]:
+        found.update(_summaries(paper, set(names) - found.keys(), folder))
+        return {name: found[name] for name in names}
+
+    def summarise(name: str) -> list[Path]:
+        return [gather(plan, paper, name, results, folder)]
+
+    def render(name: str) -> list[Path]:
+        return _render(spec, name, load(spec.artefacts[name].experiments), plan.config, folder)
+
+    def judge() -> list[Path]:
+        out = folder / "claims" / f"{paper}.json"
+        return [_judge(spec, plan.config, load(spec.experiments), papers, out)]
+
+    there = {
+        name
+        for name in spec.experiments
+        if make(f"summaries/{name}", digests.summary(paper, name), partial(summarise, name))
+    }
+    for name, artefact in spec.artefacts.items():
+        if there.issuperset(artefact.experiments):
+            of = digest([digests.artefact(paper, name), digests.drawing_code(paper, name)])
+            make(f"artefacts/{name}", of, partial(render, name))
+    if judging and there.issuperset(spec.experiments):
+        make("claims", digest([digests.claims(paper), digests.judging_code(paper)]), judge)
+    return failed
+
+
+class _Kept:
+    """What was made of what: it is fresh while both its digest and its files are the same.
+
+    Parameters
+    ----------
+    path : Path
+        Where that is noted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.noted: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            self.noted = json.loads(path.read_text(encoding="utf-8"))
+
+    def is_fresh(self, what: str, of: str) -> bool:
+        noted = self.noted.get(what, {})
+        return bool(noted.get("of") == of) and all(
+            Path(path).is_file() and sha256(Path(path)) == known
+            for path, known in noted["files"].items()
+        )
+
+    def note(self, what: str, of: str, files: Iterable[Path]) -> None:
+        self.noted[what] = {"of": of, "files": {str(path): sha256(path) for path in files}}
+        write_json(self.path, self.noted)
 
 
 def render_artefact(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> Path:
@@ -39,31 +144,39 @@ def render_artefact(paper: str, artefact: str, config: Path, results: Path, pape
         raise InputError(
             f"artefact: '{artefact}' is not known; {nearest(artefact, spec.artefacts)}"
         )
-    folder = results / "artefacts" / paper / artefact
-    asked_for = spec.artefacts[artefact]
-    every = _summaries(paper, asked_for.experiments, results)
-    found = {name: summary.only(asked_for.cases) for name, summary in every.items()}
+    found = _summaries(paper, spec.artefacts[artefact].experiments, results)
+    return _render(spec, artefact, found, configuration.load(config), results)[-1]
+
+
+def _render(
+    spec: Paper, artefact: str, every: Summaries, config: Config, results: Path
+) -> list[Path]:
+    folder = results / "artefacts" / spec.key / artefact
+    cases = spec.artefacts[artefact].cases
+    found = {name: summary.only(cases) for name, summary in every.items()}
     made = draw_function(spec, artefact)(found, spec)
-    saving.save(made, spec, artefact, folder, found, _facts(configuration.load(config)))
-    return folder / "artefact.json"
+    return saving.save(made, spec, artefact, folder, found, _facts(config))
 
 
 def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     """Judge a paper's claims into ``claims/<paper>.json``."""
     asked = read_plan(config, papers, results, only=paper).papers
+    _known(paper, asked, config, papers)
+    found = _summaries(paper, asked[paper].experiments, results)
+    out = results / "claims" / f"{paper}.json"
+    return _judge(asked[paper], configuration.load(config), found, papers, out)
+
+
+def _known(paper: str, asked: Mapping[str, Paper], config: Path, papers: Path) -> None:
     if paper not in asked:
         known = load_papers(configuration.load(config), papers)
         raise InputError(f"paper: '{paper}' is not known; {nearest(paper, known)}")
-    out = results / "claims" / f"{paper}.json"
-    _judge(asked[paper], configuration.load(config), results, papers, out)
-    return out
 
 
-def _judge(spec: Paper, config: Config, results: Path, papers: Path, out: Path) -> None:
+def _judge(spec: Paper, config: Config, found: Summaries, papers: Path, out: Path) -> Path:
     """Judge the claims of a paper from the experiments that it has left."""
     whole = find_paper(spec.key, config, papers)
     facts = _facts(config)
-    found = _summaries(spec.key, list(spec.experiments), results)
     claims = []
     for name, claim in spec.claims.items():
         every = {**spec.not_made, **spec.artefacts}
@@ -99,6 +212,7 @@ def _judge(spec: Paper, config: Config, results: Path, papers: Path, out: Path) 
             )
         )
     write_json(out, {"paper": spec.key, "claims": [asdict(claim) for claim in claims]})
+    return out
 
 
 def write_findings(config: Path, results: Path, papers: Path, only_check: bool) -> Path:
@@ -144,12 +258,15 @@ def build_unfinished(config: Path, results: Path, papers: Path) -> Path | None:
         Of the first page; None where nothing with runs behind it has finished.
     """
     plan = read_plan(config, papers, results)
+    for key in plan.together:
+        draw(plan, key, results, results, papers, judging=False)
     made = {key: _as_far_as_it_is(paper, results) for key, paper in plan.papers.items()}
     if not any(spec.experiments for paper in made.values() for spec in paper.artefacts.values()):
         return None
     claims = results / "claims_unfinished"
     for key, paper in made.items():
-        _judge(paper, plan.config, results, papers, claims / f"{key}.json")
+        found = _summaries(key, paper.experiments, results)
+        _judge(paper, plan.config, found, papers, claims / f"{key}.json")
     return _build(plan, made, results, papers, results / "unfinished", claims)
 
 
@@ -228,6 +345,8 @@ def _facts(config: Config) -> dict[str, str]:
     return {"scale": "paper" if config.scale == "best" else config.scale, "data": config.data}
 
 
-def _summaries(paper: str, experiments: list[str], results: Path) -> dict[str, summaries.Summary]:
+def _summaries(
+    paper: str, experiments: Iterable[str], results: Path
+) -> dict[str, summaries.Summary]:
     folder = results / "summaries" / paper
     return {name: summaries.load(folder / f"{name}.parquet") for name in experiments}

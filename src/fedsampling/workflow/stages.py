@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, hand_back, watching
@@ -135,23 +135,50 @@ def summarise_experiment(
 
 
 def gather(plan: Plan, paper: str, experiment: str, results: Path, folder: Path) -> Path:
-    """Gather an experiment's runs of `results` into the ``summaries`` of a folder."""
-    manifests = [results / "runs" / f"{name}.json" for name in plan.jobs_of(paper, experiment)]
-    missing = [path for path in manifests if not path.is_file()]
+    """Gather an experiment's runs of `results` into the ``summaries`` of a folder.
+
+    Those that some job has computed are the ones that its manifest names.
+    """
+    computed = set(plan.computed(paper))
+    jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
+    manifests = {
+        job.name: results / "runs" / f"{job.name}.json" for job in jobs if job.name in computed
+    }
+    missing = [path for path in manifests.values() if not path.is_file()]
     if missing:
         others = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
         raise InputError(
             f"{missing[0]}: not made yet{others}; run 'fedsampling run' or snakemake first"
         )
     own, shared = finished_runs(results, plan.config)
+    runs: list[summaries.Run] = []
+    problems: list[str] = []
+    for job in jobs:
+        with gathering(problems):
+            if job.name in manifests:
+                runs += summaries.named(manifests[job.name], [own, *shared])
+            else:
+                runs += ((job.case, job.sampler, kept) for kept in _finished(job, own, shared))
+    if problems:
+        raise InputError(*problems)
     out = folder / "summaries" / paper / f"{experiment}.parquet"
     settings = plan.experiments[f"{paper}/{experiment}"]
     facts = {
         "data": plan.config.data,
         "scale": scale_of(plan.papers[paper], experiment, plan.config),
     }
-    summaries.write(manifests, [own, *shared], settings, facts, out)
+    summaries.write(runs, settings, facts, out)
     return out
+
+
+def _finished(job: Job, own: Path, shared: list[Path]) -> list[store.Result]:
+    """Return a job's runs, which are finished without it."""
+    found = [locate(run.hash, own, shared, job.code) for run in job.runs]
+    kept = [result for result in found if result]
+    if lacking := len(found) - len(kept):
+        mend = "start again, or get published_runs/ again if they are shipped"
+        raise InputError(f"{job.name}: {lacking} of its runs cannot be read; {mend}")
+    return kept
 
 
 def publish_runs(
