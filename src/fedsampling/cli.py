@@ -81,6 +81,16 @@ def located(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make a working FOLDER: papers, workflow, configuration, shipped runs."""
+    from fedsampling.runs.places import start
+
+    start(folder)
+    click.echo(f"{folder}: ready; cd there, and `snakemake --cores all` runs what is known")
+
+
+@main.command()
 @located
 def check(config: Path, results: Path, papers: Path) -> None:
     """Check the configuration and every paper's file; report all errors."""

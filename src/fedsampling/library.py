@@ -216,11 +216,11 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     import pandas as pd
 
     from fedsampling.experiments.papers import load_paper
-    from fedsampling.runs.places import PUBLISHED, shipped
+    from fedsampling.runs.places import PUBLISHED, project, shipped
     from fedsampling.runs.store import find
     from fedsampling.workflow.plan import plan
 
-    root = _project()
+    root = Path() if Path("papers").is_dir() else project()
     known = load_paper(paper, root / "papers").experiments
     if experiment not in known:
         raise InputError(f"experiment: '{experiment}' is not known; {nearest(experiment, known)}")
@@ -281,11 +281,3 @@ def _inputs(data: FederatedDataset) -> str:
     if np.issubdtype(data.x.dtype, np.floating):
         return "raw"
     return "unit" if data.x.ndim > 2 else "tokens"
-
-
-def _project() -> Path:
-    """Return the folder of papers and shipped runs: here, or the checkout of this package."""
-    for root in (Path(), Path(__file__).parents[2]):
-        if (root / "papers").is_dir():
-            return root
-    raise InputError("papers: no such folder here; go to the project's folder")

@@ -1,10 +1,13 @@
-"""Where finished runs are: light, since the Snakefile asks for it each time it is read.
+"""Where finished runs are, and the folder that the pipeline works in.
+
+Light, since the Snakefile asks for it each time it is read.
 
 A store keeps each run in a file of its own.  Runs that the project ships are together, one file for
 each experiment, with an index that says which are in which.
 """
 
 import json
+import shutil
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,6 +18,12 @@ from fedsampling.experiments.specs import Job
 
 PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
 INDEX = "index.json"
+
+# What a working folder has besides results: `setup.py` puts it into the wheel.
+PROJECT = (
+    "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
+    "CITATION.cff", "LICENSE", "README.md", "docs",
+)  # fmt: skip
 
 
 def path_of(store: Path, run_hash: str) -> Path:
@@ -68,6 +77,36 @@ def is_shipped(job: Job) -> bool:
     """Whether the project ships all runs of a job."""
     known = shipped(PUBLISHED)
     return all(run.hash in known for run in job.runs)
+
+
+def project() -> Path:
+    """Return the folder that the package ships: within it, or the checkout that it stands in."""
+    package = Path(__file__).parents[1]
+    within = package / "project"
+    return within if within.is_dir() else package.parents[1]
+
+
+def start(folder: Path) -> None:
+    """Make a new working folder, with all that `snakemake` needs.
+
+    Raises
+    ------
+    InputError
+        If the folder has something in it already, or cannot be written.
+    """
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder}: is not empty; name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in PROJECT:
+            origin = project() / name
+            if origin.is_dir():
+                shutil.copytree(origin, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(origin, folder / name)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
 
 
 @cache

@@ -1,0 +1,73 @@
+"""A working folder of the package's own files, from the checkout and from the wheel."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fedsampling.base.errors import InputError
+from fedsampling.runs.places import PROJECT, start
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, folder: Path, package: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_new_folder_has_what_the_pipeline_needs(tmp_path: Path) -> None:
+    start(tmp_path / "new")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
+    assert run("fedsampling.cli", "check", folder=tmp_path / "new", package=ROOT / "src")
+    with pytest.raises(InputError) as error:
+        start(tmp_path)
+    assert error.value.lines == (f"{tmp_path}: is not empty; name a new folder",)
+    with pytest.raises(InputError) as error:
+        start(tmp_path / "new" / "Snakefile")
+    (line,) = error.value.lines
+    assert line.endswith("cannot be written (Not a directory); name another folder")
+
+
+def test_the_wheel_is_enough_to_run_the_pipeline(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in (*PROJECT, "src", "pyproject.toml", "setup.py"):
+        origin = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        if origin.is_dir():
+            shutil.copytree(origin, checkout / name, ignore=ignored)
+        else:
+            shutil.copy(origin, checkout / name)
+    pip = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", tmp_path]
+    run(*pip, ".", folder=checkout, package=tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 20e6
+    package = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as content:
+        content.extractall(package)
+    shutil.rmtree(checkout)
+
+    project = tmp_path / "project"
+    run("fedsampling.cli", "init", project, folder=tmp_path, package=package)
+    only = ["--config", "papers=[fraboni2022general]"]
+    planned = run("snakemake", "-n", *only, folder=project, package=package)
+    assert "fraboni2022general/table1" in planned
+    shape = "import fedsampling as fs; print(fs.summary('fraboni2022general', 'weights').shape)"
+    code = [sys.executable, "-c", shape]
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    found = subprocess.run(code, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert found.stdout.startswith("("), found.stderr
