@@ -14,12 +14,20 @@ CHROMIUM = shutil.which("chromium")
 PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html")
 WIDTHS = (400, 1400)
 # Runs inside a copy of a page and tells the page around it what came out.
-PROBE = """<script>addEventListener("load", () => parent.postMessage({
-  page: location.pathname.split("/").pop(),
-  width: innerWidth,
-  content: document.documentElement.scrollWidth,
-  images: [...document.images].map(image => image.naturalWidth),
-}, "*"));</script></body>"""
+PROBE = """<script>addEventListener("load", async () => {
+  for (const image of document.images) {
+    image.loading = "eager";
+    await image.decode().catch(() => {});
+  }
+  scrollTo(0, 1e6);
+  parent.postMessage({
+    page: location.pathname.split("/").pop(),
+    width: innerWidth,
+    content: document.documentElement.scrollWidth,
+    images: [...document.images].map(image => image.naturalWidth),
+    contents: document.querySelector("nav")?.getBoundingClientRect().top,
+  }, "*");
+});</script></body>"""
 # A narrow window cannot be had from a headless browser, but a narrow frame can.
 FRAMES = """<!doctype html><body><pre></pre><script>
 const told = [];
@@ -92,6 +100,12 @@ def test_console_stays_silent(seen: dict[str, Any]) -> None:
 def test_page_never_scrolls_sideways(seen: dict[str, Any], name: str, width: int) -> None:
     assert seen["pages"]["wide.html", width]["content"] > width  # it would be noticed
     assert seen["pages"][name, width]["content"] <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_contents_stay_in_sight(seen: dict[str, Any], name: str, width: int) -> None:
+    assert seen["pages"][name, width]["contents"] == 0
 
 
 @pytest.mark.parametrize(

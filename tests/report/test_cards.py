@@ -59,7 +59,7 @@ def test_card_shows_source_statistics_and_counts(results: Results) -> None:
     assert '<a href="https://example.org/data">' in section
     assert "26; 101,234,567 bytes" in section
     assert "compared with the copy known to this project" in section
-    assert '<td class="count">1,235</td>' in section
+    assert '<td class="count" data-label="Statistic 0">1,235</td>' in section
     assert '<td class="count">1,029</td>' in section
     assert "size not known" in _section(_page(results), "digits")
 

@@ -1,8 +1,10 @@
 import csv
+import json
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -55,12 +57,49 @@ def test_nothing_but_citations_leads_outside_and_one_small_script_is_executed(
     page = Page(report / name)
     outside = {(tag, a["href"]) for tag, a in page.tags if (a.get("href") or "").startswith("http")}
     assert outside <= {("a", "https://doi.org/10.1000/xyz"), ("a", "https://example.org/data")}
-    assert [attributes for tag, attributes in page.tags if tag == "script"] == [{}]
+    scripts = [attributes for tag, attributes in page.tags if tag == "script"]
+    assert [each for each in scripts if each != {"type": "application/ld+json"}] == [{}]
     script = page.text.partition("<script>")[2].partition("</script>")[0]
     assert 1000 < len(script.encode()) < 6000
     assert "http" not in script
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert "http" not in (report / "style.css").read_text()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_those_who_share_a_page_see_what_it_is(report: Path, name: str) -> None:
+    page = Page(report / name)
+    told = {a["property"]: a["content"] for tag, a in page.tags if "property" in a}
+    assert told["og:title"]
+    assert told["og:description"] in page.values("content")
+    assert name == "data.html" or (report / str(told["og:image"])).is_file()
+
+
+def test_verdicts_are_told_to_machines(report: Path) -> None:
+    (dataset,) = _entities(report / "index.html")
+    assert (dataset["@type"], dataset["dateModified"]) == ("Dataset", "2026-11-21T02:10:00Z")
+    assert [paper["name"] for paper in dataset["citation"]] == [
+        "On Sampling & Its <Discontents>"
+    ] * 2
+    reviews = _entities(report / "first2022paper.html")
+    assert [review["reviewRating"]["alternateName"] for review in reviews] == [
+        *VERDICTS[:-1],
+        "mixed",
+    ]
+    assert reviews[0]["url"] == "first2022paper.html#claim-c1"
+    assert reviews[0]["claimReviewed"].startswith(HOSTILE)
+
+
+def _entities(path: Path) -> list[dict[str, Any]]:
+    text = path.read_text(encoding="utf-8").partition('<script type="application/ld+json">')[2]
+    entities: list[dict[str, Any]] = json.loads(text.partition("</script>")[0])["@graph"]
+    return entities
+
+
+def test_images_say_their_size_and_thumbnails_wait_until_they_are_seen(report: Path) -> None:
+    images = [a for tag, a in Page(report / "index.html").tags if tag == "img"]
+    assert {image["loading"] for image in images} == {"lazy"}
+    assert {(image["width"], image["height"]) for image in images} == {("700", "300")}
 
 
 @pytest.mark.parametrize("name", PAGES)

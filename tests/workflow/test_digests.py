@@ -9,7 +9,7 @@ import pytest
 
 from fedsampling.experiments.specs import Job
 from fedsampling.workflow import plan as workflow
-from fedsampling.workflow.digests import Digests
+from fedsampling.workflow.digests import TEMPLATES, Digests
 from fedsampling.workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +102,18 @@ def test_a_reported_number_moves_the_figures_that_draw_it(edited: Callable[..., 
     found = moved(plan(), edited(",23.1,dB", ",23.2,dB", "reported.csv"))
     assert {f"drawn {RIZK}/figure1", f"judged {RIZK}", "report"} <= found
     assert not any(name.startswith(("job", "summary")) for name in found)
+
+
+def test_a_changed_template_is_changed_code_of_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    of = Digests(plan())
+    before = of.reporting_code()
+    shutil.copytree(TEMPLATES, tmp_path / "templates")
+    monkeypatch.setattr("fedsampling.workflow.digests.TEMPLATES", tmp_path / "templates")
+    assert of.reporting_code() == before
+    (tmp_path / "templates" / "style.css").write_text("p { color: red; }")
+    assert of.reporting_code() != before
 
 
 def test_changed_code_moves_all_that_is_made_with_it(monkeypatch: pytest.MonkeyPatch):

@@ -132,7 +132,7 @@ def _describe_root(
         _add(crate, f"#author-{number}", "Organization", name=name)
         for number, name in enumerate(software.authors, start=1)
     ]
-    root["author"] = authors if len(authors) > 1 else authors[0]
+    root["author"] = root["publisher"] = authors if len(authors) > 1 else authors[0]
     root["license"] = _add(
         crate,
         f"https://spdx.org/licenses/{software.licence}",

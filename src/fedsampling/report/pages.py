@@ -9,8 +9,9 @@ import io
 import json
 import re
 import shutil
+import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,7 @@ def write(
         "cards": cards,
         "chapters": chapters,
         "chooses": chooses,
+        "size": lambda exhibit: _size(root / exhibit.paper / exhibit.artefact, exhibit.files),
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
@@ -126,6 +128,7 @@ def write(
         "README.md": environment.get_template("README.md.j2").render(overall),
         "index.html": environment.get_template("index.html.j2").render(
             overall,
+            metadata=_for_machines(_dataset(software, chapters)),
             bibtex=bibtex,
             commands=COMMANDS,
             findings={chapter.key: clearest(chapter.claims) for chapter in chapters},
@@ -138,6 +141,7 @@ def write(
     for chapter in chapters:
         texts[f"{chapter.key}.html"] = environment.get_template("paper.html.j2").render(
             chapter=chapter,
+            metadata=_for_machines(*_reviews(software, chapter)),
             settings=_settings([chapter]),
             **_counts([chapter]),
             fragments=_fragments(root, chapter),
@@ -241,6 +245,71 @@ def _claims_csv(chapters: Iterable[Chapter]) -> str:
         for claim in chapter.claims:
             table.writerow([chapter.key, *(getattr(claim, name) for name in columns)])
     return stream.getvalue()
+
+
+def _dataset(software: Software, chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Describe the report in terms of schema.org."""
+    when = period(chapters)
+    return {
+        "@type": "Dataset",
+        "name": f"Report of {software.title}",
+        "description": software.abstract,
+        "creator": [_organization(author) for author in software.authors],
+        "license": f"https://spdx.org/licenses/{software.licence}",
+        "version": software.version,
+        **({"dateModified": when[1]} if when else {}),
+        "citation": [_article(chapter) for chapter in chapters],
+        "distribution": {
+            "@type": "DataDownload",
+            "encodingFormat": "text/csv",
+            "contentUrl": "claims.csv",
+        },
+    }
+
+
+def _reviews(software: Software, chapter: Chapter) -> list[dict[str, Any]]:
+    """Describe each verdict and indication in terms of schema.org."""
+    return [
+        {
+            "@type": "ClaimReview",
+            "url": f"{chapter.key}.html#claim-{_slug(claim.id)}",
+            "claimReviewed": claim.statement,
+            "itemReviewed": {"@type": "Claim", "appearance": _article(chapter)},
+            "author": [_organization(author) for author in software.authors],
+            "reviewRating": {"@type": "Rating", "alternateName": claim.grade},
+            "reviewBody": claim.reason,
+        }
+        for claim in chapter.claims
+        if claim.grade != "no evidence"
+    ]
+
+
+def _article(chapter: Chapter) -> dict[str, Any]:
+    paper = chapter.paper
+    return {
+        "@type": "ScholarlyArticle",
+        "name": paper.title,
+        "author": [{"@type": "Person", "name": name} for name in chapter.authors],
+        "datePublished": str(paper.year),
+        **({"url": paper.url} if paper.url else {}),
+    }
+
+
+def _organization(name: str) -> dict[str, str]:
+    return {"@type": "Organization", "name": name}
+
+
+def _for_machines(*entities: dict[str, Any]) -> Markup:
+    """Write JSON-LD that cannot end the element which it stands in."""
+    graph = {"@context": "https://schema.org", "@graph": entities}
+    return Markup(json.dumps(graph, ensure_ascii=False).replace("<", "\\u003c"))
+
+
+def _size(folder: Path, names: Mapping[str, str]) -> Markup:
+    """Say how large a figure is, so that the page keeps its place: a PNG's first chunk holds it."""
+    head = (folder / names["png"]).read_bytes()[16:24]
+    width, height = struct.unpack(">II", head)
+    return Markup(f'width="{width}" height="{height}"')
 
 
 def _duration(seconds: float | None) -> str:

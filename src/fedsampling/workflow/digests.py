@@ -8,11 +8,14 @@ seems up to date Snakemake does not look for missing files.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from fedsampling.experiments.fingerprints import digest, fingerprint
 from fedsampling.experiments.papers import Paper, defining
 from fedsampling.workflow.plan import Plan
+
+TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,10 @@ class Digests:
         return fingerprint(*modules, papers=asked.folder.parent)
 
     def reporting_code(self) -> str:
-        """Of the code that writes the report."""
-        return fingerprint("fedsampling.report.site", "fedsampling.report.crate")
+        """Of the code and the templates that write the report."""
+        code = fingerprint("fedsampling.report.site", "fedsampling.report.crate")
+        texts = (path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.iterdir()))
+        return digest([code, *texts])
 
     @cached_property
     def _summaries(self) -> Mapping[str, str]:
