@@ -5,12 +5,13 @@ What is compared is computed in :mod:`.runs`; all datasets together are drawn in
 appears under its own name.
 """
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fedsampling.drawing.artefacts import Artefact, Summaries
+from fedsampling.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.drawing.style import BLUE, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import Estimate, compare, mean, ratio
@@ -18,6 +19,7 @@ from fedsampling.experiments.papers import Paper
 
 from .runs import REFERENCE, TUNING, grid_scores, reached, sets, target
 
+NOT_YET = ("No dataset is both tuned and compared yet.",)
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 LABELS = {
@@ -55,6 +57,9 @@ DIFFER = {
     "cifar10": "labels and sizes",
     "shakespeare": "roles",
     "quadratic": "functions",
+    "fashion": "labels",
+    "unequal": "sizes and labels",
+    "away": "labels and presence",
 }
 UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
 
@@ -76,9 +81,12 @@ def matrix_seconds(summaries: Summaries, paper: Paper) -> Artefact:
 
 def tuning(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the step that each scheme has chosen on the holdout of each dataset."""
-    names = sets(summaries)
+    names = [name.removeprefix(TUNING) for name in summaries if name.startswith(TUNING)]
     grids = {name: grid_scores(summaries[TUNING + name]) for name in names}
-    table = pd.concat([grid.assign(set=name) for name, grid in grids.items()], ignore_index=True)
+    titles = [title(summaries, TUNING + name) for name in names]
+    table = pd.concat(
+        [grid.assign(experiment=name) for name, grid in grids.items()], ignore_index=True
+    )
     schemes = sorted(table["sampler"].unique(), key=alphabetical, reverse=True)
     edge = chosen = 0
     with style():
@@ -97,15 +105,15 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
                 shade = 0.12 + 0.6 * place / max(len(steps) - 1, 1)
                 axis.barh(row, 0.94, 0.9, column - 0.47, color=BLUE, alpha=shade, linewidth=0)
                 axis.text(column, row, f"{steps[place]:g}", ha="center", va="center")
-        axis.set_xticks(range(len(names)), [title(summaries, name) for name in names])
+        axis.set_xticks(range(len(names)), titles)
         axis.set_yticks(range(len(schemes)), [label(name) for name in schemes])
         axis.tick_params(length=0)
         axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(-0.5, len(schemes) - 0.5))
         axis.grid(False)
-    goals = {name: target(summaries[TUNING + name]) for name in names}
-    listed = ", ".join(f"{title(summaries, name)} {show(goal)}" for name, goal in goals.items())
+    goals = [show(target(summaries[TUNING + name])) for name in names]
+    listed = ", ".join(map(" ".join, zip(titles, goals, strict=True)))
     return Artefact(
-        table[["set", "sampler", "step", "score", "chosen"]],
+        table[["experiment", "sampler", "case", "step", "score", "chosen"]],  # as in chosen.csv
         figure,
         alt="The learning rate that each scheme chose on each dataset.",
         notes=(
@@ -113,8 +121,20 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
             f"{edge} of {chosen} choices lie at an end of the grid."
             if chosen
             else "The grid is a single learning rate: there was nothing to choose.",
+            *_otherwise(table, paper),
         ),
     )
+
+
+def _otherwise(grid: pd.DataFrame, paper: Paper) -> list[str]:
+    """Say where the paper's file names another step than this holdout has chosen."""
+    best = grid[grid["chosen"]]
+    other = [
+        f"{label(sampler)} on {name}"
+        for name, sampler, case in best[["experiment", "sampler", "case"]].to_numpy()
+        if paper and paper.chosen.get(name, {}).get(sampler, case) != case
+    ]
+    return [f"chosen.csv has another step, which is run, for {', '.join(other)}."] if other else []
 
 
 def found_in(summaries: Summaries) -> dict[str, pd.DataFrame]:
@@ -124,13 +144,15 @@ def found_in(summaries: Summaries) -> dict[str, pd.DataFrame]:
 
 def _matrix(summaries: Summaries, measure: str) -> Artefact:
     found = found_in(summaries)
+    if not found:
+        return Artefact(pd.DataFrame({"scheme": []}), notes=NOT_YET)
     name, unit = UNITS[measure]
     table = pd.DataFrame(
         {
             "scheme": scheme,
             "set": key,
             "title": title(summaries, key),
-            "differ": DIFFER.get(key, ""),
+            "differ": DIFFER.get(key.removeprefix("long_"), ""),
             "unit": name,
             **_cost(runs, measure, unit),
             **_speed_up(costs, str(scheme), measure),
@@ -189,6 +211,22 @@ def _cell(row: Any) -> str:
     return f"{show(row.cost)}{interval}{' *' if row.least else ''}"
 
 
+def once_compared(draw: Draw) -> Draw:
+    """Let a figure be empty, and say so, as long as there are runs of the holdout alone."""
+
+    @wraps(draw)
+    def drawn(summaries: Summaries, paper: Paper) -> Artefact:
+        if sets(summaries):
+            return draw(summaries, paper)
+        with style():
+            figure, (axis,) = panels(1, 1, height=1.0)
+            axis.axis("off")
+            axis.text(0, 0.5, *NOT_YET)
+        return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_YET[0], NOT_YET)
+
+    return drawn
+
+
 def label(name: str) -> str:
     """Return how a scheme is called."""
     return LABELS.get(name, name)
@@ -201,4 +239,13 @@ def alphabetical(name: str) -> str:
 
 def title(summaries: Summaries, name: str) -> str:
     """Return how a dataset is called."""
-    return str(summaries[name].settings["title"]).partition(" by a Dirichlet")[0]
+    given = str(summaries[name].settings["title"]).removesuffix(", learning rates on a holdout")
+    return given.partition(" by a Dirichlet")[0]
+
+
+long_matrix_rounds, long_matrix_bits, long_matrix_seconds = (
+    matrix_rounds,
+    matrix_bits,
+    matrix_seconds,
+)
+long_tuning = tuning

@@ -19,12 +19,13 @@ from fedsampling.evidence import across_sets
 from fedsampling.evidence.numbers import show
 from fedsampling.experiments.papers import Paper
 
-from .figures import LABELS, found_in, label, title
+from .figures import LABELS, found_in, label, once_compared, title
 from .runs import MEASURES, REFERENCE, TUNING, chosen, gains, sets, speed_ups
 
 Scores = Mapping[str, pd.DataFrame]  # by dataset: rows are schemes, columns seeds
 
 
+@once_compared
 def ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the schemes' interquartile mean speed-ups over MD, in the order of their rounds."""
     found = found_in(summaries)
@@ -42,6 +43,7 @@ def ranks(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
+@once_compared
 def areas(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the schemes' mean gains within MD's budget, relative to MD's."""
     courses = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
@@ -63,11 +65,24 @@ def areas(summaries: Summaries, paper: Paper) -> Artefact:
         notes=(
             *_apart(table, "More than MD for the same {} (the whole band)", "Less"),
             f"Runs that hold their last score for more than a tenth of the budget: {counts}.",
+            _rising({title(summaries, name): course for name, course in courses.items()}),
             *_incomplete(table, len(courses)),
         ),
     )
 
 
+def _rising(courses: Mapping[str, pd.DataFrame]) -> str:
+    """Say by how much MD's score is higher in the last quarter of its rounds than before it."""
+    parts = []
+    for name, course in courses.items():
+        own = course[course["sampler"] == REFERENCE]
+        quarter = np.ceil(4 * own["at"] / own["at"].max())
+        means = own.groupby(quarter)["score"].mean()
+        parts.append(f"{name} {show(float(means[4] - means[3]))}")
+    return f"MD's mean score of its last quarter of rounds less the third's: {', '.join(parts)}."
+
+
+@once_compared
 def improvement(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the probabilities that a run of a scheme reaches the target before one of MD."""
     found = found_in(summaries)
@@ -101,6 +116,7 @@ def improvement(summaries: Summaries, paper: Paper) -> Artefact:
     )  # fmt: skip
 
 
+@once_compared
 def agreement(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw mean ranks over datasets with Nemenyi's critical difference."""
     found = found_in(summaries)
@@ -302,3 +318,6 @@ def _incomplete(table: pd.DataFrame, datasets: int) -> list[str]:
         f"{label(name)} was run on {n} of {datasets} datasets and has no rank."
         for name, n in zip(partly["scheme"], partly["sets"], strict=True)
     ]
+
+
+long_ranks, long_areas, long_improvement, long_agreement = ranks, areas, improvement, agreement

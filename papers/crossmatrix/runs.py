@@ -72,13 +72,14 @@ def grid_scores(tuning: Summary) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``sampler``, ``step``, ``score``: the mean over seeds of the mean score in the
-        second half of the rounds, −∞ if a run diverged; and ``chosen``, whether it is the
+        Columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean score
+        in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether it is the
         scheme's best, the smallest step in case of a tie.
     """
     course = courses(tuning)
     late = course[course["at"] >= course["at"].max() / 2]
-    means = late.groupby(["sampler", "step"])["score"].agg(lambda values: values.mean(skipna=False))
+    runs = late.groupby(["sampler", "step", "case"])
+    means = runs["score"].agg(lambda values: values.mean(skipna=False))
     found: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
     best = found.groupby("sampler")["score"].transform("idxmax")
     found["chosen"] = found.index == best
@@ -109,9 +110,7 @@ def target(tuning: Summary) -> float:
 
 
 def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return the cost of each run until it reached the target, at its scheme's chosen step.
-
-    A scheme that was not tuned gets MD's step.
+    """Return the cost of each :func:`chosen` run until it reached the target.
 
     Returns
     -------
@@ -129,11 +128,16 @@ def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 
 
 def chosen(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return the courses of the runs at their schemes' chosen steps, as :func:`courses` does."""
+    """Return the courses of the runs at their schemes' chosen steps, as :func:`courses` does.
+
+    A scheme that was not tuned gets MD's step; one that was run at a single step is at that one.
+    """
     grid = grid_scores(tuning)
     best = grid[grid["chosen"]].set_index("sampler")["step"]
     course = courses(evaluation)
-    return course[course["step"] == course["sampler"].map(best).fillna(best[REFERENCE])]
+    wanted = course["sampler"].map(best).fillna(best[REFERENCE])
+    alone = course.groupby("sampler")["step"].transform("nunique") == 1
+    return course[alone | (course["step"] == wanted)]
 
 
 def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.crossmatrix import figures as crossmatrix
+from papers.crossmatrix import figures_clients
 from papers.crossmatrix import figures_together as together
 from papers.crossmatrix.runs import chosen, gains, grid_scores, reached, speed_ups, target
 
@@ -192,7 +193,31 @@ def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(
     assert alone.notes == ("There is a single dataset: nothing can agree.",)
 
 
-def test_figures_name_every_scheme_and_leave_out_a_set_that_is_only_tuned(
+def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning: Summary):
+    def recorded(name: str, seed: int, worst: float, met: list[float], long: int) -> Rows:
+        key = ("large", name, seed)
+        rows = [(*key, t, "accuracy_worst", worst) for t in range(long)]
+        rows += [(*key, t + 1, "met", share) for t, share in enumerate(met)]
+        rows += [(*key, t, "update_error", 2.0 * t) for t in (1, 6)]
+        return rows + [(*key, t, "update_square", 7.0) for t in (1, 6)]
+
+    own = summary(
+        run("large", "md", 0, rising(0.05)),
+        recorded("md", 0, 0.4, [0.5, 0.5, 1.0] + [1.0] * 7, ROUNDS + 1),
+        run("large", "other", 0, rising(0.05)),
+        recorded("other", 0, 0.2, [0.5] * 30, ROUNDS + 20),
+    )
+    made = figures_clients.clients({"a": own, "tuning_a": tuning}, None)
+    found = made.data.set_index("sampler")
+    assert found["worst"].to_dict() == {"md": pytest.approx(0.4), "other": pytest.approx(0.2)}
+    # Half of the clients in round 1, the others in round 3; or not within MD's ten rounds.
+    assert found["first"].to_dict() == {"md": 2.0, "other": 6.0}
+    assert found["error"].tolist() == [1.0, 1.0]  # (2 + 12) / (7 + 7)
+    assert found["jain"].isna().all()
+    assert "A set, MD 0.400 (MD 0.400)" in made.notes[0]
+
+
+def test_figures_name_every_scheme_and_a_set_that_is_only_tuned_shows_its_steps(
     evaluation: Summary, tuning: Summary
 ):
     given = {"a": evaluation, "tuning_a": tuning, "tuning_b": tuning}
@@ -203,7 +228,7 @@ def test_figures_name_every_scheme_and_leave_out_a_set_that_is_only_tuned(
     labels = [text.get_text() for text in made.figure.axes[0].get_yticklabels()]
     assert labels == ["user_defined", "MD", "other"]
     steps = crossmatrix.tuning(given, None)
-    assert [text.get_text() for text in steps.figure.axes[0].get_xticklabels()] == ["A set"]
+    assert [text.get_text() for text in steps.figure.axes[0].get_xticklabels()] == ["A set"] * 2
 
 
 @pytest.mark.parametrize("scale", ["quick", "reduced", "paper"])
@@ -212,3 +237,21 @@ def test_every_registered_scheme_for_networks_is_in_it_at_every_scale(scale: str
     (paper,) = load_papers(config, PAPERS).values()
     compared = {job.sampler for job in jobs(paper, config) if job.experiment == "digit"}
     assert compared == Scheme.members().keys() - {"isfedavg"}
+
+
+def test_a_scheme_that_was_run_at_one_step_is_compared_at_it(tuning: Summary):
+    own = summary(run("large", "md", 0, rising(0.05)), run("large", "other", 0, rising(0.1)))
+    found = chosen(own, tuning)
+    assert found.groupby("sampler")["step"].first().to_dict() == {"md": 0.3, "other": 0.3}
+    tuned = crossmatrix.tuning({"tuning_a": tuning}, None).data
+    best = tuned[tuned["chosen"]].set_index("sampler")["case"]
+    assert best.to_dict() == {"md": "large", "other": "small"}
+
+
+@pytest.mark.parametrize(
+    "draw", [together.ranks, together.agreement, figures_clients.clients, crossmatrix.matrix_bits]
+)
+def test_nothing_is_drawn_of_a_holdout_alone(draw, tuning: Summary):
+    made = draw({"tuning_a": tuning}, None)
+    assert made.data.empty
+    assert made.notes == ("No dataset is both tuned and compared yet.",)

@@ -94,9 +94,13 @@ def effort(settings: Settings, data: str, where: Where, measure: bool = True) ->
     slots = min(_slots(settings.sampler, n), n)
     seen = work.steps * work.batch if work.steps else (work.epochs or 1) * train / n
     per_sample = batch.step / work.batch
-    passes = settings.rounds // settings.evaluation.every + 1
+    until = settings.until
+    rounds = (
+        until and until.rounds
+    ) or settings.rounds  # most end by their clock, soon after these
+    passes = rounds // settings.evaluation.every + 1
     return Effort(
-        training=settings.rounds * slots * seen * per_sample,
+        training=rounds * slots * seen * per_sample,
         evaluation=passes * (train + tests) * batch.forward / work.batch,
         bytes_per_slot=step_bytes(network, sample, work.batch),
         input_bytes=4 * work.batch * prod(sample),
