@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fedsampling.samplers.scheme import CONVEX_SHOWS, NETWORKS_SHOW
+
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
@@ -76,15 +78,28 @@ def test_added_sampler_runs_beside_the_others(tmp_path: Path) -> None:
     outputs = printed("add-a-sampler.md", tmp_path)
     assert outputs["check"].startswith("config.yaml: in order")
     assert "systematic: rounds: rank " in outputs["compare systematic.py"]
-    runs = {
-        command.split("/")[0]: json.loads((tmp_path / text.strip()).read_text(encoding="utf-8"))
+    for name in ("systematic", "smoothed_loss"):
+        assert outputs[f"check-sampler {name}.py"].startswith(f"{name}.py: in order")
+    first, second = (
+        json.loads((tmp_path / text.strip()).read_text(encoding="utf-8"))
         for command, text in outputs.items()
         if command.startswith("run ")
-    }
-    assert len(runs["run rizk2022importance"]["runs"]) == 4
+    )
+    assert len(first["runs"]) == 4
     # Where every registered scheme is compared it is by itself.
-    assert "systematic:" not in (tmp_path / "papers/crossmatrix/paper.yaml").read_text("utf-8")
-    assert runs["run crossmatrix"]["job"] == "crossmatrix/digit/step-0.1/systematic/block-0"
+    assert "smoothed_loss:" not in (tmp_path / "papers/crossmatrix/paper.yaml").read_text("utf-8")
+    assert second["job"] == "crossmatrix/digit/step-0.1/smoothed_loss/block-0"
+
+
+def test_the_page_names_all_that_a_scheme_can_need() -> None:
+    text = (ROOT / "docs" / "add-a-sampler.md").read_text(encoding="utf-8")
+    table = text.partition("| `needs` |")[2].partition("\n\n")[0]
+    shown: dict[str, set[str]] = {"networks": set(), "convex models": set()}
+    for row in table.splitlines()[2:]:
+        names, *_, by = row.strip("| ").split(" | ")
+        (learner,) = [learner for learner in shown if by.startswith(learner)]
+        shown[learner] |= set(re.findall(r"`(\w+)`", names))
+    assert shown == {"networks": set(NETWORKS_SHOW), "convex models": set(CONVEX_SHOWS)}
 
 
 @pytest.fixture(scope="module")
