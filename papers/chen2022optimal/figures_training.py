@@ -14,7 +14,7 @@ from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.curves import divergences, only
 from fedsampling.drawing.style import BLACK, BLUE, legend_below, panels, style
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.experiments.papers import Paper
 
 from .runs import BITS, LINES, course, mean_course, set_number, title
@@ -235,10 +235,14 @@ def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
         mean, error = here[metric].to_numpy(), here[f"{metric}_se"].fillna(0).to_numpy()
         dashes = "--" if line.variant else "-"
         axis.plot(x, mean, dashes, color=line.colour, label=line.label)
-        if not line.variant:
-            axis.fill_between(
-                x, mean - error, mean + error, color=line.colour, alpha=0.18, linewidth=0
-            )
+        if line.variant:
+            continue
+        if (here["runs"] == 2).all():  # too few for a band: the runs themselves
+            for one in ("least", "most"):
+                axis.plot(x, here[f"{metric}_{one}"], color=line.colour, lw=0.6, alpha=0.6)
+        ends = BOUNDS["loss" if metric == "train_loss" else "accuracy"]
+        low, high = np.clip(mean - error, *ends), np.clip(mean + error, *ends)
+        axis.fill_between(x, low, high, color=line.colour, alpha=0.18, linewidth=0)
     axis.set_ylabel(LABELS[metric])
     if across == "at":
         axis.set_xlabel("communication round")
@@ -255,7 +259,9 @@ def _artefact(summary: Summary, data: pd.DataFrame, figure: Figure, *shown: str)
 
 def _notes(summary: Summary) -> tuple[str, ...]:
     """Say what the lines are, what was sent, and which runs were lost."""
-    found = ["Lines are means, bands the standard error over the runs."]
+    found = [
+        "Lines are means, bands the standard error over the runs; of two runs, both are drawn."
+    ]
     for case in summary.settings["cases"]:
         table = course(summary, case)
         last = table[table["at"] == table["at"].max()].groupby("sampler", observed=True)
@@ -283,7 +289,7 @@ def _draw_tuning(summary: Summary) -> Artefact:
     keys = ["set", "sampler", "step"]
     grouped = found.groupby(keys, observed=True)["accuracy"]
     table = grouped.agg(["mean", "std", "size"]).reset_index()
-    table["se"] = table.pop("std") / np.sqrt(table["size"])
+    table["se"] = (table.pop("std") / np.sqrt(table["size"])).where(table["size"] >= FEWEST_SEEDS)
     names = sorted(table["set"].unique())
     with style():
         figure, axes = panels(1, len(names), width=max(3.0 * len(names), 4.6), height=3.4)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fedsampling.drawing.style import BLUE, GREEN, PURPLE, VERMILION, Line
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary
 
 EXACT = 1e-12  # differences below are rounding
 BITS = 1e8  # of which the paper counts
@@ -53,14 +53,16 @@ def mean_course(found: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``sampler``, ``at``, ``runs``; the mean of each of :data:`SHOWN` with its standard
-        error ``…_se`` (NaN for one run; both NaN once a run has diverged); mean cumulative bits.
+        error ``…_se`` (NaN for fewer than three runs; both NaN once a run has diverged), and the
+        least and the largest run, ``…_least`` and ``…_most``; mean cumulative bits.
     """
     grouped = found.groupby(["sampler", "at"], observed=True)
     means: dict[str, pd.Series] = {"runs": grouped.size()}
     for name in SHOWN:
         lost = grouped[name].count() < means["runs"]
         means[name] = grouped[name].mean().mask(lost)
-        means[f"{name}_se"] = grouped[name].sem().mask(lost)
+        means[f"{name}_se"] = grouped[name].sem().mask(lost | (means["runs"] < FEWEST_SEEDS))
+        means[f"{name}_least"], means[f"{name}_most"] = grouped[name].min(), grouped[name].max()
     for name in ("reports", *SENT, "bits", "down_bits"):
         means[name] = grouped[name].mean()
     return pd.DataFrame(means).reset_index()

@@ -94,13 +94,26 @@ class TestFiles:
         given = {"settings": {"work": {"steps": 5}}, "cases": {"b": {"work": {"steps": 1200}}}}
         runs = replace(summary(), settings={**given, "samplers": {"md": {"m": 10}}})
         told = paper()
+        other = {"settings": {"work": {"steps": 5}, "rounds": 20, "clients": [10, 30]}}
+        more = {**other, "cases": {"b": {}}, "samplers": {"uniform": {"m": 3}, "md": {"m": 10}}}
+        second = replace(summary(seeds=[0, 1, 2]), settings=more)
+        caption = "{seeds} runs, m = {md: m} ({*: m}), N = {work.steps}, {f/work.steps}; B_{ij}"
         spec = told.artefacts["figure1"].model_copy(
-            update={"caption": "{seeds} runs, m = {md: m}, N = {work.steps}; B_{ij}"}
+            update={"caption": caption + "; {rounds} rounds, {clients} clients"}
         )
         told = told.model_copy(update={"artefacts": {"figure1": spec}})
-        saving.save(figure(), told, "figure1", tmp_path, {"e": runs}, QUICK)
+        saving.save(figure(), told, "figure1", tmp_path, {"e": runs, "f": second}, QUICK)
         made = json.loads((tmp_path / "artefact.json").read_text(encoding="utf-8"))
-        assert made["caption"] == "2 runs, m = 10, N = 1,200; B_{ij}"
+        said = "2 to 3 runs, m = 10 (10 and 3), N = 1,200 and 5, 5; B_{ij}"
+        assert made["caption"] == said + "; 20 rounds, 10 to 30 clients"
+
+    def test_a_setting_that_no_run_has_is_an_error(self, tmp_path):
+        runs = replace(summary(), settings={"settings": {}, "cases": {"b": {}}, "samplers": {}})
+        told = paper()
+        spec = told.artefacts["figure1"].model_copy(update={"caption": "N = {work.steps}"})
+        told = told.model_copy(update={"artefacts": {"figure1": spec}})
+        with pytest.raises(InputError, match=r"has a setting '\{work\.steps\}'"):
+            saving.save(figure(), told, "figure1", tmp_path, {"e": runs}, QUICK)
 
     def test_the_same_artefact_is_the_same_bytes(self, tmp_path):
         for folder in ("one", "two"):

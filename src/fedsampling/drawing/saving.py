@@ -1,19 +1,23 @@
 """How an artefact becomes files: the one place that saves figures and tables."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, write_json, write_text
 from fedsampling.drawing.artefacts import Artefact, Exhibit
 from fedsampling.drawing.style import VERMILION
 from fedsampling.drawing.tables import displayed, markup
+from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import Summaries, badges, provenance
+from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 
 
@@ -73,19 +77,54 @@ def save(
 def _caption(text: str, summaries: Summaries) -> str:
     """Put the settings of the runs that are drawn into a caption.
 
-    ``{seeds}`` is how many seeds the first experiment has, ``{work.steps}`` a setting of its first
-    case, ``{md: m}`` one of a scheme.
+    ``{seeds}`` is how many seeds they have, ``{rounds}`` or ``{work.steps}`` a setting,
+    ``{md: m}`` one of a scheme and ``{*: m}`` of any, ``{small/rounds}`` of one experiment: all
+    values that occur, in the order of experiments and cases.
     """
 
-    def value(found: re.Match[str]) -> str:
-        summary = next(iter(summaries.values()))
+    def values(found: re.Match[str]) -> str:
+        wanted = found["experiment"]
+        chosen = [summaries[wanted]] if wanted else list(summaries.values())
         if found["path"] == "seeds":
-            return f"{len(summary.provenance['seeds']):,}"
-        case = next(iter(summary.settings["cases"]))
-        told = summary.setting(found["path"], case, found["scheme"])
-        return f"{told:,}" if isinstance(told, int) else f"{told:g}"
+            counts = {count for summary in chosen for count in _seeds(summary)}
+            return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
+        told = [one for summary in chosen for one in _settings(summary, found)]
+        if not told:
+            raise InputError(f"caption: no run that is drawn has a setting '{found[0]}'")
+        return listed(list(dict.fromkeys(told)))
 
-    return re.sub(r"\{(?:(?P<scheme>[\w-]+): )?(?P<path>seeds|m|[a-z_]+\.[a-z_]+)\}", value, text)
+    return PLACE.sub(values, text)
+
+
+# Of a caption; B_{ij} is none.
+PLACE = re.compile(
+    r"\{(?:(?P<experiment>\w+)/)?(?:(?P<scheme>[\w-]+|\*): )?"
+    r"(?P<path>seeds|m|rounds|clients|draws|[a-z_]+(?:\.[a-z_]+)+)\}"
+)
+
+
+def _seeds(summary: Summary) -> list[int]:
+    """Count the seeds of each case."""
+    return [len(given["seeds"]) for given in summary.by_case.values()] or [
+        len(summary.provenance["seeds"])
+    ]
+
+
+def _settings(summary: Summary, found: re.Match[str]) -> Iterator[str]:
+    """Write the values that a setting has in the cases of an experiment."""
+    schemes: list[str | None] = [found["scheme"]]
+    if found["scheme"] == "*":
+        schemes = list(summary.settings["samplers"])
+    for case, scheme in product(summary.settings["cases"], schemes):
+        try:
+            told = summary.setting(found["path"], case, scheme)
+        except (KeyError, TypeError):
+            continue
+        parts = told if isinstance(told, list) else [told]
+        if told is None:
+            continue
+        numbers = [f"{one:,}" if isinstance(one, int) else f"{one:g}" for one in parts]
+        yield " to ".join(dict.fromkeys(numbers))
 
 
 def _stamp(figure: Figure, words: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """How a number is written, everywhere: claims, tables, captions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fedsampling.evidence.statistics import Estimate
@@ -38,3 +40,8 @@ def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
     if np.isfinite([estimate.low, estimate.high]).all():
         text += f" [{show(estimate.low, digits)}, {show(estimate.high, digits)}]"
     return f"{text} (n = {estimate.n})"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as a sentence does: ``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

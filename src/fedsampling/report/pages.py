@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from fedsampling.base import files
 from fedsampling.evidence.agreement import Recomputed, sentence
+from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
 from fedsampling.report import citation
 from fedsampling.report.axes import axes
@@ -94,7 +95,7 @@ def write(
         "axes": axes,
         "duration": _duration,
         "label": _label,
-        "listed": _listed,
+        "listed": listed,
         "number": _number,
         "plain": _plain,
         "slug": _slug,
@@ -199,8 +200,8 @@ def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     """Name the scale and the data of everything shown: ``{"scale": "quick", ...}``."""
     origins = list(provenances(chapters))
     return {
-        "scale": _listed(sorted({origin.scale for origin in origins})) or "none",
-        "data": _listed(sorted({kind for origin in origins for kind in origin.kinds})) or "none",
+        "scale": listed(sorted({origin.scale for origin in origins})) or "none",
+        "data": listed(sorted({kind for origin in origins for kind in origin.kinds})) or "none",
     }
 
 
@@ -328,11 +329,6 @@ def _label(name: str) -> str:
     """Turn an identifier into words: ``figure2_best`` into ``Figure 2 best``."""
     words = re.sub(r"(?<=[a-z])(?=\d)|_", " ", name)
     return words[:1].upper() + words[1:]
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Join words as a sentence does: ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def _number(value: float | str) -> str:

@@ -1,0 +1,42 @@
+"""Captions stay true whatever is drawn: what is a setting of runs is taken from the runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fedsampling.drawing.saving import PLACE
+from fedsampling.experiments.papers import load_paper
+
+PAPERS = Path(__file__).parents[2] / "papers"
+# Names with numbers in them, and what no run decides.
+NAMES = re.compile(
+    r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?)\s*[\dA-Z(][\w.()]*"
+    r"(?:(?:, | and | to |[–-])\(?\d+\)?)*"
+    r"|\(\d+\)|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|95 %|10³|= 0\b|n/2"
+)
+FIXED = {
+    "crossmatrix/agreement": ["5"],  # per cent, the test's level
+    "fraboni2021clustered/figure2": ["50"],  # what is averaged, at most
+    "fraboni2021clustered/figure6": ["50"],
+    "fraboni2021clustered/figure8": ["50"],
+    "fraboni2021clustered/figure10": ["50"],
+    "fraboni2021clustered/figure3": ["1"],  # Algorithm 1
+    "fraboni2022general/figure2": ["600"],  # the paper's insets
+    "fraboni2022general/figure7": ["5"],
+    "harshvardhan2025latency/figure1_sensitivity": ["1000"],  # seconds, the threshold
+    "rizk2022importance/sensitivity": ["0.1"],  # that all its populations share
+    "rizk2022importance/figure2": ["1"],  # B_k = E_k, as the paper has them
+}
+
+
+@pytest.mark.parametrize("key", sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml")))
+def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key: str) -> None:
+    paper = load_paper(key, PAPERS)
+    printed = {row.value for row in paper.reports}
+    for name, spec in paper.artefacts.items():
+        if not spec.experiments:
+            continue
+        left = NAMES.sub("", PLACE.sub("", spec.caption))
+        numbers = [one for one in re.findall(r"\d+(?:\.\d+)?", left) if one not in printed]
+        assert numbers == FIXED.get(f"{key}/{name}", []), spec.caption
