@@ -28,6 +28,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.simulations.delays import THRESHOLD
 
+from .figures_sensitivity import WORDS, in_words
 from .runtimes import record
 
 KILOMETRES_PER_DEGREE = 111.195  # of latitude
@@ -101,7 +102,7 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         legend_below(figure, [axes], 2)
     most = table.loc[(table["share"] - base["share"]).abs().nlargest(3).index]
     listed = ", ".join(
-        f"{name.replace('_', ' ')} = {_number(value)} ({100 * share:.1f} %)"
+        f"{in_words(name, _setting(value))} ({100 * share:.1f} %)"
         for name, value, share in zip(most["parameter"], most["value"], most["share"], strict=True)
     )
     return Artefact(
@@ -226,7 +227,7 @@ def _share(axes: Axes, place: int, row: Any, left: bool) -> None:
     share, half = 100 * row.share, 100 * (row.high - row.low) / 2
     axes.errorbar(share, place, xerr=half, fmt="o", ms=4.5, color=BLUE, capsize=2)
     axes.annotate(
-        _number(row.value),
+        _number(row.parameter, row.value),
         (share - half if left else share + half, place),
         xytext=(-5 if left else 5, 0),
         textcoords="offset points",
@@ -288,13 +289,20 @@ def _listed(seconds: Sequence[float]) -> str:
 def _with_default(name: str) -> str:
     """Write a parameter with its default and unit."""
     (found,) = (field for field in fields(Parameters) if field.name == name)
-    text = f"{_number(str(found.default))} {found.metadata['unit']}".rstrip()
-    return f"{name.replace('_', ' ')} ({text})"
+    return in_words(name, found.default)
 
 
-def _number(text: str) -> str:
-    """Write a number with thousands apart; other text as it is."""
+def _number(name: str, text: str) -> str:
+    """Write a value in the unit of its words; other text as it is."""
+    value = _setting(text)
+    if isinstance(value, bool | str):
+        return text
+    return f"{float(value) / WORDS[name][2]:,.10g}"
+
+
+def _setting(text: str) -> Any:
+    """Return a setting that :func:`sensitivity` wrote as text."""
     try:
-        return f"{float(text):,.10g}"
+        return json.loads(text)
     except ValueError:
-        return text.lower()
+        return text

@@ -288,7 +288,7 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             beside = reported if clock == "counted" else {}
             rows.append(head | scale | {"clock": label} | _cells(table, clock, beside, end))
             data += _tidy(head | scale | {"clock": label}, table, clock, beside, end)
-        rounds = _listed(mean_runtimes(table, case, "rounds"), show)
+        rounds = _listed(mean_runtimes(table, case, "rounds"), _or_never)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
         notes += _cut_off(table, name, end, int(summary.setting("rounds", case)))
     if absent:
@@ -414,7 +414,7 @@ def _proposed(table: pd.DataFrame, reported: Mapping[str, Reported]) -> tuple[di
             rounds[scheme] = float(runs["rounds"].mean())
         text = _seconds(runs["counted"]) if len(runs) else "–"
         cells[HEADS[scheme]] = f"{text} ({reported[scheme].value})"
-    return cells, _listed(rounds, show) or "not run"
+    return cells, _listed(rounds, _or_never) or "not run"
 
 
 def _seconds(values: pd.Series) -> str:
@@ -423,6 +423,10 @@ def _seconds(values: pd.Series) -> str:
         return "N/A"
     spread = round(float(values.std()), 9) if len(values) > 1 else np.nan
     return f"{show(values.mean())} ± {show(spread, 2)}"
+
+
+def _or_never(rounds: float) -> str:
+    return show(rounds) if np.isfinite(rounds) else "N/A"
 
 
 def _or_not(seconds: float) -> str:

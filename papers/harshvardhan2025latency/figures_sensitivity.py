@@ -4,6 +4,7 @@ Ours: everything that had to be chosen for Quadratic's rows of Tables 1 and 2 is
 at a time; :func:`orderings` says in how many of these settings each ordering of the paper holds.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             chosen = here[(here["scheme"] == "random") & (here["setting"] == BASE)]["seconds"]
             seconds = float(chosen.iloc[0])
             took = f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
-            panel.set_title(f"{DELAYS[delays]} (random as chosen: {took})")
+            panel.set_title(f"{DELAYS[delays]} (random: {took})")
         legend_below(figure, axes, 4)
     notes = [
         f"{DELAYS[delays]}: {'; '.join(orderings(table[table['delays'] == delays]))}."
@@ -160,16 +161,78 @@ def _rows(
 
 
 def _changed(given: Mapping[str, Any]) -> str:
-    """Write what settings change but for names, such as ``log sd 1``."""
+    """Write what settings change but for names, such as ``antenna gain 20 dB``."""
     parts = []
     for key, value in given.items():
         if isinstance(value, Mapping):
             parts.append(_changed(value))
-        elif key != "name":
-            parts.append(
-                f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}"
-            )
-    return " ".join(part for part in parts if part)
+        elif key not in ("name", "stop"):
+            parts.append(in_words(key, value))
+    return ", ".join(part for part in parts if part)
+
+
+def in_words(key: str, value: Any) -> str:
+    """Write a setting as people say it: ``model size 16 MB`` for ``model_bytes: 16e6``."""
+    name, unit, per = WORDS[key]
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return f"{name} {json.dumps(value)}"
+    if isinstance(value, str):
+        return CHOICES.get((key, value), f"{name} {value}")
+    number = f"{value / per:,.10g}"
+    return name.format(number) if "{}" in name else f"{name} {number} {unit}".rstrip()
+
+
+# Settings in words, with a unit and how much of the setting it is.
+WORDS = {
+    "gateway": ("link to the", "", 1.0),
+    "hubs": ("{} hubs", "", 1.0),
+    "missing_height": ("height where unknown", "m", 1.0),
+    "environment": ("environment", "", 1.0),
+    "large_city": ("large city", "", 1.0),
+    "rooftop": ("roofs at", "m", 1.0),
+    "line_of_sight": ("line of sight within", "m", 1.0),
+    "long_range": ("long range from", "m", 1.0),
+    "frequency": ("frequency", "MHz", 1.0),
+    "power": ("power", "dBm", 1.0),
+    "gain": ("antenna gain", "dB", 1.0),
+    "bandwidth": ("bandwidth", "MHz", 1e6),
+    "noise_figure": ("noise figure", "dB", 1.0),
+    "shadowing": ("shadowing", "dB", 1.0),
+    "error_rate": ("bit error rate", "", 1.0),
+    "shared": ("server's time shared:", "", 1.0),
+    "model_bytes": ("model size", "MB", 1e6),
+    "backhaul": ("backhaul", "s", 1.0),
+    "floor": ("least computation", "s", 1.0),
+    "log_mean": ("log-mean of the computation", "", 1.0),
+    "log_sd": ("log-deviation of the computation", "", 1.0),
+    "cap": ("most computation", "s", 1.0),
+    "noise_median": ("delay of a round {} of the communication", "", 1.0),
+    "noise_sd": ("log-deviation of a round's delay", "", 1.0),
+    "step": ("learning rate", "", 1.0),
+    "batch": ("batches of", "", 1.0),
+    "m": ("{} clients per round", "", 1.0),
+    "share": ("{} of Assumption 3's bound", "", 1.0),
+    "rule": ("rule", "", 1.0),
+    "solver": ("solver", "", 1.0),
+    "duplicates": ("repeated clients", "", 1.0),
+    "iterations": ("{} iterations", "", 1.0),
+    "start": ("start", "", 1.0),
+    "first": ("{} first clients", "", 1.0),
+    "accuracy": ("stages end at {} of the start", "", 1.0),
+    "rounds": ("{} round per stage", "", 1.0),
+    "weights": ("weights", "", 1.0),
+    "d": ("{} candidates", "", 1.0),
+    "c": ("c =", "", 1.0),
+}
+CHOICES = {
+    ("rule", "clip"): "B cut off, not scaled",
+    ("solver", "exact"): "exact minimum",
+    ("solver", "vertex"): "the minimum, one client",
+    ("solver", "slsqp"): "solved by SLSQP",
+    ("duplicates", "independently"): "repeated clients train again",
+    ("start", "fast"): "start from the fast clients",
+    ("weights", "covered"): "weights of those covered",
+}
 
 
 def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:

@@ -29,8 +29,10 @@ def summaries():
 def test_a_setting_of_all_schemes_has_its_own_random_selection(summaries):
     table = page.varied(summaries, PAPER)
     over_random = table.set_index(["delays", "setting", "scheme"])["over_random"]
-    assert over_random["nycmesh", "step 0.002", "sampling"] == pytest.approx(6 / 4)
-    assert over_random["synthetic", "FLANP: first 5 accuracy 0.1", "flanp"] == pytest.approx(8 / 10)
+    assert over_random["nycmesh", "learning rate 0.002", "sampling"] == pytest.approx(6 / 4)
+    assert over_random[
+        "synthetic", "FLANP: 5 first clients, stages end at 0.1 of the start", "flanp"
+    ] == pytest.approx(8 / 10)
     assert over_random["synthetic", "the paper", "flanp"] == pytest.approx(3.5 / 0.714)
 
 
@@ -38,7 +40,10 @@ def test_orderings_are_counted(summaries):
     table = page.varied(summaries, PAPER)
     said = page.orderings(table[table["delays"] == "synthetic"])
     assert "DelayHetSubmodular faster than random in 0 of 1 settings" in said
-    assert "FLANP slower than random in 1 of 2 settings (not FLANP: first 5 accuracy 0.1)" in said
+    assert (
+        "FLANP slower than random in 1 of 2 settings (not FLANP: 5 first clients, stages end at 0.1 of the start)"
+        in said
+    )
     assert said[-1] == "a proposed scheme first of all in 3 of 3"
 
 
