@@ -13,10 +13,9 @@ PAPERS = Path(__file__).parents[2] / "papers"
 NAMES = re.compile(
     r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?)\s*[\dA-Z(][\w.()]*"
     r"(?:(?:, | and | to |[–-])\(?\d+\)?)*"
-    r"|\(\d+\)|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|95 %|10³|= 0\b|n/2"
+    r"|at 5 %|\(\d+\)|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|95 %|10³|= 0\b|n/2"
 )
 FIXED = {
-    "crossmatrix/agreement": ["5"],  # per cent, the test's level
     "fraboni2021clustered/figure2": ["50"],  # what is averaged, at most
     "fraboni2021clustered/figure6": ["50"],
     "fraboni2021clustered/figure8": ["50"],
