@@ -1,4 +1,4 @@
-# `make reproduce`, `make smoke` and `make test`: each sets up what it needs.
+# What can be made, each with what it needs; `make` alone lists it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,42 +10,43 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: reproduce smoke workflow test test-long test-slurm test-slurm-quick check format schema docs lock clean
+.DEFAULT_GOAL := help
+.PHONY: help reproduce smoke workflow test test-long test-slurm test-slurm-quick check format schema docs lock clean
 
-# What is known: each experiment at the best of its scales.
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
 reproduce: CONFIG =
-reproduce: workflow
+reproduce: workflow ## What is known: each experiment at the best of its scales
 
-# Quick scale on stand-ins: whether the machine works. It is no evidence.
 smoke: CONFIG = --config scale=quick data=embedded
-smoke: workflow
+smoke: workflow ## Quick scale on stand-ins: whether the machine works; no evidence
 
 # flock keeps a second call from running beside the first, and is let go by the kernel however the
 # first ends; so a lock that Snakemake left behind under it is stale.
 workflow: $(READY)
 	@mkdir -p .snakemake
-	@flock --close --nonblock .snakemake/reproduce.lock sh -c ' \
-	    rm -rf .snakemake/locks && snakemake --cores $(CORES) --quiet host reason $(CONFIG)' \
-	    || { echo "make: did not finish; see above, or another one is running here" >&2; exit 1; }
+	@flock --close --nonblock --conflict-exit-code 9 .snakemake/reproduce.lock sh -c ' \
+	    rm -rf .snakemake/locks && exec snakemake --cores $(CORES) --logger fedsampling $(CONFIG)' \
+	    || { [ $$? -ne 9 ] || echo "make: another one is running here" >&2; exit 1; }
 	@fedsampling verdicts --config results/config.json
 
-test: $(READY)
+test: $(READY) ## All tests but the long ones
 	pytest
 
-test-long: $(READY)
+test-long: $(READY) ## The long ones, too
 	pytest -m 'not slurm'
 
-# A SLURM cluster of its own, installed where apt and root can, ended by the tests that start it.
-test-slurm: $(READY)
+# Installed where apt and root can.
+test-slurm: $(READY) ## The pipeline on a SLURM cluster that the tests start and end
 	tests/slurm/install.sh accounting
 	pytest -m slurm tests/slurm
 
-# The most telling of them, without accounting.
-test-slurm-quick: $(READY)
+test-slurm-quick: $(READY) ## The most telling of these, without accounting
 	tests/slurm/install.sh
 	pytest -m 'slurm and not long' tests/slurm
 
-check: $(READY)
+check: $(READY) ## Lint, types, formats, schemas
 	ruff check .
 	ruff format --check .
 	mypy
@@ -53,17 +54,16 @@ check: $(READY)
 	fedsampling schema --check
 	snakemake --lint
 
-format: $(READY)
+format: $(READY) ## Formats of Python and Snakemake files
 	ruff check --fix .
 	ruff format .
 	snakefmt Snakefile workflow
 
-schema: $(READY)
+schema: $(READY) ## config.yaml and JSON schemas, from the typed models
 	fedsampling schema
 
-# The site of docs/ and of the docstrings, in site/; a broken link is an error.
 docs: export NO_MKDOCS_2_WARNING = 1
-docs: $(VENV)-docs/ready
+docs: $(VENV)-docs/ready ## The site of docs/ and the docstrings, in site/; a broken link is an error
 	$(VENV)-docs/bin/mkdocs build --strict
 
 $(VENV)-docs/ready: envs/requirements-docs.txt
@@ -71,15 +71,14 @@ $(VENV)-docs/ready: envs/requirements-docs.txt
 	$(VENV)-docs/bin/pip install -qq --disable-pip-version-check --requirement $<
 	touch $@
 
-# Pins what a fresh environment resolves to today.
-lock:
+lock: ## Pins what a fresh environment resolves to today
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/pip install -qq setuptools==80.9.0 '.[dev]'
 	{ echo "# Everything that 'make' installs, pinned; made by 'make lock' from pyproject.toml."; \
 	  $(VENV)-lock/bin/pip freeze --all | grep -v -e '^pip==' -e '^fedsampling' | sed 's/+cpu$$//'; } > envs/requirements.lock
 	rm -rf $(VENV)-lock build
 
-clean:
+clean: ## Removes all results and logs
 	rm -rf results logs benchmarks/runs .snakemake site
 
 $(READY): envs/requirements.lock pyproject.toml

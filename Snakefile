@@ -5,11 +5,12 @@
 #
 # The rules are a table of contents: each runs one verb of the `fedsampling` command line. The plan
 # says which jobs there are, the digests what makes them stale, the requests what they ask for.
+from snakemake.cli import get_argument_parser
 from snakemake.utils import min_version
 
 from fedsampling.cluster.requests import Requests
 from fedsampling.workflow.digests import Digests
-from fedsampling.workflow.plan import RESULTS, checked_plan
+from fedsampling.workflow.plan import RESULTS, checked_plan, checked_targets, stopped
 
 min_version("9.12")
 
@@ -55,9 +56,11 @@ onstart:
         requests.warn()
 
 
-# What failed stops nothing else: a report of the rest says what is missing, and why.
+# What failed stops nothing else: a report of the rest says what is missing, and why. Whoever stops
+# it all waits for no report.
 onerror:
-    shell("fedsampling report --unfinished --config results/config.json")
+    if not stopped(log):
+        shell("fedsampling report --unfinished --config results/config.json")
 
 
 rule all:
@@ -72,3 +75,8 @@ include: "workflow/rules/summarise.smk"
 include: "workflow/rules/recheck.smk"
 include: "workflow/rules/render.smk"
 include: "workflow/rules/report.smk"
+
+
+# Snakemake itself would look for them with a traceback, and name none that are near.
+targets = get_argument_parser().parse_known_args()[0].targets
+checked_targets(targets, [rule.name for rule in workflow.rules], plan)

@@ -29,6 +29,9 @@ class Verbs(click.Group):
             for line in error.lines:
                 click.echo(f"fedsampling: {line}", err=True)
             ctx.exit(2)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("fedsampling: stopped; the same call goes on with it", err=True)
+            ctx.exit(130)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)

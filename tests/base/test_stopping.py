@@ -91,7 +91,7 @@ def test_a_grace_longer_than_the_limit_leaves_time_to_work(monkeypatch: pytest.M
         assert not stop()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_simulation_that_listens_is_told_by_a_signal(number: signal.Signals):
     before = signal.getsignal(number)
     with watching(0) as stop:
@@ -101,19 +101,20 @@ def test_a_simulation_that_listens_is_told_by_a_signal(number: signal.Signals):
     assert signal.getsignal(number) == before
 
 
-def test_a_simulation_that_does_not_listen_ends_at_sigterm_and_cleans_up():
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_simulation_that_does_not_listen_ends_and_cleans_up(number: signal.Signals):
     cleaned = []
 
     def work() -> None:
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
             time.sleep(10)
         finally:
             cleaned.append(True)
 
     with pytest.raises(SystemExit) as ended, watching(0):
         work()
-    assert ended.value.code == 143
+    assert ended.value.code == 128 + number
     assert cleaned
 
 

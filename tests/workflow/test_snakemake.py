@@ -374,9 +374,12 @@ class TestInterruptions:
     @pytest.mark.long
     def test_after_sigint_the_next_start_completes(self, fresh, finished, copied):
         checkout = copied(fresh)
-        status, output = checkout.interrupted(signal.SIGINT, "snakemake", "--cores", "1")
+        make = ("make", "smoke", "CORES=1", "PYTHON=false")
+        status, output = checkout.interrupted(signal.SIGINT, *make)
         assert status != 0
         assert "Traceback" not in output
+        assert "Error in rule" not in output
+        assert "what is finished is kept; the same command continues. Log: .snakemake/" in output
         assert checkout.stored()
         assert checkout.due()["simulate"] == 2
         checkout.snakemake()
@@ -423,6 +426,21 @@ class TestBadInput:
         assert status == 2
         assert one_line(output) == f"fedsampling: {line}"
         assert not (checkout.root / "results").exists()
+
+    def test_an_unknown_target_is_one_line_with_what_is_near(self, fresh):
+        status, output = fresh.call("snakemake", "-n", "results/claims/rizk.json")
+        assert status == 2
+        assert one_line(output).startswith(
+            "fedsampling: target: 'results/claims/rizk.json' is not known; "
+            f"did you mean 'results/claims/{PAPER}.json' or "
+        )
+        for target in (PAPER, "all", f"results/artefacts/{PAPER}/table1/table1.tex"):
+            assert fresh.due(target)
+
+    def test_make_alone_says_what_can_be_made(self, fresh):
+        status, output = fresh.call("make")
+        assert status == 0
+        assert "reproduce         What is known" in output
 
     def test_results_that_cannot_be_written_are_one_line(self, fresh, copied):
         checkout = copied(fresh)

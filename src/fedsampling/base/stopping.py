@@ -55,9 +55,9 @@ class Stop:
 def watching(grace: float) -> Iterator[Stop]:
     """Yield a :class:`Stop` for this process: its time limit and its signals.
 
-    SIGUSR1 asks the job to stop.  So does SIGTERM if the simulation listens; if it does not, it
-    ends the process as ever, but through its ``finally`` clauses.  A simulation that does not
-    listen keeps the whole of its time.
+    SIGUSR1 asks the job to stop.  So do SIGTERM and Ctrl-C if the simulation listens; if it does
+    not, they end the process as ever, but through its ``finally`` clauses.  A simulation that does
+    not listen keeps the whole of its time.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ def watching(grace: float) -> Iterator[Stop]:
 
     def tell(number: int, _: FrameType | None) -> None:
         stop.tell()
-        if number == signal.SIGTERM and not stop.heard:
+        if number != signal.SIGUSR1 and not stop.heard:
             raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, tell) for number in (signal.SIGTERM, signal.SIGUSR1)}
+    heard = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    before = {number: signal.signal(number, tell) for number in heard}
     try:
         yield stop
     finally:

@@ -5,9 +5,11 @@ matplotlib or torch.  What makes a stage stale is in :mod:`fedsampling.workflow.
 asks a cluster for in :mod:`fedsampling.cluster.requests`.
 """
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,20 @@ class Plan:
         listed = self.papers[paper].artefacts.items()
         return [(name, figure if spec.kind == "figure" else table) for name, spec in listed]
 
+    def targets(self, results: Path) -> Iterator[str]:
+        """Every file that can be asked for by name, besides downloaded data."""
+        for key, paper in self.papers.items():
+            for name, kinds in self.files(key):
+                folder = results / "artefacts" / key / name
+                yield from (str(folder / f"{name}.{kind}") for kind in kinds)
+                yield str(folder / "artefact.json")
+            for name in paper.experiments:
+                yield str(results / "summaries" / key / f"{name}.parquet")
+            yield str(results / "claims" / f"{key}.json")
+        yield from (str(results / "runs" / f"{name}.json") for name in self.jobs)
+        yield from (str(results / "cards" / f"{name}.json") for name in self.cards)
+        yield from (str(results / "report" / "index.html"), str(results / "recheck.json"))
+
     def experiments_of(self, paper: str, artefact: str) -> list[str]:
         """Names of the experiments that an artefact is drawn from."""
         return self.papers[paper].artefacts[artefact].experiments
@@ -222,6 +238,28 @@ def checked_plan(given: Mapping[str, Any], told: Any) -> Plan:
         for line in configuration.attributed(error.lines, *files, config=told.config):
             print(f"fedsampling: {line}", file=sys.stderr)
         sys.exit(2)
+
+
+def checked_targets(targets: Iterable[str], rules: Iterable[str], asked: Plan) -> None:
+    """Check what Snakemake is asked for; a target that is none is a line, and ends the process."""
+    known = [*rules, *asked.targets(RESULTS)]
+    problems = []
+    for name in map(os.path.normpath, targets):
+        fetched = Path(name).parent == RESULTS / "data"  # of any dataset
+        if name in known or fetched or Path(name).exists():
+            continue
+        near = get_close_matches(name, known, n=3)
+        meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+        what = f"a target is a paper ({', '.join(asked.papers)}) or a file below {RESULTS}/"
+        problems.append(f"target: {name!r} is not known; {meant or what}")
+    if problems:
+        print(*(f"fedsampling: {line}" for line in problems), sep="\n", file=sys.stderr)
+        sys.exit(2)
+
+
+def stopped(log: str) -> bool:
+    """Whether Snakemake's log says that it was told to stop."""
+    return "on user request" in Path(log).read_text(encoding="utf-8", errors="replace")
 
 
 def _typed(given: Any, told: Any) -> Any:

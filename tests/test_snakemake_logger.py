@@ -1,0 +1,98 @@
+"""The line that stands in for Snakemake's log: how far it is, what went wrong, how it ended."""
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+
+import snakemake_logger_plugin_fedsampling as plugin
+from snakemake_logger_plugin_fedsampling import LogHandler, LogHandlerSettings, Progress
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch):
+    now = SimpleNamespace(at=100.0)
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now.at)
+    return now
+
+
+def record(text: str = "", level: int = logging.INFO, **told: Any) -> logging.LogRecord:
+    made = logging.LogRecord("snakemake", level, "", 0, text, (), None)
+    vars(made).update(told)
+    return made
+
+
+def said(capsys: pytest.CaptureFixture[str], *records: logging.LogRecord) -> list[str]:
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
+    stats = {"draw_a": 1, "all": 1, "total": 2}
+    handler.emit(record(event=LogEvent.RUN_INFO, stats=stats))
+    for each in records:
+        handler.emit(each)
+    handler.close()
+    return capsys.readouterr().err.splitlines()
+
+
+STARTED = record(event=LogEvent.JOB_INFO, jobid=7, rule_name="draw_a", rule_msg="Drawing a")
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("2026-01-01.snakemake.log", "2026-01-02.snakemake.log"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(plugin, "LOGS", tmp_path)
+    return tmp_path / name
+
+
+def test_a_job_that_is_left_is_expected_to_take_as_long_as_those_of_its_rule(clock):
+    progress = Progress()
+    progress.asked({"simulate": 3, "draw_a": 1, "total": 4})
+    assert progress.seconds_left() is None
+    for job in (1, 2):
+        progress.started(job, "simulate", None)
+    clock.at += 10
+    for job in (1, 2):
+        progress.finished(job)
+    assert progress.seconds_left() == 10  # two of ten seconds each, side by side
+    progress.started(3, "simulate", "Running 3")
+    clock.at += 4
+    assert progress.seconds_left() == 8
+    assert progress.sentence() == "2 of 4 steps in 14 s"
+    assert progress.running() == "about 8 s to go; Running 3"
+
+
+def test_it_ends_in_one_line_that_names_the_log(capsys, log):
+    finished = [record(event=LogEvent.JOB_FINISHED, job_id=job) for job in (7, 0)]
+    (line,) = said(capsys, STARTED, *finished, record("Nothing of note"))
+    assert line == f"2 of 2 steps in 0 s. Log: {log}"
+
+
+def test_an_error_is_shown_in_full(capsys):
+    failed = record("Error in rule draw_a:\n    message: lines", event=LogEvent.JOB_ERROR)
+    lines = said(capsys, STARTED, failed, record("It fell", logging.ERROR))
+    assert lines[:3] == ["Error in rule draw_a:", "    message: lines", "It fell"]
+    assert lines[3].startswith("0 of 2 steps")
+
+
+def test_whoever_stops_it_is_told_that_the_same_command_continues(capsys, log):
+    told = record("Terminating processes on user request, this might take some time.")
+    failed = record("Error in rule draw_a", logging.ERROR, event=LogEvent.JOB_ERROR)
+    lines = said(capsys, STARTED, told, failed)
+    assert lines == [
+        "Stopping: what runs keeps its progress first",
+        "Stopped at 0 of 2 steps in 0 s: what is finished is kept; the same command continues. "
+        f"Log: {log}",
+    ]
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(plugin, "EACH", 0.0)
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))
+    handler.emit(STARTED)
+    plugin.time.sleep(1.2)
+    handler.close()
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first.endswith(" s, time to go not known yet; Drawing a")
