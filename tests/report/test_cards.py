@@ -60,7 +60,7 @@ def test_card_shows_source_statistics_and_counts(results: Results) -> None:
     assert "26; 101,234,567 bytes" in section
     assert "compared with the copy known to this project" in section
     assert '<td class="count" data-label="Statistic 0">1,235</td>' in section
-    assert '<td class="count">1,029</td>' in section
+    assert '<td class="count" data-label="29">1,029</td>' in section
     assert "size not known" in _section(_page(results), "digits")
 
 
@@ -80,3 +80,15 @@ def test_broken_card_is_named(results: Results, content: str, line: str) -> None
     (results.root / "results" / "cards" / "digits.json").write_text(content)
     with pytest.raises(InputError, match=line):
         results.build()
+
+
+def test_a_table_names_experiments_by_paper_with_how_many_cases(results: Results) -> None:
+    add_cards(results.root)
+    path = results.root / "results" / "cards" / "digits.json"
+    card = json.loads(path.read_text())
+    card["partitions"][0]["users"] = ["a/first: x, y", "a/second: x", "b/third: x", "a/first: z"]
+    path.write_text(json.dumps(card))
+    section = _section(_page(results), "digits")
+    head = '<th scope="row" class="wide">a <span class="byline">first (3 cases), second</span>'
+    assert head + 'b <span class="byline">third</span></th>' in section
+    assert "a/first: x, y; a/second: x" in section  # all of it with the settings

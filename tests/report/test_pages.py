@@ -11,6 +11,7 @@ import pytest
 from fake_results import HOSTILE, VERDICTS, Results
 
 from fedsampling.base.errors import InputError
+from fedsampling.report.pages import labelled
 
 PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html")
 
@@ -114,6 +115,16 @@ def test_every_badge_stands_at_its_figure_and_at_its_thumbnail(report: Path) -> 
     assert Page(report / "index.html").of_class("badge") == 2
     text = (report / "first2022paper.html").read_text()
     assert text.count("Quick scale: 10 of 100 repetitions, 200 of 2500 rounds.") == 1
+
+
+def test_cells_of_a_table_name_their_columns_for_narrow_screens() -> None:
+    table = (
+        '<table><thead><tr><th>a</th><th><em>b</em> "c"</th></tr></thead><tbody>{}</tbody></table>'
+    )
+    found = labelled(table.format("<tr><td>1</td><td>2</td></tr>") + table.format(""))
+    assert '<td data-label="a">1</td><td data-label="b &quot;c&quot;">2</td>' in found
+    assert found.count('<table class="cards">') == 2
+    assert found.count('<th scope="col">') == 4
 
 
 def test_artefact_without_runs_bears_no_badge_and_says_so(report: Path) -> None:

@@ -94,7 +94,9 @@ def write(
     environment.filters |= {
         "axes": axes,
         "duration": _duration,
+        "experiments": _experiments,
         "label": _label,
+        "labelled": labelled,
         "listed": listed,
         "number": _number,
         "plain": _plain,
@@ -165,20 +167,27 @@ def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:
         for exhibit in chapter.exhibits
         if exhibit.kind != "figure"
     }
-    return {name: typeset_html(_labelled(path.read_text("utf-8"))) for name, path in tables.items()}
+    return {name: typeset_html(labelled(path.read_text("utf-8"))) for name, path in tables.items()}
 
 
-def _labelled(html: str) -> str:
-    """Name each cell's column: on a narrow screen a row of the table becomes a card."""
-    heads = [head.replace('"', "&quot;") for head in re.findall("<th>(.*?)</th>", html)]
+def labelled(html: str) -> str:
+    """Name the column of each cell: on a narrow screen a row of a table becomes a card."""
+    return re.sub("<table.*?</table>", _label_cells, html, flags=re.DOTALL)
+
+
+def _label_cells(table: re.Match[str]) -> str:
+    heads = [
+        re.sub("<[^>]*>", "", head).replace('"', "&quot;")
+        for head in re.findall("<th>(.*?)</th>", table[0])
+    ]
 
     def row(found: re.Match[str]) -> str:
         names = iter(heads)
         return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', found[0])
 
-    html = re.sub(r"<tr>.*?</tr>", row, html, flags=re.DOTALL)
+    html = re.sub("<tr>.*?</tr>", row, table[0], flags=re.DOTALL)
     for old, new in {
-        r"<table[^>]*>": '<table class="cards">',
+        "<table[^>]*>": '<table class="cards">',
         "<th>": '<th scope="col">',
         ' style="text-align: right;"': "",
     }.items():
@@ -323,6 +332,19 @@ def _duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _experiments(users: Iterable[str]) -> dict[str, str]:
+    """Name the experiments that take a dataset in one way, by paper, with how many cases each."""
+    counts: dict[str, Counter[str]] = {}
+    for user in users:
+        name, _, cases = user.partition(": ")
+        paper, _, experiment = name.partition("/")
+        counts.setdefault(paper, Counter())[experiment] += len(cases.split(", "))
+    return {
+        paper: ", ".join(name if n == 1 else f"{name} ({n} cases)" for name, n in found.items())
+        for paper, found in counts.items()
+    }
 
 
 def _label(name: str) -> str:
