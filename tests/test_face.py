@@ -150,7 +150,7 @@ def test_own_schemes_and_generated_data_train() -> None:
         ),
         (
             lambda _: fs.partitions.Dirichlet(alpha=-1),
-            "partitions.Dirichlet.alpha: -1 is out of range; give more than 0.0",
+            "Dirichlet.alpha: -1 is out of range; give more than 0.0",
         ),
         (lambda d: fs.train(d, "md", **WORK), "scheme.m: missing; add it"),
         (
@@ -162,12 +162,56 @@ def test_own_schemes_and_generated_data_train() -> None:
             "steps, epochs: neither is given; give one of the two",
         ),
         (
+            lambda d: fs.train(d, fs.scheme("md", m=2), seeds="abc", **WORK),
+            "seeds: 'abc' is not right; give a number of seeds, or a list of them",
+        ),
+        (
+            lambda d: fs.train(d, fs.scheme("md", m=2), seeds=[1, 1], **WORK),
+            "seeds: 1 stands twice; remove one",
+        ),
+        (
+            lambda d: fs.train(d, fs.scheme("md", m=2), sedes=3, **WORK),
+            "sedes: unknown key; did you mean 'seeds'?",
+        ),
+        (
+            lambda _: fs.train("mnist", fs.scheme("md", m=2), **WORK),
+            "data: 'mnist' is not right; give what fedsampling.load returns",
+        ),
+        (
+            lambda d: fs.train(d, fs.scheme("md", m=300), **WORK),
+            "scheme.m: 300 exceeds the 20 clients; give at most 20",
+        ),
+        (
+            lambda d: fs.train(
+                d, fs.scheme("md", m=2), **{**WORK, "model": {"name": "mlp", "hidden": 10**11}}
+            ),
+            "memory: this machine has too little for it; "
+            "give a smaller model or batch, fewer seeds or fewer clients",
+        ),
+        (
+            lambda _: fs.check_sampler("md"),
+            "scheme: 'md' is not a scheme; give one with its settings, such as "
+            "fedsampling.scheme('md', m=4)",
+        ),
+        (lambda _: fs.load(5), "name: 5 is not right; give a name, a dict or a record"),
+        (
+            lambda _: fs.load("mnist", fs.partitions.ByDigit),
+            "partition: the class ByDigit is not right; give a name, a dict or a record, "
+            "such as ByDigit(…)",
+        ),
+        (
+            lambda _: fs.load("mnist", "by_digit", data="embedded", seed="a"),
+            "seed: 'a' is not right; give a whole number",
+        ),
+        (lambda _: fs.scheme("md"), "scheme.m: missing; add it"),
+        (lambda _: fs.summary(1, "mnist"), "paper: 1 is not right; give its name"),
+        (
             lambda d: fs.train(d, fs.scheme("md", m=2), seeds=0, **WORK),
-            "seeds: 0 is out of range; give at least 1, or a list of seeds",
+            "seeds: 0 is out of range; give 1 to 10,000, or a list",
         ),
         (
             lambda _: fs.summary("rizk2022", "regression"),
-            "papers: 'rizk2022' is not known; did you mean 'rizk2022importance'?",
+            "paper: 'rizk2022' is not known; did you mean 'rizk2022importance'?",
         ),
         (
             lambda _: fs.summary("fraboni2021clustered", "mnit"),
@@ -175,10 +219,44 @@ def test_own_schemes_and_generated_data_train() -> None:
         ),
     ],
 )
-def test_mistakes_get_one_line(call: Any, line: str, data: Any, tmp_path: Path) -> None:
+def test_mistakes_get_one_line(call: Any, line: str, data: Any) -> None:
     with pytest.raises(fs.InputError) as error:
         call(data)
     assert error.value.lines == (line,)
+
+
+def test_mistakes_in_a_scheme_of_ones_own_get_one_line(data: Any) -> None:
+    class Wrong(fs.Scheme, name="wrong"):
+        """Selects a list, which is no Slots."""
+
+        m: int
+
+        def select(self, view: Any, rng: Any) -> Any:
+            return [1, 2]
+
+        def weigh(self, slots: Any, view: Any, rng: Any) -> Any:
+            return np.ones(2)
+
+    def line(call: Any) -> str:
+        with pytest.raises(fs.InputError) as error:
+            call()
+        return str(error.value.lines[0])
+
+    try:
+        assert line(Wrong) == "Wrong.m: missing; add it"
+        assert line(lambda: fs.train(data, Wrong, **WORK)) == (
+            "scheme: the class Wrong is not right; give a name, a dict or a record, "
+            "such as Wrong(…)"
+        )
+        assert line(lambda: fs.train(data, Wrong(m=2), **WORK)) == (
+            "scheme: wrong: AttributeError: 'list' object has no attribute 'client'; "
+            "fedsampling.check_sampler says what it does wrong"
+        )
+        assert line(lambda: fs.check_sampler(Wrong(m=2))) == (
+            "equal clients: select: gives a list; give Slots, such as Slots.stack(clients)"
+        )
+    finally:
+        Wrong.named = ""  # no longer found
 
 
 def test_shipped_evidence_is_a_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,12 +9,15 @@ training of the papers' runs, so that its numbers are theirs::
     history = fs.train(data, scheme, model="mlp", steps=50, batch=50, step=0.01, rounds=200)
 """
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict, check
@@ -23,7 +26,7 @@ from fedsampling.experiments.config import MIRROR_VARIABLE
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.simulations.network import Evaluation, Training
-from fedsampling.simulations.simulation import Seed, Where
+from fedsampling.simulations.simulation import Seed, Seeds, Where
 from fedsampling.training.network.local_work import LocalWork
 
 if TYPE_CHECKING:
@@ -35,10 +38,11 @@ SCALES = ("paper", "reduced", "quick")  # the largest first
 CACHE = Path("results/data")  # as the pipeline's
 
 
-class _Seeds(Strict):
-    """The seeds of a training, which Python or NumPy may have counted."""
+class _Numbers(Strict):
+    """The seeds of a training, and the one of clients."""
 
-    seeds: list[Seed]
+    seeds: Seeds = Field(default_factory=lambda: [0])
+    seed: Seed = 0
 
 
 def load(
@@ -89,10 +93,11 @@ def load(
     if data not in EDITIONS:
         raise InputError(f"data: {data!r} is not known; {nearest(str(data), EDITIONS)}")
     if partition is not None:
-        settings["partition"] = _named(partition)
-    record = name.model_dump() if isinstance(name, Strict) else _named(name)
+        settings["partition"] = _named(partition, "partition")
+    record = _named(name, "name")
+    record = record.model_dump() if isinstance(record, Strict) else record
     dataset = check(Dataset, {**record, **settings}, "dataset.")
-    checked = check(_Seeds, {"seeds": [seed]}, "").seeds[0]
+    checked = check(_Numbers, {"seed": _plain(seed)}, "").seed
     mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
     return dataset.load(data, checked, Path(cache), mirror)
 
@@ -161,32 +166,37 @@ def train(
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as found
 
+    if not isinstance(data, FederatedDataset):
+        raise InputError(f"data: {_shown(data)} is not right; give what fedsampling.load returns")
+    known = {*inspect.signature(train).parameters, *Training.model_fields} - {"work", "evaluation"}
+    known |= {*LocalWork.model_fields, *Evaluation.model_fields}
+    if unknown := [key for key in settings if key not in known]:
+        raise InputError(*(f"{key}: unknown key; {nearest(key, known)}" for key in unknown))
     work = {"steps": steps, "epochs": epochs, "batch": batch, "step": step}
     measured: dict[str, Any] = {"every": evaluate_every}
     for part, record in ((work, LocalWork), (measured, Evaluation)):
         part |= {key: settings.pop(key) for key in [*settings] if key in record.model_fields}
     for key in ("delays", "availability"):
         if settings.get(key) is not None:
-            settings[key] = _named(settings[key])
+            settings[key] = _named(settings[key], key)
     given = {
         "inputs": _inputs(data),
-        "model": _named(model),
-        "sampler": scheme if isinstance(scheme, Scheme) else _named(scheme),
+        "model": _named(model, "model"),
+        "sampler": _named(scheme, "scheme"),
         "work": work,
         "rounds": rounds,
         "evaluation": measured,
         **settings,
     }
-    checked = _check_training(given)
-    numbers = list(range(seeds)) if isinstance(seeds, int | np.integer) else list(seeds)
-    numbers = check(_Seeds, {"seeds": [int(number) for number in numbers]}, "").seeds
-    if not numbers:
-        raise InputError(f"seeds: {seeds!r} is out of range; give at least 1, or a list of seeds")
+    with _as_asked():
+        checked = check(Training, given, "")
+    numbers = check(_Numbers, {"seeds": _plain(seeds)}, "").seeds
     where = Where(
         CACHE, os.environ.get(MIRROR_VARIABLE) or None, found(check(Config, {"device": device}, ""))
     )
     edition = "official" if data.inputs else "embedded"
-    tables = checked.on(data, edition, numbers, where)
+    with _as_asked(), _blaming(checked.sampler):
+        tables = checked.on(data, edition, numbers, where)
     named = [table.assign(seed=seed) for table, seed in zip(tables, numbers, strict=True)]
     return pd.concat(named, ignore_index=True)[["seed", "at", "metric", "value"]].astype(
         {"metric": str}
@@ -220,6 +230,9 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     from fedsampling.runs.store import find
     from fedsampling.workflow.plan import plan
 
+    for key, value in (("paper", paper), ("experiment", experiment)):
+        if not isinstance(value, str):
+            raise InputError(f"{key}: {_shown(value)} is not right; give its name")
     root = Path() if Path("papers").is_dir() else project()
     known = load_paper(paper, root / "papers").experiments
     if experiment not in known:
@@ -252,13 +265,37 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     )
 
 
-def _named(given: Any) -> Any:
+def _named(given: Any, key: str) -> Any:
     """Turn what is chosen by name into what a record takes."""
-    return {"name": given} if isinstance(given, str) else given
+    if isinstance(given, str):
+        return {"name": given}
+    if isinstance(given, Mapping | Strict):
+        return given
+    example = f", such as {given.__name__}(…)" if isinstance(given, type) else ""
+    raise InputError(
+        f"{key}: {_shown(given)} is not right; give a name, a dict or a record{example}"
+    )
 
 
-def _check_training(given: dict[str, Any]) -> Training:
-    """Check settings; where they are a part's, error lines name them as :func:`train` does."""
+def _shown(value: Any) -> str:
+    """Name a value, or what it is an instance of."""
+    if isinstance(value, str | int | float):
+        return repr(value)
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    return f"the class {kind}" if isinstance(value, type) else f"an object of {kind}"
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers, ranges and tuples into Python's own numbers and lists."""
+    plain = [*value] if isinstance(value, range | tuple) else value
+    return (
+        np.asarray(plain).tolist() if isinstance(plain, list | np.ndarray | np.generic) else plain
+    )
+
+
+@contextmanager
+def _as_asked() -> Iterator[None]:
+    """Let the lines of errors name a part of the settings as :func:`train` does."""
     faces = {
         "work": "",
         "evaluation.every": "evaluate_every",
@@ -266,7 +303,7 @@ def _check_training(given: dict[str, Any]) -> Training:
         "sampler": "scheme",
     }
     try:
-        return check(Training, given, "")
+        yield
     except InputError as error:
         lines = []
         for line in error.lines:
@@ -274,6 +311,27 @@ def _check_training(given: dict[str, Any]) -> Training:
             line = line if part is None else faces[part] + line[len(part) :]
             lines.append(line.lstrip(".: "))
         raise InputError(*lines) from None
+
+
+@contextmanager
+def _blaming(scheme: Scheme) -> Iterator[None]:
+    """Say in a line that memory ran out, or that a scheme of the user's own did wrong."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):
+            raise InputError(
+                "memory: this machine has too little for it; "
+                "give a smaller model or batch, fewer seeds or fewer clients"
+            ) from error
+        if type(scheme).__module__.startswith("fedsampling."):
+            raise
+        raise InputError(
+            f"scheme: {scheme.named}: {type(error).__name__}: {error}; "
+            "fedsampling.check_sampler says what it does wrong"
+        ) from error
 
 
 def _inputs(data: FederatedDataset) -> str:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from fedsampling.base.errors import InputError
 from fedsampling.delays.delays import Delays
 from fedsampling.delays.synthetic import Synthetic
 
@@ -52,5 +52,5 @@ def test_a_training_run_gives_what_the_settings_leave_open():
     "wrong", [{"speed": (5e6, 1e6)}, {"computation": (0, 10)}, {"clients": 0}, {"model_bytes": -1}]
 )
 def test_what_is_out_of_range_is_named(wrong):
-    with pytest.raises(ValidationError, match=next(iter(wrong))):
+    with pytest.raises(InputError, match=next(iter(wrong))):
         Synthetic(**wrong)

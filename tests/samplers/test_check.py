@@ -259,7 +259,7 @@ def test_a_scheme_that_suits_no_population_says_why():
 def test_settings_can_be_given_as_words():
     made = scheme("md", m=4, duplicates="once")
     assert from_words("md", ["m=4", "duplicates=once"]) == made
-    with pytest.raises(InputError, match=r"sampler\.m: 0 is out of range"):
+    with pytest.raises(InputError, match=r"scheme\.m: 0 is out of range"):
         from_words("md", ["m=0"])
     with pytest.raises(InputError, match="once: not a setting"):
         from_words("md", ["m=4", "once"])

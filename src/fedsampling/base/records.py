@@ -12,7 +12,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
@@ -39,7 +49,21 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Named(Strict):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _Called
+else:
+
+    class _Called(type(BaseModel)):
+        """Says in lines what is wrong with the settings where a class is called."""
+
+        def __call__(cls, *args, **given):
+            try:
+                return super().__call__(*args, **given)
+            except ValidationError as error:
+                raise _input_error(error, cls, given, f"{cls.__name__}.") from None
+
+
+class Named(Strict, metaclass=_Called):
     """A record that people choose by name among all members of its family.
 
     A family is a class that says in which package its members stand; a member says its name::
@@ -194,10 +218,14 @@ def check(model: type[Record], given: dict[str, Any], origin: str) -> Record:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        lines = [
-            origin + _line(dict(item), model, given) for item in error.errors(include_url=False)
-        ]
-        raise InputError(*lines) from None
+        raise _input_error(error, model, given, origin) from None
+
+
+def _input_error(
+    error: ValidationError, model: type[BaseModel], given: dict[str, Any], origin: str
+) -> InputError:
+    lines = (_line(dict(item), model, given) for item in error.errors(include_url=False))
+    return InputError(*(origin + line for line in lines))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -23,9 +23,8 @@ from pydantic import Field, field_validator
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import Positive, Strict, check, distinct, read_yaml
 from fedsampling.experiments.config import Config
-from fedsampling.simulations.simulation import Seed, Simulation
+from fedsampling.simulations.simulation import Seeds, Simulation
 
-MOST_SEEDS = 10_000  # of an experiment given their number; each is a run of every case and sampler
 NOT_AT = "not at {} scale"  # why an experiment is left out that says null there
 ClaimKind = Literal["empirical", "verification"]
 
@@ -39,7 +38,7 @@ class Experiment(Strict):
         {"base": {}}, description="named changes to the settings"
     )
     samplers: dict[str, dict[str, Any]]
-    seeds: list[Seed] = Field(description="a list, or a number n for 0, …, n − 1")
+    seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
     settings: dict[str, Any] = Field(description="what all runs share")
 
@@ -47,24 +46,6 @@ class Experiment(Strict):
     @classmethod
     def _known(cls, kind: str) -> str:
         return Simulation.member(kind).named
-
-    @field_validator("seeds", mode="before")
-    @classmethod
-    def _count(cls, seeds: Any) -> Any:
-        if isinstance(seeds, int) and not isinstance(seeds, bool):
-            if not 1 <= seeds <= MOST_SEEDS:
-                raise ValueError(f"{seeds} is out of range; give 1 to {MOST_SEEDS:,}, or a list")
-            return list(range(seeds))
-        if not isinstance(seeds, list):
-            raise ValueError(f"{seeds!r} is not right; give a number of seeds, or a list of them")
-        return seeds
-
-    @field_validator("seeds")
-    @classmethod
-    def _distinct(cls, seeds: list[int]) -> list[int]:
-        if not seeds:
-            raise ValueError("no seeds; give at least one")
-        return distinct(seeds)
 
     @field_validator("cases", "samplers")
     @classmethod

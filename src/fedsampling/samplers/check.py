@@ -122,6 +122,11 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
 
         Or if no population suits it.
     """
+    if not isinstance(scheme, Scheme):
+        raise InputError(
+            f"scheme: {scheme!r:.60} is not a scheme; give one with its settings, such as "
+            "fedsampling.scheme('md', m=4)"
+        )
     if faults := list(_declared(scheme)):
         raise InputError(*faults)
     accepted, refused, broken = [], {}, []
@@ -244,6 +249,9 @@ def _play(
 
 
 def _malformed(slots: Slots, runs: int, n: int) -> Iterator[str]:
+    if not isinstance(slots, Slots):
+        yield f"select: gives a {type(slots).__name__}; give Slots, such as Slots.stack(clients)"
+        return
     size = (len(slots),)
     for name, index, limit in (("run", slots.run, runs), ("client", slots.client, n)):
         if index.shape != size or not np.issubdtype(index.dtype, np.integer):

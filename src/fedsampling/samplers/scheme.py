@@ -396,8 +396,8 @@ def scheme(name: str, **settings: Any) -> Scheme:
     try:
         member = Scheme.member(name)
     except ValueError as error:
-        raise InputError(f"sampler.name: {error}") from None
-    return check(member, {"name": name, **settings}, "sampler.")
+        raise InputError(f"scheme.name: {error}") from None
+    return check(member, {"name": name, **settings}, "scheme.")
 
 
 def load_file(path: Path) -> tuple[type[Scheme], ...]:

@@ -12,12 +12,12 @@ pandas) is imported in the functions that use it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from fedsampling.base.records import Named, Strict
+from fedsampling.base.records import Named, Strict, distinct
 from fedsampling.datasets.dataset import Dataset
 from fedsampling.delays.delay_model import DelayModel
 from fedsampling.training.checkpoint import NEVER, Checkpoint
@@ -26,8 +26,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.base.streams
+MOST = 10_000  # seeds of those who give their number; each is a run
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Progress = Callable[[int], None]
+
+
+def _counted(seeds: Any) -> Any:
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        if not 1 <= seeds <= MOST:
+            raise ValueError(f"{seeds} is out of range; give 1 to {MOST:,}, or a list")
+        return list(range(seeds))
+    if not isinstance(seeds, list):
+        raise ValueError(f"{seeds!r} is not right; give a number of seeds, or a list of them")
+    return seeds
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if not seeds:
+        raise ValueError("no seeds; give at least one")
+    return distinct(seeds)
+
+
+# A list, or a number n for 0, …, n − 1.
+Seeds = Annotated[list[Seed], BeforeValidator(_counted), AfterValidator(_distinct)]
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _check(name: str, settings: dict[str, Any]) -> None:
     try:
         made = scheme(name, **given)
     except InputError as error:
-        raise InputError(*(line.replace("sampler.", "--set ", 1) for line in error.lines)) from None
+        raise InputError(*(line.replace("scheme.", "--set ", 1) for line in error.lines)) from None
     check_sampler(made)
 
 
