@@ -9,9 +9,11 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.specs import RunSpec
+from fedsampling.report import cards
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
-from fedsampling.runs.places import INDEX, shipped
+from fedsampling.runs.places import CARDS, INDEX, shipped
+from fedsampling.sources.sources import SOURCES
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.stages import publish_runs
 
@@ -64,6 +66,25 @@ def test_the_readme_counts_them(files):
         paper, experiment = name.split("/")
         (row,) = [row for row in table.splitlines() if f"| {paper} | {experiment} |" in row]
         assert row.split(" | ")[3] == str(len(runs))
+
+
+def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"scale": "best", "data": "official"}))
+    plan = workflow.read_plan(config, PAPERS, tmp_path)
+    found = {name for name in plan.cards if plan.shipped_card(name)}
+    assert found == {path.stem for path in CARDS.glob("*.json")} >= {"mnist", "cifar10", "nycmesh"}
+    for card in cards.load(CARDS, list(plan.papers), found):
+        assert card.data == "official"
+        assert plan.card_files(card.dataset) == []  # nothing is fetched for it
+        used = {f"{use.paper}/{use.experiment}" for use in plan.cards[card.dataset]}
+        told = {one.partition(":")[0] for part in card.partitions for one in part.users}
+        assert told <= used
+        for origin in card.origins:
+            files = [one for one in SOURCES.values() if one.dataset == origin.dataset]
+            sums = {one.file: one.checksum or "" for one in files}
+            assert origin.checksums.items() <= sums.items()
 
 
 @pytest.fixture

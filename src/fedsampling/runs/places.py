@@ -17,6 +17,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
 
 PUBLISHED = Path("published_runs")  # runs that the project ships, which took a machine long
+CARDS = PUBLISHED / "cards"  # of the official data that they are of
 INDEX = "index.json"
 
 # What a working folder has besides results: `setup.py` puts it into the wheel.

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fedsampling.base.files import sha256
 from fedsampling.experiments.fingerprints import digest, fingerprint
 from fedsampling.experiments.papers import Paper, defining
 from fedsampling.workflow.plan import Plan
@@ -40,6 +41,8 @@ class Digests:
 
     def card(self, dataset: str) -> str:
         """Of what a dataset's card is made from: how the papers use it, and the code."""
+        if shipped := self.plan.shipped_card(dataset):
+            return sha256(shipped)
         used = self.plan.cards[dataset]
         loaders = {module for use in used for module in use.code}
         code = fingerprint("fedsampling.report.cards", *sorted(loaders))

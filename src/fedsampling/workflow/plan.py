@@ -23,7 +23,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper, load_papers
 from fedsampling.experiments.specs import Job, experiments, jobs
 from fedsampling.experiments.uses import Use, uses
-from fedsampling.runs.places import is_shipped
+from fedsampling.runs.places import CARDS, is_shipped
 from fedsampling.workflow.best import at_best
 
 RESULTS = Path("results")
@@ -162,15 +162,26 @@ class Plan:
     def cards(self) -> Mapping[str, tuple[Use, ...]]:
         """How the papers use each dataset: what its card describes.
 
-        Scale best fetches nothing, and has cards of those data alone that need no files.
+        Scale best fetches nothing: of data that need files it has the cards that are shipped.
         """
         found = uses(self.jobs.values())
         if self.config.scale != "best":
             return found
-        return {name: used for name, used in found.items() if not any(use.files for use in used)}
+        return {
+            name: used
+            for name, used in found.items()
+            if not any(use.files for use in used) or self.shipped_card(name)
+        }
+
+    def shipped_card(self, dataset: str) -> Path | None:
+        """Return the file of a card that stands for official files which scale best has not."""
+        path = CARDS / f"{dataset}.json"
+        return path if self.config.scale == "best" and path.is_file() else None
 
     def card_files(self, dataset: str) -> list[str]:
-        """Datasets whose official files a card describes."""
+        """Datasets whose official files a card is made from."""
+        if self.shipped_card(dataset):
+            return []
         official = [use.files for use in self.cards[dataset] if use.data == "official"]
         return sorted({name for files in official for name in files})
 
