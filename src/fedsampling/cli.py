@@ -330,8 +330,10 @@ def schemes() -> None:
 @located
 def rank(by: str, needs: str | None, config: Path, results: Path, papers: Path) -> None:
     """Rank all schemes: what each observes, costs, and where it helps."""
+    from fedsampling.experiments.config import load
     from fedsampling.report.choosing import PAPER, choices, lines
 
+    load(config)  # with the schemes of its files
     found = choices(results / "artefacts" / PAPER, by)
     for line in lines(found, needs.split(",") if needs else None):
         click.echo(line)

@@ -1,8 +1,8 @@
 import pytest
 
 from fedsampling.evidence.statistics import Estimate
-from fedsampling.evidence.verdicts import Interval, intervals
-from fedsampling.report.axes import axes
+from fedsampling.evidence.verdicts import Claim, Interval, intervals
+from fedsampling.report.axes import axes, side_by_side
 
 GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 
@@ -50,3 +50,19 @@ def test_estimates_without_interval_are_not_drawn() -> None:
     nan = float("nan")
     found = {"one seed": Estimate(1.0, nan, nan, 1), "five": Estimate(1.0, 0.5, 1.5, 5)}
     assert [each.name for each in intervals(found, "loss", least=0)] == ["five"]
+
+
+def test_the_papers_numbers_stand_beside_ours_with_the_difference() -> None:
+    times = Interval("random over best", "times", 3.0, 2.0, 4.0, paper=4.0)
+    order = Interval("order", "loss", 1.0, 0.5, 2.0, least=0)
+    claims = [_claim("c1", GAP, order), _claim("c2", times), _claim("c3")]
+    assert [
+        (pair.claim, pair.paper, pair.ours, pair.difference) for pair in side_by_side(claims)
+    ] == [
+        ("c1", "23", "8.00 [7.00, 9.00]", "−15.0"),
+        ("c2", "4", "3.00 [2.00, 4.00]", "× 0.750"),
+    ]
+
+
+def _claim(name: str, *drawn: Interval) -> Claim:
+    return Claim(name, "", "", "", "", "", "partly", "", "", drawn=drawn)

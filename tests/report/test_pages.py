@@ -180,7 +180,7 @@ def test_a_claim_says_by_which_rule_it_was_judged_and_what_its_runs_cover(report
 def test_a_card_draws_our_interval_and_what_it_is_compared_with(report: Path) -> None:
     text = (report / "first2022paper.html").read_text()
     first, third = (_card(text, name) for name in ("c1", "c3"))
-    assert 'aria-label="the gap: 22.8 [22.1, 23.4] dB; the paper' in first
+    assert "<title>the gap: 22.8 [22.1, 23.4] dB; the paper" in first
     assert first.count('class="theirs"') == first.count("<circle") == 1
     assert "<svg" not in third  # nothing without an interval
 

@@ -57,7 +57,7 @@ def test_each_entry_is_ranked_among_all_schemes_and_the_page_named(
         assert all(" of its runs reached the target" in line for line in ranked)
     page = Path(lines[-1].removeprefix("page: "))
     assert "mine_compared-factor-0.5" in (page.parent / "crossmatrix/ranks/ranks.csv").read_text()
-    assert page.is_file()
+    assert '<tr id="mine-compared-factor-0-5" class="own"' in page.read_text()
     # The configuration's own summaries and artefacts are left as they are.
     assert not (tmp_path / "results" / "summaries").exists()
 

@@ -1,7 +1,8 @@
 """Axes of claim cards: our intervals and the paper's statement, as places on a line.
 
 From a claim's :class:`~fedsampling.evidence.verdicts.Interval` to per cent of an axis' width, which
-``templates/parts.html.j2`` makes inline SVG of: such a drawing is as wide as its page.
+``templates/parts.html.j2`` makes inline SVG of: such a drawing is as wide as its page.  Where the
+paper gives a number, :func:`side_by_side` sets ours beside it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from math import isfinite, log10
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.verdicts import Interval
+from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end
 _DECADE = 10.0
@@ -64,6 +65,40 @@ class Axis:
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
     """Lay out a claim's intervals: those that share unit and statement share an axis."""
     return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A number of the paper and ours, as people read them.
+
+    The difference is ours − the paper's; of what is a ratio itself, ours over the paper's.
+    """
+
+    claim: str
+    name: str
+    unit: str
+    paper: str
+    ours: str
+    difference: str
+
+
+def side_by_side(claims: Iterable[Claim]) -> tuple[Pair, ...]:
+    """Set ours beside the paper's numbers, where a claim's interval has one."""
+    return tuple(
+        Pair(
+            claim.id,
+            one.name,
+            one.unit,
+            _round(one.paper),
+            f"{show(one.value)} [{show(one.low)}, {show(one.high)}]",
+            f"× {show(one.value / one.paper)}"
+            if one.unit.startswith("times")
+            else show(one.value - one.paper),
+        )
+        for claim in claims
+        for one in claim.drawn
+        if one.paper is not None
+    )
 
 
 def _statement(one: Interval) -> tuple[str, float | None, float | None, float | None]:
@@ -129,4 +164,4 @@ def _said(least: float | None, most: float | None, paper: float | None) -> str:
 
 def _round(value: float) -> str:
     """Write a bound or a tick, which is a round number, without the zeros of a measured one."""
-    return f"{value:.3g}".replace("-", "−")
+    return f"{value:.4g}".replace("-", "−")

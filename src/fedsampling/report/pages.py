@@ -24,7 +24,7 @@ from fedsampling.evidence.agreement import Recomputed, sentence
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
 from fedsampling.report import citation
-from fedsampling.report.axes import axes
+from fedsampling.report.axes import axes, side_by_side
 from fedsampling.report.cards import Card
 from fedsampling.report.choosing import PAPER, choices
 from fedsampling.report.citation import Software
@@ -100,6 +100,7 @@ def write(
         "listed": listed,
         "number": _number,
         "plain": _plain,
+        "side_by_side": side_by_side,
         "slug": _slug,
         "typeset": typeset,
         "typeset_html": typeset_html,

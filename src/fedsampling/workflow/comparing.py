@@ -115,7 +115,7 @@ def compare(
             tell(line)
     if scale == "quick":
         tell("Quick scale on generated data shows that it runs; it is no evidence.")
-    tell(f"page: {report.with_name(f'{PAPER}.html')}")
+    tell(f"page: {report.with_name('schemes.html')}")
     return 0
 
 
