@@ -55,7 +55,7 @@ def _chromium(profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=True,
     )
 
