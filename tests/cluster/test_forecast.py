@@ -133,6 +133,6 @@ def test_a_block_that_does_not_fill_its_gpu_is_named(
     notes = forecast(jobs, measured, cluster(gpu="gpu", device_mb=24000), [1], 1).notes
     assert len(notes) == len(expected)
     for note, end in zip(notes, expected, strict=True):
-        assert note.startswith("paper/experiment/md: seed_block: 1 seeds take ")
+        assert note.startswith("paper/experiment: seed_block: 1 seeds take ")
         assert note.endswith(end)
     assert forecast(jobs, measured, cluster(), [1], 1).notes == ()  # no GPU, nothing to fill

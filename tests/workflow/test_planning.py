@@ -18,7 +18,7 @@ def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path: Path):
     (tmp_path / "config.json").write_text(json.dumps(given))
     found = planning.estimate(tmp_path / "config.json", tmp_path / "results", PAPERS)
     keep(found.speeds, tmp_path / "results")
-    kept = load(tmp_path / "results")[f"{PAPER}/mnist/md"]
+    kept = load(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
     (line,) = found.lines
     assert kept.device == "cpu"
     models = 4 * 39_760 * (2 + 5 * 10) / 2**20
@@ -26,9 +26,11 @@ def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path: Path):
     assert 0 < kept.step < line.hours * 3600
 
 
-def test_a_stand_in_that_is_too_small_leaves_the_time_open(tmp_path: Path):
+def test_what_cannot_be_measured_is_named_and_the_rest_is_shown(tmp_path: Path):
+    """Here a stand-in is too small for the settings."""
     change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
-    change["shakespeare"] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
+    for name in ("shakespeare", "digit"):
+        change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
     given = {
         "papers": ["crossmatrix"],
         "scale": "reduced",
@@ -37,5 +39,10 @@ def test_a_stand_in_that_is_too_small_leaves_the_time_open(tmp_path: Path):
     }
     (tmp_path / "config.json").write_text(json.dumps(given))
     found = planning.estimate(tmp_path / "config.json", tmp_path / "results", PAPERS)
-    assert not found.speeds
-    assert [line.split()[4] for line in planning.show(found).splitlines()[2:3]] == ["–"]
+    lines = planning.show(found).splitlines()
+    shown = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
+    assert shown["crossmatrix/shakespeare"] == "–"
+    assert shown["crossmatrix/digit"] != "–"
+    (note,) = found.notes
+    assert note.startswith("crossmatrix/shakespeare: clients: there are ")
+    assert f"not measured  {note}" in lines

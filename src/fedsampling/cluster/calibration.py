@@ -6,9 +6,14 @@ training of a network is counted instead
 (:mod:`fedsampling.cluster.estimate`), as one of its rounds may take a minute.
 """
 
+import json
+import signal
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from fedsampling.base.errors import InputError
@@ -18,8 +23,10 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import device
 from fedsampling.simulations.network import Network
 from fedsampling.simulations.simulation import Simulation, Where
-from fedsampling.sources.fetch import preferred
+from fedsampling.sources.fetch import held, preferred
+from fedsampling.sources.sources import Source, editions
 
+CAP = 6.0  # seconds of the processor for which a job is measured at most
 ENOUGH = 0.05  # seconds of a piece that can be timed; of a much longer one nothing more is run
 MOST = 2 * 4**6  # steps of a piece
 BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
@@ -27,15 +34,63 @@ CLIENTS = 200.0  # of a run that counts or times clients, about
 FILE_BYTES = 6000.0  # of a run's file besides its rows: metadata and Parquet's own
 
 
-def measure(job: Job, results: Path, config: Config) -> Measured | None:
+def measure(job: Job, results: Path, config: Config) -> Measured:
     """Measure a job on this machine, of the stand-ins of data where the official ones are not here.
 
     Returns
     -------
     Measured
-        Seconds at once, and per step of all its seeds; None for a network whose data are not here
-        and whose stand-in is too small for the settings, such as the number of clients.
+        Seconds at once, and per step of all its seeds.
+
+    Raises
+    ------
+    InputError
+        If the data are not here and their stand-in is too small for the settings, such as the
+        number of clients; or if that takes longer than ``CAP``.
     """
+    with capped(CAP):
+        return _measured(job, results, config)
+
+
+@contextmanager
+def capped(seconds: float) -> Iterator[None]:
+    """Raise an InputError in what takes the processor longer; only the main thread can be ended."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        while frame is not None:  # a module that is half imported is none ever after
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                signal.setitimer(signal.ITIMER_PROF, 0.2)
+                return
+            frame = frame.f_back
+        raise InputError(f"a step takes more than {seconds:.0f} s, and is not timed")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def alike(job: Job) -> str:
+    """Name what takes as long as a job in each step: jobs that differ in real numbers alone do."""
+
+    def sizes(given: Any) -> Any:
+        if isinstance(given, dict):
+            return {key: sizes(given[key]) for key in given.keys() - {"rounds", "problem_seed"}}
+        if isinstance(given, list):
+            return [sizes(each) for each in given]
+        return None if isinstance(given, float) else given
+
+    named = [sizes(job.runs[0].settings), job.runs[0].data, len(job.runs)]
+    return json.dumps(named, sort_keys=True)
+
+
+def _measured(job: Job, results: Path, config: Config) -> Measured:
     if isinstance(job.simulation, Network):
         return _counted(job, job.simulation, results, config)
     length = 2  # some draws have no spread of fewer
@@ -78,18 +133,12 @@ def table_bytes(job: Job) -> float:
     return FILE_BYTES + BYTES_PER_ROW * float(rows)
 
 
-def _counted(job: Job, network: Network, results: Path, config: Config) -> Measured | None:
+def _counted(job: Job, network: Network, results: Path, config: Config) -> Measured:
     """Estimate the training of a network, by operations."""
     from fedsampling.cluster.estimate import effort  # torch takes seconds to import
 
     where = Where(results / "data", config.mirror, device(config))
-    data = _data(job, results)
-    try:
-        found = effort(network, data, where)
-    except InputError:
-        if data == job.runs[0].data:
-            raise
-        return None
+    found = effort(network, _data(job, where.cache, where.mirror), where, len(job.runs))
     per_step = len(job.runs) * found.seconds / job.steps
     return Measured(0.0, per_step, where.device, found.seed_bytes / 2**20)
 
@@ -104,13 +153,25 @@ def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
         settings["every"] = min(settings["every"], length)
     simulation = Simulation.model_validate(settings)
     clock = time.perf_counter()
-    simulation.simulate(_data(job, results), seeds, Where(results / "data", mirror))
+    where = Where(results / "data", mirror)
+    simulation.simulate(_data(job, where.cache, mirror), seeds, where)
     return time.perf_counter() - clock
 
 
-def _data(job: Job, results: Path) -> str:
+def _data(job: Job, cache: Path, mirror: str | None) -> str:
     """Say of which data a job is measured: the stand-in has fewer samples, but is always here."""
-    return "embedded" if downloads(job.files, results / "data", None) else job.runs[0].data
+    here = all(_is_here(dataset, cache, mirror) for dataset in job.files)
+    return job.runs[0].data if here else "embedded"
+
+
+def _is_here(dataset: str, cache: Path, mirror: str | None) -> bool:
+    """Whether the cache, or the mirror if that is a folder, holds some edition of a dataset."""
+
+    def found(source: Source) -> bool:
+        kept = (cache / source.dataset / source.file).is_file()
+        return kept or bool(mirror and held(source, mirror))
+
+    return any(all(map(found, files)) for files in editions(dataset).values())
 
 
 def _unsampled(job: Job) -> bool:

@@ -1,31 +1,55 @@
-"""How much work a network's training run is, before it runs: operations, and seconds of them here.
+"""How much work a network's training run is, before it runs: local steps, evaluations, and seconds.
 
-Rounds of a paper's size may take a minute each, so that planning does not time them.  Operations
-are counted on a trace of the network (:mod:`fedsampling.models.networks.cost`), and a few local
-steps of two slots say how many of them this machine does in a second.
+Rounds of a paper's size may take a minute each, so that planning plays none.  How many steps and
+samples there are follows from the settings and the clients' sizes; what each takes is measured on
+samples made up, with the learner that trains, in stacks as large as a round's or until they can be
+timed.
 """
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
 
-from fedsampling.datasets.dataset import Dataset
+from fedsampling.base.streams import Draws
 from fedsampling.models.model import Model
-from fedsampling.models.networks.cost import Operations, operations, step_bytes
-from fedsampling.models.networks.network import Network, everything
+from fedsampling.models.networks.cost import step_bytes
+from fedsampling.models.networks.network import Network
+from fedsampling.partitions.federated import FederatedDataset
+from fedsampling.samplers.scheme import Slots
 from fedsampling.simulations.network import Network as Settings
+from fedsampling.simulations.network import Training, build_learner, load_problem
 from fedsampling.simulations.simulation import Where
-from fedsampling.training.network.local_work import LocalWork
-from fedsampling.training.network.step import sgd_step
+from fedsampling.training.network.evaluation import evaluate
 
-STEPS = 3  # local steps that are timed, after one that is not
-SLOTS = 2
+ENOUGH = 0.02  # seconds that can be timed
+MOST = 32  # local steps
+LONG = 0.1  # seconds beside which what else a round takes is little
+CLIENTS = 100  # made up, at most
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds on this machine.
+
+    Parameters
+    ----------
+    step : float
+        Of a slot's local step.
+    turn : float
+        Of a round of all seeds in which each slot does one step: what the scheme computes, too.
+    sample : float
+        Of a sample's evaluation.
+    """
+
+    step: float
+    turn: float
+    sample: float
 
 
 @dataclass(frozen=True)
@@ -34,32 +58,42 @@ class Effort:
 
     Parameters
     ----------
-    training, evaluation : float
-        Floating-point operations in products and convolutions.
+    rounds, seeds : int
+        Of the run, and runs that are trained together.
+    slots : float
+        Clients that train in a round, about.
+    steps : float
+        Local steps of a client in a round, about.
+    evaluated : float
+        Samples that are evaluated, for the figures and for the scheme.
     bytes_per_slot : int
         Peak of a local step.
     input_bytes : int
         Of a slot's batch.
     parameters : int
         d of the network.
-    slots : int
-        Clients that train in a round.
-    rate : float
-        Operations in a second on this machine; NaN if not measured.
+    pace : Pace or None
+        None if not measured.
     """
 
-    training: float
-    evaluation: float
+    rounds: int
+    seeds: int
+    slots: float
+    steps: float
+    evaluated: float
     bytes_per_slot: int
     input_bytes: int
     parameters: int
-    slots: int
-    rate: float
+    pace: Pace | None
 
     @property
     def seconds(self) -> float:
-        """Seconds of a run on this machine."""
-        return (self.training + self.evaluation) / self.rate
+        """Seconds of a run on this machine; NaN if nothing was measured."""
+        if self.pace is None:
+            return float("nan")
+        further = self.slots * max(self.steps - 1, 0.0) * self.pace.step
+        training = self.rounds * (self.pace.turn / self.seeds + further)
+        return training + self.evaluated * self.pace.sample
 
     @property
     def seed_bytes(self) -> int:
@@ -69,11 +103,17 @@ class Effort:
         its batch, and the peak of a step; and the first two once more, where a captured graph keeps
         them.  All slots are counted as if they trained at once.
         """
-        models = 4 * self.parameters * (2 + 5 * self.slots)
-        return models + self.slots * (self.input_bytes + self.bytes_per_slot)
+        slots = round(self.slots)
+        models = 4 * self.parameters * (2 + 5 * slots)
+        return models + slots * (self.input_bytes + self.bytes_per_slot)
 
 
-def effort(settings: Settings, data: str, where: Where, measure: bool = True) -> Effort:
+Looks = tuple[tuple[int, ...], tuple[int, ...], str, str, int | None]
+
+
+def effort(
+    settings: Settings, data: str, where: Where, seeds: int = 1, measure: bool = True
+) -> Effort:
     """Estimate a run.
 
     Parameters
@@ -82,94 +122,161 @@ def effort(settings: Settings, data: str, where: Where, measure: bool = True) ->
     data : {"embedded", "official"}
         Of which the clients' sizes are taken.
     where : Where
+    seeds : int
+        Runs that are trained together.
     measure : bool
         Whether to time some local steps.
     """
-    dataset, seed = settings.dataset.model_dump_json(), settings.problem_seed
-    n, train, tests, sample, classes = _sizes(dataset, seed, data, where)
-    work = settings.work
-    network, batch, rate = _measured(
-        settings.model, sample, classes, work.batch, where.device, measure
-    )
-    slots = min(_slots(settings.sampler, n), n)
-    seen = work.steps * work.batch if work.steps else (work.epochs or 1) * train / n
-    per_sample = batch.step / work.batch
-    until = settings.until
-    rounds = (
-        until and until.rounds
-    ) or settings.rounds  # most end by their clock, soon after these
+    given = settings.model_dump_json(include={"dataset", "problem_seed", "holdout"})
+    # Most that end by their clock do so soon after the rounds that are played in any case.
+    rounds = (settings.until and settings.until.rounds) or settings.rounds
+    sizes, tests, looks = _sizes(given, data, where)
+    work, sampler, n = settings.work, settings.sampler, len(sizes)
+    slots = min(sampler.trained(n, rounds), float(n))
+    steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
     passes = rounds // settings.evaluation.every + 1
+    once = tests + (sum(sizes) if settings.evaluation.training_loss else 0)
+    shown = sum(sizes) * getattr(sampler, "d", n) / n if "losses" in sampler.needs else 0.0
+    network, peak = _built(settings.model, looks[0], looks[-1], work.batch)
+    pace = None
+    if measure:
+        alike = settings.model_dump(include=set(Training.model_fields), mode="json")
+        alike |= {"rounds": 1, "until": None, "availability": None, "problem_seed": 0}
+        alike["evaluation"] = {"every": 1000}
+        alike["delays"] = None if settings.delays is None else {"name": "synthetic"}
+        alike["work"] |= {"steps": 1, "epochs": None, "step": 1e-9, "decay": 1.0}
+        given = json.dumps(alike, sort_keys=True)
+        plain = json.dumps({**alike, "sampler": {"name": "full"}, "delays": None}, sort_keys=True)
+        stack = max(round(seeds * slots), 1)
+        step, sample = _step(plain, looks, stack, where), _sample(plain, looks, where)
+        turn = stack * step
+        if turn < LONG:
+            turn = _turn(given, looks, min(n, CLIENTS), seeds, where)
+        elif sampler.needs & {"gradients", "heterogeneity"}:
+            turn += stack * settings.feature_batch * sample
+        pace = Pace(step, turn, sample)
     return Effort(
-        training=rounds * slots * seen * per_sample,
-        evaluation=passes * (train + tests) * batch.forward / work.batch,
-        bytes_per_slot=step_bytes(network, sample, work.batch),
-        input_bytes=4 * work.batch * prod(sample),
-        parameters=network.dimension,
+        rounds=rounds,
+        seeds=seeds,
         slots=slots,
-        rate=rate,
+        steps=steps,
+        evaluated=passes * once + rounds * shown,
+        bytes_per_slot=peak,
+        input_bytes=4 * work.batch * prod(looks[0]),
+        parameters=network.dimension,
+        pace=pace,
     )
 
 
-def _slots(sampler: Any, n: int) -> int:
-    """Return how many clients a scheme expects to train in a round, or at most."""
-    names = ("available", "m", "d")
-    return int(next((getattr(sampler, name) for name in names if hasattr(sampler, name)), n))
+@lru_cache
+def _sizes(given: str, data: str, where: Where) -> tuple[tuple[int, ...], int, Looks]:
+    """Load clients once for all runs that share them; return their sizes, tests, and looks."""
+    record = {"inputs": "raw", "model": {"name": "softmax"}, **json.loads(given)}
+    record |= {"work": {"steps": 1, "batch": 1, "step": 1}, "sampler": {"name": "full"}}
+    record |= {"kind": "network", "rounds": 1, "evaluation": {"every": 1}}
+    problem = load_problem(Settings.model_validate(record), data, where)
+    kinds = problem.x.dtype.str, problem.y.dtype.str
+    looks = problem.x.shape[1:], problem.y.shape[1:], *kinds, problem.classes
+    return tuple(problem.n_samples.tolist()), len(problem.x_test), looks
 
 
 @lru_cache
-def _sizes(dataset: str, seed: int, data: str, where: Where) -> tuple[Any, ...]:
-    """Load a dataset once for all runs that share it; `dataset` is its settings as JSON."""
-    given = json.loads(dataset)
-    record = Dataset.member(given["name"]).model_validate(given)
-    problem = record.load(data, seed, where.cache, where.mirror)
-    tests = len(problem.x_test)
-    return problem.n_clients, len(problem.x), tests, problem.x.shape[1:], problem.classes
-
-
-@lru_cache
-def _measured(
-    model: Model,
-    sample: tuple[int, ...],
-    classes: int | None,
-    batch: int,
-    device: str,
-    measure: bool,
-) -> tuple[Network, Operations, float]:
-    """Build, count and time a network once for all runs that share it."""
+def _built(
+    model: Model, sample: tuple[int, ...], classes: int | None, batch: int
+) -> tuple[Network, int]:
+    """Build a network, and count the bytes of its step, once for all runs that share it."""
     network = model.build(sample, classes)
-    counted = operations(network, sample, batch)
-    rate = _rate(network, sample, batch, counted, device) if measure else float("nan")
-    return network, counted, rate
+    return network, step_bytes(network, sample, batch)
 
 
-def _rate(
-    network: Network, sample: tuple[int, ...], batch: int, counted: Operations, device: str
-) -> float:
-    """Time local steps of two slots on made-up samples.
+@lru_cache
+def _step(alike: str, looks: Looks, most: int, where: Where) -> float:
+    """Seconds of a slot's local step, in stacks up to `most` slots."""
+    settings = Training.model_validate_json(alike)
+    problem = _made_up(looks, 8, settings.work.batch)
+    learner = build_learner(settings, problem, "embedded", where)
+    theta, rng = learner.start(np.zeros(1, np.int64)), Draws(np.zeros(1, np.int64), 0)
 
-    On a processor its own time is taken, so that what else runs there does not count.
-    """
-    clock = time.perf_counter if device == "cuda" else time.process_time
-    rng = np.random.default_rng(0)
-    theta = torch.from_numpy(np.stack([network.initial(rng)] * SLOTS)).to(device)
-    symbols = any(name.startswith("embedding") for name in network.shapes)
-    x = torch.zeros(SLOTS, batch, *sample, dtype=torch.int64 if symbols else None, device=device)
-    z = network.outputs(theta[:, :], x)
-    y = torch.zeros(z.shape[:-1], dtype=torch.int64, device=device)
-    if network.loss == "squared":
-        y = y.float()
-    weight = torch.full((SLOTS, batch), 1 / batch, device=device)
-    step = torch.zeros(SLOTS, 1, device=device)
-    work = LocalWork(batch=batch, step=1, steps=1)
-    for number in range(STEPS + 1):
-        if number == 1:
-            _settled(device)
-            begin = clock()
-        sgd_step(network, work, theta, theta, step, x, y, weight, everything)
-    _settled(device)
-    return SLOTS * STEPS * counted.step / (clock() - begin)
+    def seconds(stack: int, steps: int) -> float:
+        learner.local = settings.work.model_copy(update={"steps": steps})
+        slots = Slots.stack([np.arange(stack) % problem.n_clients])
+        return _timed(lambda: learner.work(theta, slots, settings.sampler, rng), where)
+
+    first, stack, more = seconds(1, 1), 1, 2
+    if first > LONG:
+        return seconds(1, 1)
+    while True:
+        seconds(stack, 1)  # what is captured, tried out or allocated once
+        spent = seconds(stack, 1 + more) - seconds(stack, 1)
+        if spent > ENOUGH or (stack == most and more > MOST):
+            return max(spent, 0.0) / (more * stack)
+        stack, more = min(most, 4 * stack), more if stack < most else 4 * more
 
 
-def _settled(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
+@lru_cache
+def _sample(alike: str, looks: Looks, where: Where) -> float:
+    """Seconds of a sample's evaluation."""
+    settings = Training.model_validate_json(alike)
+    for clients in (1, 8, 64):
+        problem = _made_up(looks, clients, 32)
+        learner = build_learner(settings, problem, "embedded", where)
+        theta = learner.start(np.zeros(1, np.int64))
+        task = partial(evaluate, learner, theta)
+        _timed(task, where)
+        spent = _timed(task, where)
+        if spent > ENOUGH:
+            break
+    return spent / (len(problem.x) + len(problem.x_test))
+
+
+@lru_cache
+def _turn(alike: str, looks: Looks, clients: int, seeds: int, where: Where) -> float:
+    """Seconds of a round with one local step of each slot."""
+    settings = Training.model_validate_json(alike)
+    each = settings.work.batch
+    if settings.sampler.needs & {"gradients", "heterogeneity"}:
+        each = max(each, settings.feature_batch)
+    problem = _made_up(looks, clients, each)
+
+    for rounds in (3, 12):
+        marks: list[float] = []
+        note = partial(_note, marks, where)
+        played = settings.model_copy(update={"rounds": rounds})
+        played.on(problem, "embedded", range(seeds), where, note)
+        # The first round computes what later ones know, the last one ends in an evaluation.
+        spent = marks[-2] - marks[1]
+        if spent > ENOUGH:
+            break
+    return spent / (rounds - 2)
+
+
+def _made_up(looks: Looks, clients: int, each: int) -> FederatedDataset:
+    """Make clients of so many samples that look like a dataset's, and a tenth as many tests."""
+    sample, target, kind, target_kind, classes = looks
+    rows, tests, rng = clients * each, max(clients * each // 10, 1), np.random.default_rng(0)
+    symbols = kind[1] not in "fu"
+    drawn = rng.integers(0, 2 if symbols else 256, (rows + tests, *sample))
+    x = (drawn if kind[1] != "f" else drawn / 256).astype(kind)
+    y = rng.integers(0, classes or 2, (rows + tests, *target)).astype(target_kind)
+    start, p = each * np.arange(clients + 1), np.full(clients, 1 / clients)
+    return FederatedDataset(
+        "made up", x[:rows], y[:rows], start, p, x[rows:], y[rows:], classes=classes
+    )
+
+
+def _note(marks: list[float], where: Where, done: int) -> None:
+    marks.append(_clock(where))
+
+
+def _timed(task: Callable[[], object], where: Where) -> float:
+    begin = _clock(where)
+    task()
+    return _clock(where) - begin
+
+
+def _clock(where: Where) -> float:
+    """Seconds: on a processor its own, so that what else runs there does not count."""
+    if where.device != "cuda":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()

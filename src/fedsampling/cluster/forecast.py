@@ -158,17 +158,21 @@ def fillings(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Clu
     if cluster.gpu == "none":
         return []
     blocks: dict[str, int] = {}
-    seeds: dict[tuple[str, str], int] = {}
+    seeds: dict[str, dict[str, int]] = {}
+    takes: dict[str, float] = {}
     for job in jobs:
-        blocks[key(job)] = max(blocks.get(key(job), 0), len(job.runs))
-        seeds[key(job), job.case] = seeds.get((key(job), job.case), 0) + len(job.runs)
+        name = f"{job.paper}/{job.experiment}"
+        each = seeds.setdefault(name, {})
+        each[key(job)] = each.get(key(job), 0) + len(job.runs)
+        blocks[name] = max(blocks.get(name, 0), len(job.runs))
+        if key(job) in measured:
+            takes[name] = max(takes.get(name, 0.0), measured[key(job)].seed_mb)
     lines = []
-    for name, block in blocks.items():
-        per_seed = measured[name].seed_mb if name in measured else 0.0
+    for name, per_seed in takes.items():
         if not per_seed:
             continue
-        fitting = math.floor(FILLED * cluster.device_mb / per_seed)
-        most = min(fitting, max(count for (one, _), count in seeds.items() if one == name))
+        block, fitting = blocks[name], math.floor(FILLED * cluster.device_mb / per_seed)
+        most = min(fitting, max(seeds[name].values()))
         if block > fitting or 2 * block <= most:
             lines.append(
                 f"{name}: seed_block: {block} seeds take {block * per_seed:.0f} of "

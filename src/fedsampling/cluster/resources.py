@@ -61,7 +61,7 @@ STATIONS: Mapping[str, Need] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of the jobs of one experiment and sampler on some machine.
+    """Times of the jobs of one case and sampler on some machine.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def largest(needs: Iterable[Need]) -> Need:
 
 
 def key(job: Job) -> str:
-    """Name what is measured as one: an experiment and a sampler."""
-    return f"{job.paper}/{job.experiment}/{job.sampler}"
+    """Name what is measured as one: a case and sampler of an experiment."""
+    return f"{job.paper}/{job.experiment}/{job.case}/{job.sampler}"
 
 
 def request(needed: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:

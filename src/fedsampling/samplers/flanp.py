@@ -118,6 +118,13 @@ class Flanp(Scheme, name="flanp"):
             raise ValueError("constant: give it where stop is statistical, and only there")
         return self
 
+    def trained(self, clients: int, rounds: int) -> float:
+        """Take the mean over rounds that end the stages; else the first stage, which lasts long."""
+        if self.stop != "rounds":
+            return float(self.first)
+        stages = np.arange(rounds) // self.rounds
+        return float(np.minimum(self.first * 2.0 ** np.minimum(stages, 60), clients).mean())
+
     def prepare(self, setup: Setup) -> None:
         """Begin the first stage."""
         self._delays = np.asarray(setup.delays)

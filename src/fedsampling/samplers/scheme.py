@@ -247,6 +247,11 @@ class Scheme(Named, package="fedsampling.samplers"):
                     f"sampler.{key}: {asked} exceeds the {clients} clients; give at most {clients}"
                 )
 
+    def trained(self, clients: int, rounds: int) -> float:
+        """Say how many clients train in a round, about: what a run takes is planned by it."""
+        asked = (getattr(self, key, None) for key in self.counts)
+        return float(next((number for number in asked if number), clients))
+
     def prepared(self, setup: Setup) -> Self:
         """Return a copy that is ready for the rounds of one job.
 

@@ -1,19 +1,24 @@
 """What would run, before anything runs: jobs, device-hours, downloads and disk."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedsampling.base.errors import InputError
+from fedsampling.base.progress import reporter
 from fedsampling.cluster import forecast, resources
-from fedsampling.cluster.calibration import downloads, measure, table_bytes
+from fedsampling.cluster.calibration import alike, downloads, measure, table_bytes
 from fedsampling.cluster.resources import Measured, key
 from fedsampling.experiments import config as configuration
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.execute import locate
-from fedsampling.runs.places import finished_runs
+from fedsampling.runs.places import finished_runs, path_of, shipped
+from fedsampling.runs.store import find
 from fedsampling.workflow.plan import read_plan
 
 START_UP = 1.5  # seconds: interpreter and imports of a job
+ENOUGH = 35.0  # seconds after which nothing more is measured
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,10 @@ class Line:
     finished : int
         Runs that are in the store already, or in a shared one.
     hours : float
-        Of one processor, for what is not finished; NaN without calibration, or where data are
-        missing and their stand-in is too small.
+        Of one processor, for what is not finished; NaN without calibration, or if nothing of it
+        could be measured.
+    at_most : bool
+        Whether runs may end before their last round.
     disk : float
         Bytes of the runs that are to be made.
     """
@@ -39,6 +46,7 @@ class Line:
     runs: int
     finished: int
     hours: float
+    at_most: bool
     disk: float
 
 
@@ -57,6 +65,8 @@ class Estimate:
         What it found, by :func:`fedsampling.cluster.resources.key`.
     due : tuple of Job
         Those with a run that is not finished.
+    notes : tuple of str
+        What could not be measured, and why.
     """
 
     lines: tuple[Line, ...]
@@ -64,6 +74,7 @@ class Estimate:
     measured: float
     speeds: dict[str, Measured]
     due: tuple[Job, ...]
+    notes: tuple[str, ...]
 
 
 def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) -> Estimate:
@@ -77,38 +88,84 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
     """
     plan = read_plan(config, papers, results)
     own, shared = finished_runs(results, plan.config)
-    clock = time.perf_counter()
-    speeds: dict[str, Measured | None] = {}
-    lines = []
-    due: list[Job] = []
-    for name, _ in plan.experiments.items():
-        paper, _, experiment = name.partition("/")
-        jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
-        hours, disk, finished = 0.0, 0.0, 0
-        for job in jobs:
-            todo = [run for run in job.runs if not locate(run.hash, own, shared, job.code)]
-            finished += len(job.runs) - len(todo)
-            if not todo:
-                continue
-            due.append(job)
-            disk += len(todo) * table_bytes(job)
-            if calibrate:
-                if key(job) not in speeds:
-                    speeds[key(job)] = measure(job, results, plan.config)
-                speed, share = speeds[key(job)], len(todo) / len(job.runs)
-                if speed is None:
-                    hours = float("nan")
-                    continue
-                hours += (START_UP + speed.fixed + share * speed.step * job.steps) / 3600
-        runs = sum(len(job.runs) for job in jobs)
-        lines.append(
-            Line(name, len(jobs), runs, finished, hours if calibrate else float("nan"), disk)
-        )
     wanted = {dataset for job in plan.jobs for dataset in plan.datasets(job)}
     download = downloads(wanted, results / "data", plan.config.mirror)
+    todo = {
+        job.name: sum(not _is_finished(run.hash, own, shared, job.code) for run in job.runs)
+        for job in plan.jobs.values()
+    }
+    due = [plan.jobs[name] for name, runs in todo.items() if runs]
+    clock = time.perf_counter()
+    speeds, notes = _speeds(due, results, plan.config) if calibrate else ({}, [])
     spent = time.perf_counter() - clock
-    known = {name: speed for name, speed in speeds.items() if speed is not None}
-    return Estimate(tuple(lines), download, spent, known, tuple(due))
+    lines = []
+    for name in plan.experiments:
+        paper, _, experiment = name.partition("/")
+        jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
+        open_ = [job for job in jobs if todo[job.name]]
+        known = [job for job in open_ if key(job) in speeds]
+        seconds = sum(_seconds(speeds[key(job)], job, todo[job.name]) for job in known)
+        if open_:  # what could not be measured is taken to be as the rest
+            seconds *= len(open_) / len(known) if known else float("nan")
+        lines.append(
+            Line(
+                name,
+                len(jobs),
+                sum(len(job.runs) for job in jobs),
+                sum(len(job.runs) - todo[job.name] for job in jobs),
+                seconds / 3600,
+                any(job.runs[0].settings.get("until") for job in open_),
+                sum(todo[job.name] * table_bytes(job) for job in open_),
+            )
+        )
+    return Estimate(tuple(lines), download, spent, speeds, tuple(due), tuple(notes))
+
+
+def _speeds(
+    due: Sequence[Job], results: Path, config: Config
+) -> tuple[dict[str, Measured], list[str]]:
+    """Measure jobs, some of each experiment first; say of which experiments it failed, and why."""
+    groups: dict[str, list[Job]] = {}
+    for job in due:
+        groups.setdefault(alike(job), []).append(job)
+    order: dict[str, int] = {}  # how many of an experiment's come before
+    ranked: list[tuple[int, int, str, list[Job]]] = []
+    for group in groups.values():
+        name = f"{group[0].paper}/{group[0].experiment}"
+        order[name] = order.get(name, -1) + 1
+        ranked.append((order[name], len(ranked), name, group))
+    speeds: dict[str, Measured] = {}
+    notes: dict[str, str] = {}
+    ends = time.monotonic() + ENOUGH
+    with reporter() as progress:
+        for done, (_, _, name, group) in enumerate(sorted(ranked)):
+            progress("measuring", done, len(ranked))
+            if name in notes:
+                continue
+            if time.monotonic() > ends:
+                break
+            try:
+                found = measure(group[0], results, config)
+            except InputError as error:
+                notes.setdefault(name, error.lines[0])
+                continue
+            for job in group:
+                speeds[key(job)] = found
+    reached = {name.rsplit("/", 2)[0] for name in speeds}
+    if late := [name for name in order if name not in reached and name not in notes]:
+        notes[", ".join(late)] = f"not reached in {ENOUGH:.0f} s"
+    return speeds, [f"{name}: {why}" for name, why in notes.items()]
+
+
+def _is_finished(run: str, own: Path, shared: list[Path], code: str) -> bool:
+    """As :func:`fedsampling.runs.execute.locate`; shared runs are not opened."""
+    kept = any(run in shipped(folder) or path_of(folder, run).is_file() for folder in shared)
+    return kept or bool(find([own], run, code))
+
+
+def _seconds(speed: Measured, job: Job, todo: int) -> float:
+    """Seconds of a job of which so many runs are not finished."""
+    return START_UP + speed.fixed + todo / len(job.runs) * speed.step * job.steps
 
 
 def on_a_cluster(found: Estimate, config: Path, results: Path, gpus: int, cpus: int) -> str:
@@ -133,12 +190,12 @@ def show(found: Estimate) -> str:
     rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
     for line in found.lines:
         numbers = (line.jobs, line.runs, line.finished)
-        rows.append(
-            (line.experiment, *map(str, numbers), _duration(line.hours), show_bytes(line.disk))
-        )
+        time_ = "≤ " * line.at_most + _duration(line.hours)
+        rows.append((line.experiment, *map(str, numbers), time_, show_bytes(line.disk)))
     total = (sum(line.jobs for line in found.lines), sum(line.runs for line in found.lines))
     finished = sum(line.finished for line in found.lines)
-    hours = sum(line.hours for line in found.lines)
+    known = [line.hours for line in found.lines if line.hours == line.hours]
+    hours = sum(known) if known else float("nan")
     disk = sum(line.disk for line in found.lines)
     rows.append(("total", *map(str, total), str(finished), _duration(hours), show_bytes(disk)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -151,6 +208,7 @@ def show(found: Estimate) -> str:
     ]
     text.insert(1, "  ".join("-" * width for width in widths))
     text.append("")
+    text += [f"not measured  {note}" for note in found.notes]
     if found.download:
         text += [
             f"download  {name}: {'size not known' if size is None else show_bytes(size)}"
@@ -160,8 +218,8 @@ def show(found: Estimate) -> str:
         text.append("download: nothing")
     text.append(
         f"CPU time is of one core of this machine, measured in {found.measured:.0f} s; "
-        "divide by the cores that you give."
-        if found.measured > 0 and hours == hours
+        "divide by the cores that you give. ≤: runs may end before their last round."
+        if hours == hours
         else "Not calibrated: no times."
     )
     return "\n".join(text)
