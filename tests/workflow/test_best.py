@@ -8,9 +8,11 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
+from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import scale_of
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
+from fedsampling.workflow.best import left_to_run
 from fedsampling.workflow.plan import Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -57,6 +59,16 @@ def test_nothing_vanishes(finished):
     assert paper.left_out["femnist"] == (
         f"no finished runs; 'snakemake --cores all {LATENCY} --config scale=paper' computes the 48"
     )
+
+
+def test_what_the_papers_size_lacks_is_known_at_any_scale(finished, tmp_path: Path):
+    made = finished(LATENCY, "assumptions", scale="paper")
+    for scale in ("best", "quick"):
+        config = made.config.model_copy(update={"scale": scale})
+        due = left_to_run(load_paper(LATENCY, PAPERS), config, tmp_path / "results")
+        assert due["assumptions"] == []
+        assert len(due["femnist"]) == 48
+        assert {job.runs[0].data for job in due["femnist"]} == {"official"}
 
 
 def test_a_scheme_that_is_new_leaves_the_others_where_they_are(finished):

@@ -22,6 +22,9 @@ SCALES = {
 }
 
 
+UNVERIFIED = "unverified copy"
+
+
 @dataclass(frozen=True)
 class Standing:
     """How much the runs behind a claim can say.
@@ -108,7 +111,7 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     if "embedded" in data:
         found.append("embedded data")
     if any(summary.provenance["unverified"] for summary in summaries.values()):
-        found.append("unverified copy")
+        found.append(UNVERIFIED)
     return found
 
 

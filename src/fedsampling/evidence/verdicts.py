@@ -226,6 +226,8 @@ class Claim:
         Fewest of what is covered; 0 where nothing is drawn.
     covers : str
         How much of the paper's experiments stands behind it; empty if all.
+    settles : str
+        What would give a verdict where there is none: runs, hours, command; else empty.
     drawn : tuple of Interval
         None where the runs are no evidence.
     """
@@ -244,6 +246,7 @@ class Claim:
     scale: str = ""
     seeds: int = 0
     covers: str = ""
+    settles: str = ""
     drawn: tuple[Interval, ...] = ()
 
     @property

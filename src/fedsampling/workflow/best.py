@@ -71,6 +71,22 @@ def _jobs(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
     return found
 
 
+def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
+    """List the jobs of the paper's size that are not finished, by experiment.
+
+    Parameters
+    ----------
+    paper : Paper
+        With all of its experiments.
+    config, results
+        Where finished runs are; what else is configured does not count.
+    """
+    asked = config.model_copy(update={"scale": "paper", "data": "official", "overrides": {}})
+    own, shared = finished_runs(results, asked)
+    stores = [own, *shared]
+    return {name: _missing(found, stores) for name, found in _jobs(paper, asked, "paper").items()}
+
+
 def _missing(found: list[Job], stores: Collection[Path]) -> list[Job]:
     return [job for job in found if not is_finished(job, stores)]
 

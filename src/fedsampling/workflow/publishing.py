@@ -1,6 +1,7 @@
 """From summaries to what is read: the stations that draw, judge and write the report."""
 
 import json
+import math
 import sys
 import traceback
 from collections import Counter
@@ -14,9 +15,11 @@ from typing import Any
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import sha256, write_json, write_text
+from fedsampling.cluster import resources
 from fedsampling.drawing import saving
 from fedsampling.evidence import agreement, summaries, verdicts
-from fedsampling.evidence.provenance import Standing, Summaries, standing
+from fedsampling.evidence.numbers import show
+from fedsampling.evidence.provenance import UNVERIFIED, Standing, Summaries, standing
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
@@ -30,7 +33,10 @@ from fedsampling.experiments.papers import (
     load_papers,
     without,
 )
+from fedsampling.experiments.specs import Job
 from fedsampling.report import content, findings
+from fedsampling.runs.places import PUBLISHED
+from fedsampling.workflow.best import left_to_run
 from fedsampling.workflow.digests import Digests
 from fedsampling.workflow.plan import Plan, read_plan
 from fedsampling.workflow.stages import gather
@@ -92,7 +98,7 @@ def draw(
 
     def judge() -> list[Path]:
         out = folder / "claims" / f"{paper}.json"
-        return [_judge(spec, plan.config, load(spec.experiments), papers, out)]
+        return [_judge(spec, plan.config, load(spec.experiments), results, papers, out)]
 
     there = {
         name
@@ -164,7 +170,7 @@ def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     _known(paper, asked, config, papers)
     found = _summaries(paper, asked[paper].experiments, results)
     out = results / "claims" / f"{paper}.json"
-    return _judge(asked[paper], configuration.load(config), found, papers, out)
+    return _judge(asked[paper], configuration.load(config), found, results, papers, out)
 
 
 def _known(paper: str, asked: Mapping[str, Paper], config: Path, papers: Path) -> None:
@@ -173,20 +179,29 @@ def _known(paper: str, asked: Mapping[str, Paper], config: Path, papers: Path) -
         raise InputError(f"paper: '{paper}' is not known; {nearest(paper, known)}")
 
 
-def _judge(spec: Paper, config: Config, found: Summaries, papers: Path, out: Path) -> Path:
+def _judge(
+    spec: Paper, config: Config, found: Summaries, results: Path, papers: Path, out: Path
+) -> Path:
     """Judge the claims of a paper from the experiments that it has left."""
     whole = find_paper(spec.key, config, papers)
     facts = _facts(config)
+    unfinished = left_to_run(whole, config, results)
     claims = []
     for name, claim in spec.claims.items():
         every = {**spec.not_made, **spec.artefacts}
         behind = claim.experiments or every[claim.artefact].experiments
         cases = claim.cases or every[claim.artefact].cases
+        rests_on = claim.experiments or whole.artefacts[claim.artefact].experiments
+        due = [
+            job
+            for key in rests_on
+            for job in unfinished.get(key, ())
+            if job.case in cases or not {each.case for each in unfinished[key]} & set(cases)
+        ]
         stands = Standing()
         if absent := [key for key in behind if key not in found]:
             finding = verdicts.not_run({name: spec.left_out[name] for name in absent})
         else:
-            rests_on = claim.experiments or whole.artefacts[claim.artefact].experiments
             used = {key: found[key].only(cases) for key in behind}
             stands = standing(used, {key: whole.experiments[key] for key in rests_on}, cases, facts)
             # What it does not rest on it may tell of.
@@ -208,11 +223,30 @@ def _judge(spec: Paper, config: Config, found: Summaries, papers: Path, out: Pat
                 scale=stands.scale,
                 seeds=stands.seeds,
                 covers=stands.covers,
+                settles=_settles(spec.key, due, stands) if finding.verdict == VERDICTS[-1] else "",
                 drawn=finding.drawn,
             )
         )
     write_json(out, {"paper": spec.key, "claims": [asdict(claim) for claim in claims]})
     return out
+
+
+def _settles(paper: str, due: Sequence[Job], stands: Standing) -> str:
+    """Say what would give a verdict: the runs of the paper's size that a claim lacks, and more."""
+    said = []
+    if due:
+        runs, speeds = sum(len(job.runs) for job in due), resources.load(PUBLISHED)
+        times = [speeds.get(resources.key(job)) for job in due]
+        steps = zip(times, due, strict=True)
+        seconds = sum(one.fixed + one.step * job.steps if one else math.nan for one, job in steps)
+        hours = ""
+        if math.isfinite(seconds):
+            hours = f" (about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+        command = f"snakemake --cores all {paper} --config scale=paper"
+        said.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
+    if UNVERIFIED in stands.obstacles:
+        said.append("data that their publisher vouches for: of this copy no checksum is published")
+    return "; ".join(said) or "make reproduce"
 
 
 def write_findings(config: Path, results: Path, papers: Path, only_check: bool) -> Path:
@@ -266,7 +300,7 @@ def build_unfinished(config: Path, results: Path, papers: Path) -> Path | None:
     claims = results / "claims_unfinished"
     for key, paper in made.items():
         found = _summaries(key, paper.experiments, results)
-        _judge(paper, plan.config, found, papers, claims / f"{key}.json")
+        _judge(paper, plan.config, found, results, papers, claims / f"{key}.json")
     return _build(plan, made, results, papers, results / "unfinished", claims)
 
 

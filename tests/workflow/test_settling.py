@@ -1,0 +1,48 @@
+"""What would settle a claim that has no verdict."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fedsampling.cluster import resources
+from fedsampling.cluster.resources import Measured
+from fedsampling.evidence.provenance import UNVERIFIED, Standing
+from fedsampling.workflow import publishing
+from fedsampling.workflow.plan import plan
+
+PAPERS = Path(__file__).parents[2] / "papers"
+LATENCY = "harshvardhan2025latency"
+
+
+@pytest.fixture
+def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Jobs of 24 runs in all, whose speeds are shipped: a second for each round of a job."""
+    monkeypatch.setattr(publishing, "PUBLISHED", tmp_path)
+    jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
+    found = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
+    resources.keep({resources.key(job): Measured(0.0, 1.0) for job in found}, tmp_path)
+    return found
+
+
+def test_runs_hours_and_command_are_told(due):
+    hours = sum(job.steps for job in due) / 3600
+    told = publishing._settles(LATENCY, due, Standing())
+    assert told.startswith("24 runs of the paper's size (about ")
+    assert float(told.split("about ")[1].split(" ")[0].replace(",", "")) == pytest.approx(
+        hours, 0.05
+    )
+    assert told.endswith(f": snakemake --cores all {LATENCY} --config scale=paper")
+
+
+def test_speeds_that_are_not_known_and_copies_are_named(due, tmp_path: Path):
+    (tmp_path / resources.MEASURED).unlink()
+    told = publishing._settles(LATENCY, due[:1], Standing(obstacles=(UNVERIFIED,)))
+    assert "1 run of the paper's size (hours not known)" in told
+    assert told.endswith("of this copy no checksum is published")
+
+
+def test_a_claim_of_quick_scale_whose_runs_are_shipped_needs_no_more(pipeline):
+    path = pipeline.results / "claims" / "rizk2022importance.json"
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    assert {claim["settles"] for claim in claims} == {"make reproduce"}
