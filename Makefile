@@ -16,10 +16,14 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-reproduce: CONFIG =
+# The run's name, as RUN=my-try or in config.yaml: what it makes goes to results/my-try/.
+RUN ?= $(filter-out null,$(shell sed -n 's/^run: *\([^ \#]*\).*/\1/p' config.yaml 2>/dev/null))
+NAMED = $(if $(RUN),run=$(RUN))
+
+reproduce: CONFIG = $(if $(RUN),--config $(NAMED))
 reproduce: workflow ## What is known: each experiment at the best of its scales
 
-smoke: CONFIG = --config scale=quick data=embedded
+smoke: CONFIG = --config scale=quick data=embedded $(NAMED)
 smoke: workflow ## Quick scale on stand-ins: whether the machine works; no evidence
 
 # flock keeps a second call from running beside the first, and is let go by the kernel however the
@@ -29,7 +33,7 @@ workflow: $(READY)
 	@flock --close --nonblock --conflict-exit-code 9 .snakemake/reproduce.lock sh -c ' \
 	    rm -rf .snakemake/locks && exec snakemake --cores $(CORES) --logger fedsampling $(CONFIG)' \
 	    || { [ $$? -ne 9 ] || echo "make: another one is running here" >&2; exit 1; }
-	@fedsampling verdicts --config results/config.json
+	@fedsampling verdicts --config results/$(if $(RUN),$(RUN)/)config.json
 
 test: $(READY) ## All tests but the long ones
 	pytest

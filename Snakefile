@@ -5,6 +5,8 @@
 #
 # The rules are a table of contents: each runs one verb of the `fedsampling` command line. The plan
 # says which jobs there are, the digests what makes them stale, the requests what they ask for.
+from pathlib import Path
+
 from snakemake.cli import get_argument_parser
 from snakemake.utils import min_version
 
@@ -23,8 +25,12 @@ digests = Digests(plan)
 requests = Requests(plan.jobs, plan.batches, plan.config.cluster, RESULTS)
 
 
+# What this run makes is in a folder of its own, where it has a name; data are shared.
 pathvars:
-    benchmarks="results/benchmarks",
+    results=str(plan.folder),
+    benchmarks=str(plan.folder / "benchmarks"),
+    logs=str(plan.config.place(Path("logs"))),
+    data="results/data",
 
 
 wildcard_constraints:
@@ -51,7 +57,7 @@ localrules:
 # it is among its parameters, and a rule before all others would keep Snakemake from seeing in the
 # same call which of these have changed.
 onstart:
-    plan.write("results/config.json")
+    plan.write()
     if workflow.non_local_exec:
         requests.warn()
 
@@ -60,7 +66,7 @@ onstart:
 # it all waits for no report.
 onerror:
     if not stopped(log):
-        shell("fedsampling report --unfinished --config results/config.json")
+        shell("fedsampling report --unfinished --config {plan.resolved}")
 
 
 rule all:
@@ -75,6 +81,7 @@ include: "workflow/rules/summarise.smk"
 include: "workflow/rules/recheck.smk"
 include: "workflow/rules/render.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/compare.smk"
 
 
 # Snakemake itself would look for them with a traceback, and name none that are near.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from fedsampling import __version__
 from fedsampling.base.errors import InputError
@@ -202,7 +203,7 @@ def show_card(
     plan = read_plan(config, papers, results)
     shipped = None if ship else plan.shipped_card(name)
     if as_json and shipped:
-        path = results / "cards" / shipped.name
+        path = plan.config.place(results) / "cards" / shipped.name
         write_text(path, shipped.read_text(encoding="utf-8"))
         click.echo(path)
         return
@@ -210,7 +211,7 @@ def show_card(
     made = card(name, plan.config.data, results / "data", plan.config.mirror, ways)
     if ship and made.data != "official":
         raise InputError(f"{name}: the official files cannot be had here, and no other is shipped")
-    folder = CARDS if ship else results / "cards"
+    folder = CARDS if ship else plan.config.place(results) / "cards"
     click.echo(write(made, folder) if as_json or ship else text(made))
 
 
@@ -312,6 +313,22 @@ def verdicts(config: Path, results: Path, papers: Path) -> None:
     from fedsampling.workflow.publishing import print_verdicts
 
     print_verdicts(config, results, papers)
+
+
+@main.command()
+@located
+@click.pass_context
+def status(context: click.Context, config: Path, results: Path, papers: Path) -> None:
+    """Say what is done, running and left, how long it may take, and what failed.
+
+    Of what Snakemake was last asked for, unless a --config is given.
+    """
+    from fedsampling.workflow.status import status as told
+
+    last = results / "config.json"
+    asked = context.get_parameter_source("config") == ParameterSource.DEFAULT and last.is_file()
+    for line in told(last if asked else config, results, papers):
+        click.echo(line)
 
 
 @main.command()

@@ -167,6 +167,18 @@ class TestBadges:
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
         assert badges({str(i): each for i, each in enumerate(summaries)}, facts) == expected
 
+    def test_what_was_changed_is_said_with_both_values_and_at_its_scale(self, tmp_path):
+        one = summary("official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced")
+        assert badges({"e": one}, PAPER_SCALE) == [
+            "reduced scale",
+            "changed settings: rounds 9 (20)",
+        ]
+        save(figure(), "figure1", tmp_path, e=one)
+        (note,) = json.loads((tmp_path / "artefact.json").read_text())["notes"][-1:]
+        assert note == "Changed from the paper's file, whose value is in brackets: rounds 9 (20)."
+        many = summary("official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"])
+        assert badges({"e": many}, PAPER_SCALE) == ["changed settings: 3 keys"]
+
 
 class TestFaces:
     """Files travel without the page around them, so that each says itself what it is not."""

@@ -15,7 +15,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper, load_papers
-from fedsampling.experiments.specs import RunSpec, experiments, find_jobs, jobs, scale_of
+from fedsampling.experiments.specs import RunSpec, changed, experiments, find_jobs, jobs, scale_of
 
 ROOT = Path(__file__).parents[2]
 TRAINING: dict[str, Any] = {
@@ -279,6 +279,14 @@ class TestPrecedence:
     ):
         asked = config(scale=scale, **({"e": override} if override else {}))
         assert scale_of(paper(e=TRAINING), "e", asked) == found
+
+    def test_what_is_changed_is_named_with_both_values(self):
+        override = {"rounds": 19, "seeds": [0], "samplers": {"plain": None}}
+        found = changed(paper(e=TRAINING), "e", config(scale="paper", e=override))
+        assert "rounds 19 (20)" in found
+        assert [line for line in found if line.startswith("seeds ")] == ["seeds 0 (5 values)"]
+        assert "samplers.plain.name none (" in " ".join(found)
+        assert changed(paper(e=TRAINING), "e", config(scale="paper")) == []
 
     def test_case_beats_settings(self):
         given = TRAINING | {"cases": {"base": {}, "long": {"rounds": 99}}}

@@ -271,6 +271,45 @@ class TestJobsTogether:
         assert {path: path.stat().st_mtime_ns for path in small.stored()} == kept
 
 
+class TestRunsWithAName:
+    def test_a_changed_experiment_leaves_the_baseline_as_it_is(self, finished, copied):
+        checkout = copied(finished)
+        results = checkout.root / "results"
+        before = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
+        checkout.configure(run="my-try", regression={"seeds": [0, 1, 2]})
+        checkout.snakemake()
+        after = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
+        assert before.items() <= after.items()
+        new = {path.relative_to(results).parts[0] for path in after.keys() - before.keys()}
+        assert new == {"my-try", "store"}
+        assert len(checkout.stored()) == 9  # the six of the baseline are found
+        page = (results / "my-try" / "report" / f"{PAPER}.html").read_text()
+        assert "seeds 0, 1, 2 (" in page
+        checkout.configure()
+        assert checkout.due() == {}
+        status, output = checkout.call("snakemake", "-n", "--config", "run=data")
+        assert status == 2
+        assert one_line(output).endswith("run: is a folder of every run; give another name")
+
+
+class TestCompare:
+    def test_it_calls_the_verb_for_the_scheme_of_a_file(self, fresh, copied):
+        checkout = copied(fresh)
+        (checkout.root / "mine.py").write_text(
+            "from fedsampling import Scheme\n\n\n"
+            'class Mine(Scheme, name="mine"):\n    """Everybody."""\n'
+        )
+        asked = ("compare", "--config", "schemes=[mine.py]")
+        assert checkout.due(*asked) == {"compare_scheme": 1, "compare": 1}
+        output = checkout.snakemake("-n", "-p", *asked)
+        assert "fedsampling compare mine.py --scale quick --config results/config.json" in output
+
+    def test_without_a_scheme_it_says_how_to_give_one(self, fresh):
+        status, output = fresh.call("snakemake", "-n", "compare")
+        assert status == 2
+        assert one_line(output).endswith("add --config schemes='[my_scheme.py]'")
+
+
 class TestWhatRunsAgain:
     """Changes to what is asked for, in dry runs of a finished checkout."""
 

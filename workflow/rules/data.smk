@@ -3,20 +3,22 @@
 
 rule fetch:
     output:
-        "<results>/data/{dataset}.json",
+        "<data>/{dataset}.json",
     log:
         "<logs>/fetch/{dataset}.log",
     conda:
         "../../envs/fedsampling.yaml"
+    params:
+        config=plan.resolved,
     message:
         "Fetching and verifying {wildcards.dataset}"
     shell:
-        "fedsampling fetch {wildcards.dataset} --config results/config.json > {log} 2>&1"
+        "fedsampling fetch {wildcards.dataset} --config {params.config} > {log} 2>&1"
 
 
 rule card:
     input:
-        lambda w: collect("<results>/data/{dataset}.json", dataset=plan.card_files(w.dataset)),
+        lambda w: collect("<data>/{dataset}.json", dataset=plan.card_files(w.dataset)),
     output:
         "<results>/cards/{dataset}.json",
     log:
@@ -27,8 +29,9 @@ rule card:
         runtime=requests.of("runtime", "card"),
         mem_mb=requests.of("mem_mb", "card"),
     params:
+        config=plan.resolved,
         made_from=lambda w: digests.card(w.dataset),
     message:
         "Describing {wildcards.dataset}"
     shell:
-        "fedsampling data card {wildcards.dataset} --json --config results/config.json > {log} 2>&1"
+        "fedsampling data card {wildcards.dataset} --json --config {params.config} > {log} 2>&1"

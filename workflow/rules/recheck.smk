@@ -8,7 +8,9 @@ rule recheck:
         "<logs>/recheck.log",
     conda:
         "../../envs/fedsampling.yaml"
+    params:
+        config=plan.resolved,
     message:
         "Computing some finished runs once more"
     shell:
-        "fedsampling recheck --config results/config.json > {log} 2>&1"
+        "fedsampling recheck --config {params.config} > {log} 2>&1"

@@ -26,12 +26,13 @@ rule render_figure:
     conda:
         "../../envs/fedsampling.yaml"
     params:
+        config=plan.resolved,
         text=lambda w: digests.artefact(w.paper, w.artefact),
         code=lambda w: digests.drawing_code(w.paper, w.artefact),
     message:
         "Drawing {wildcards.paper} {wildcards.artefact}"
     shell:
-        "fedsampling render {wildcards.paper} {wildcards.artefact} --config results/config.json > {log} 2>&1"
+        "fedsampling render {wildcards.paper} {wildcards.artefact} --config {params.config} > {log} 2>&1"
 
 
 use rule render_figure as render_table with:
@@ -62,12 +63,13 @@ rule judge:
     conda:
         "../../envs/fedsampling.yaml"
     params:
+        config=plan.resolved,
         claims=lambda w: digests.claims(w.paper),
         code=lambda w: digests.judging_code(w.paper),
     message:
         "Judging the claims of {wildcards.paper}"
     shell:
-        "fedsampling judge {wildcards.paper} --config results/config.json > {log} 2>&1"
+        "fedsampling judge {wildcards.paper} --config {params.config} > {log} 2>&1"
 
 
 # All of a paper in one process, which makes anew what is not up to date. Its files are to be
@@ -111,9 +113,10 @@ for paper in plan.together:
         conda:
             "../../envs/fedsampling.yaml"
         params:
+            config=plan.resolved,
             paper=paper,
             made_from=digests.paper(paper),
         message:
             f"Drawing {paper}"
         shell:
-            "fedsampling draw {params.paper} --config results/config.json > {log} 2>&1"
+            "fedsampling draw {params.paper} --config {params.config} > {log} 2>&1"

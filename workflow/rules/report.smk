@@ -22,13 +22,14 @@ rule report:
     conda:
         "../../envs/fedsampling.yaml"
     params:
+        config=plan.resolved,
         papers=digests.report(),
         cards=[digests.card(dataset) for dataset in plan.cards],
         code=digests.reporting_code(),
     message:
         "Writing the report"
     shell:
-        "fedsampling report --config results/config.json > {log} 2>&1"
+        "fedsampling report --config {params.config} > {log} 2>&1"
 
 
 for paper in plan.papers:

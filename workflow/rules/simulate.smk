@@ -5,9 +5,7 @@ JOB = "{paper}/{experiment}/{case}/{sampler}/block-{block}"
 
 rule simulate:
     input:
-        data=lambda w: collect(
-            "<results>/data/{dataset}.json", dataset=plan.datasets(JOB.format(**w))
-        ),
+        data=lambda w: collect("<data>/{dataset}.json", dataset=plan.datasets(JOB.format(**w))),
     output:
         f"<results>/runs/{JOB}.json",
     log:
@@ -25,13 +23,14 @@ rule simulate:
         gres=requests.of("gres", JOB),
         slurm_partition=requests.of("slurm_partition", JOB),
     params:
+        config=plan.resolved,
         job=JOB,
         spec=lambda w: digests.runs(JOB.format(**w)),
         code=lambda w: digests.code(JOB.format(**w)),
     message:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:
-        "exec fedsampling run {params.job} --config results/config.json > {log} 2>&1"
+        "exec fedsampling run {params.job} --config {params.config} > {log} 2>&1"
 
 
 # Jobs that take less time than starting a process, several in one. Without wildcards, these rules
@@ -42,7 +41,7 @@ for batch, jobs in plan.batches.items():
         name:
             f"simulate_{batch}"
         input:
-            data=collect("<results>/data/{dataset}.json", dataset=plan.datasets(*jobs)),
+            data=collect("<data>/{dataset}.json", dataset=plan.datasets(*jobs)),
         output:
             collect("<results>/runs/{job}.json", job=jobs),
         log:
@@ -60,10 +59,11 @@ for batch, jobs in plan.batches.items():
             gres=requests.of("gres", batch),
             slurm_partition=requests.of("slurm_partition", batch),
         params:
+            config=plan.resolved,
             jobs=jobs,
             spec=digests.runs(*jobs),
             code=digests.code(*jobs),
         message:
             f"Running {len(jobs)} jobs of {batch}"
         shell:
-            "exec fedsampling run {params.jobs} --config results/config.json > {log} 2>&1"
+            "exec fedsampling run {params.jobs} --config {params.config} > {log} 2>&1"

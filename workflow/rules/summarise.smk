@@ -16,9 +16,10 @@ rule summarise:
         runtime=requests.of("runtime", "summarise"),
         mem_mb=requests.of("mem_mb", "summarise"),
     params:
+        config=plan.resolved,
         settings=lambda w: digests.summary(w.paper, w.experiment),
         code=lambda w: digests.summarising_code(),
     message:
         "Summarising {wildcards.paper} {wildcards.experiment}"
     shell:
-        "fedsampling summarise {wildcards.paper} {wildcards.experiment} --config results/config.json > {log} 2>&1"
+        "fedsampling summarise {wildcards.paper} {wildcards.experiment} --config {params.config} > {log} 2>&1"

@@ -16,7 +16,7 @@ from fedsampling.drawing.artefacts import Artefact, Exhibit
 from fedsampling.drawing.style import VERMILION
 from fedsampling.drawing.tables import displayed, markup
 from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.provenance import Summaries, badges, provenance
+from fedsampling.evidence.provenance import Summaries, badges, changed, provenance
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 
@@ -64,7 +64,7 @@ def save(
         title=spec.title,
         caption=_caption(spec.caption, summaries),
         alt=artefact.alt,
-        notes=artefact.notes,
+        notes=(*artefact.notes, *_changes(summaries)),
         badges=tuple(obstacles),
         files=files,
         command=f"fedsampling render {paper.key} {name}",
@@ -72,6 +72,11 @@ def save(
     )
     write_json(folder / "artefact.json", asdict(exhibit))
     return [folder / name for name in (*files.values(), "artefact.json")]
+
+
+def _changes(summaries: Summaries) -> Iterator[str]:
+    if keys := changed(summaries):
+        yield f"Changed from the paper's file, whose value is in brackets: {'; '.join(keys)}."
 
 
 def _caption(text: str, summaries: Summaries) -> str:

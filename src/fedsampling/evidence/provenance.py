@@ -13,6 +13,8 @@ from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 
 Summaries = Mapping[str, Summary]
 
+FEW_KEYS = 2  # that have room on a figure's face
+
 # From the least to the most evidence, with the badge of each.
 SCALES = {
     "quick": "quick scale",
@@ -107,6 +109,8 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     """
     scale = _scale(summaries, facts)
     found = [SCALES[scale]] if summaries and scale != "paper" else []
+    if scale == "changed":
+        found = _changed(summaries)
     data = {kind for summary in summaries.values() for kind in summary.provenance["run_data"]}
     if "embedded" in data:
         found.append("embedded data")
@@ -187,6 +191,21 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
         **{key: every[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
         inputs=every["inputs"],
     )
+
+
+def changed(summaries: Summaries) -> list[str]:
+    """Name what overrides have changed of the runs behind an artefact."""
+    listed = [line for each in summaries.values() for line in each.provenance.get("changed", ())]
+    return list(dict.fromkeys(listed))
+
+
+def _changed(summaries: Summaries) -> list[str]:
+    """Say what was changed, briefly, and at which scale."""
+    at = {each.provenance.get("changed_at", "paper") for each in summaries.values()}
+    scales = [words for scale, words in SCALES.items() if words and scale in at]
+    keys = changed(summaries)
+    told = "; ".join(keys) if len(keys) <= FEW_KEYS else f"{len(keys)} keys"
+    return [*scales, f"{SCALES['changed']}: {told}" if told else SCALES["changed"]]
 
 
 def _scale(summaries: Summaries, facts: Mapping[str, str]) -> str:

@@ -20,6 +20,11 @@ from fedsampling.sources.fetch import folder, is_url
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 # Where things are and how they run: no result depends on these keys, and no report shows them.
 PRIVATE = frozenset({"mirror", "reuse", "store", "cluster"})
+# Folders of results, none of which may be the name of a run.
+TAKEN = [
+    *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
+    *("compare", "data", "made", "report", "runs", "store", "summaries", "unfinished"),
+]
 
 
 class Cluster(Strict):
@@ -85,6 +90,12 @@ class Config(Strict):
         description="Which papers to reproduce: folders of papers/, or paths of folders anywhere; "
         "null: all of papers/.",
     )
+    run: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="Name of this run, as my-try: all that is made goes to results/my-try/, beside "
+        "that of other names, which stays as it is. Downloaded data and finished runs are shared.",
+    )
     schemes: list[str] = Field(
         default_factory=list,
         description="Python files of your own that define schemes (docs/add-a-sampler.md); papers' "
@@ -147,6 +158,17 @@ class Config(Strict):
         if not papers:
             raise ValueError("no papers; give at least one, or null for all")
         return distinct(papers)
+
+    @field_validator("run")
+    @classmethod
+    def _no_folder_of_ours(cls, run: str | None) -> str | None:
+        if run in TAKEN:
+            raise ValueError("is a folder of every run; give another name")
+        return run
+
+    def place(self, results: Path) -> Path:
+        """Return the folder of results that is this run's own."""
+        return results / self.run if self.run else results
 
     def public(self) -> dict[str, Any]:
         """Return what a report shows: no key of this machine, and papers without their folders."""

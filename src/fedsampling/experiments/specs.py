@@ -153,6 +153,18 @@ def scale_of(paper: Paper, name: str, config: Config) -> str:
     return scale if same and scale != "paper" else "changed"
 
 
+def changed(paper: Paper, name: str, config: Config) -> list[str]:
+    """Name what overrides change of an experiment: ``key value (the paper's file's)``."""
+    unchanged = config.model_copy(update={"overrides": {}})
+    asked = _flat(_resolved(paper, name, config)[0].model_dump(mode="json"))
+    given = _flat(_resolved(paper, name, unchanged)[0].model_dump(mode="json"))
+    return [
+        f"{key.removeprefix('settings.')} {_shown(asked, key)} ({_shown(given, key)})"
+        for key in {**given, **asked}
+        if asked.get(key) != given.get(key)
+    ]
+
+
 def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -> Simulation:
     """Return the checked settings of one case and sampler; `place` begins each error line."""
     given = merge(experiment.settings, experiment.cases[case])
@@ -292,3 +304,21 @@ def _grouped(given: dict[str, Any]) -> dict[str, Any]:
     grouped = {key: value for key, value in given.items() if key in own}
     grouped["settings"] = {key: value for key, value in given.items() if key not in own}
     return grouped
+
+
+def _flat(given: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Put values by their dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if isinstance(value, Mapping) and value:
+            found |= _flat(value, f"{place}{key}.")
+        else:
+            found[f"{place}{key}"] = value
+    return found
+
+
+def _shown(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key, "none")
+    if isinstance(value, list) and len(value) > 3:
+        return f"{len(value)} values"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -102,7 +102,7 @@ def execute(
                     found[run.hash] = kept.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
-    manifest = results / "runs" / f"{job.name}.json"
+    manifest = config.place(results) / "runs" / f"{job.name}.json"
     entries = [{"hash": run.hash, "seed": run.seed, "digest": found[run.hash]} for run in job.runs]
     write_json(manifest, {"job": job.name, "runs": entries})
     return manifest

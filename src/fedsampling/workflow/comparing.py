@@ -78,6 +78,7 @@ def compare(
         "scale": scale,
         "data": "embedded" if scale == "quick" else "official",
         "papers": [PAPER],
+        "run": None,
         "schemes": list(dict.fromkeys([*own.schemes, str(file)])),
         "overrides": {},
     }
@@ -94,7 +95,7 @@ def compare(
             given["overrides"][PAPER][experiment]["samplers"] |= dict.fromkeys(others)
         if left_out := sorted({other for others in missing.values() for other in others}):
             tell(f"left out, as their runs are not shipped: {', '.join(left_out)}")
-    folder = results / "compare" / name
+    folder = own.place(results) / "compare" / name
     resolved = folder / "config.json"
     write_json(resolved, given)
     asked = read_plan(resolved, papers)

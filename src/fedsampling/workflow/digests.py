@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.files import sha256
-from fedsampling.experiments.fingerprints import digest, fingerprint
+from fedsampling.experiments.fingerprints import digest, fingerprint, own_code
 from fedsampling.experiments.papers import Paper, defining
+from fedsampling.samplers.scheme import load_file
 from fedsampling.workflow.plan import Plan
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
@@ -73,6 +74,12 @@ class Digests:
             for name in self.plan.papers[paper].artefacts
         ]
         return digest([drawn, self.claims(paper), self.judging_code(paper)])
+
+    def comparison(self, scheme: str) -> str:
+        """Of what a user's scheme and those beside it are made from, and of the code that draws."""
+        own = [own_code(member.code) for member in load_file(Path(self.plan.compared[scheme]))]
+        drawn = "crossmatrix" in self.plan.papers
+        return digest([own, self.plan.config.scale, self.paper("crossmatrix") if drawn else ""])
 
     def report(self) -> str:
         """Of what the report is made from: the papers' files, the configuration, and results."""

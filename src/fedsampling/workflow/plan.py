@@ -24,6 +24,7 @@ from fedsampling.experiments.papers import Paper, load_papers
 from fedsampling.experiments.specs import Job, experiments, jobs
 from fedsampling.experiments.uses import Use, uses
 from fedsampling.runs.places import CARDS, is_shipped
+from fedsampling.samplers.scheme import load_file
 from fedsampling.workflow.best import at_best
 
 RESULTS = Path("results")
@@ -136,6 +137,7 @@ class Plan:
 
     def targets(self, results: Path) -> Iterator[str]:
         """Every file that can be asked for by name, besides downloaded data."""
+        results = self.config.place(results)
         for key, paper in self.papers.items():
             for name, kinds in self.files(key):
                 folder = results / "artefacts" / key / name
@@ -144,6 +146,7 @@ class Plan:
             for name in paper.experiments:
                 yield str(results / "summaries" / key / f"{name}.parquet")
             yield str(results / "claims" / f"{key}.json")
+        yield from (str(results / "compare" / name / "report/index.html") for name in self.compared)
         yield from (str(results / "runs" / f"{name}.json") for name in self.jobs)
         yield from (str(results / "cards" / f"{name}.json") for name in self.cards)
         yield from (str(results / "report" / "index.html"), str(results / "recheck.json"))
@@ -157,6 +160,11 @@ class Plan:
         if self.config.scale == "best":
             return []
         return list(dict.fromkeys(name for job in jobs for name in self.jobs[job].files))
+
+    @cached_property
+    def compared(self) -> dict[str, str]:
+        """The file of each scheme of the user's that can be compared with all others, by name."""
+        return {load_file(Path(file))[-1].named: file for file in self.config.schemes}
 
     @cached_property
     def cards(self) -> Mapping[str, tuple[Use, ...]]:
@@ -185,9 +193,19 @@ class Plan:
         official = [use.files for use in self.cards[dataset] if use.data == "official"]
         return sorted({name for files in official for name in files})
 
-    def write(self, path: str) -> None:
-        """Write the configuration as resolved, for the steps to read."""
-        write_json(Path(path), self.config.model_dump(mode="json"))
+    @property
+    def folder(self) -> Path:
+        """Where the workflow puts what it makes."""
+        return self.config.place(RESULTS)
+
+    @property
+    def resolved(self) -> str:
+        """The file of the configuration as resolved, which the steps read."""
+        return str(self.folder / "config.json")
+
+    def write(self) -> None:
+        """Write the configuration as resolved."""
+        write_json(Path(self.resolved), self.config.model_dump(mode="json"))
 
     def pattern(self, *kinds: str) -> str:
         """Regular expression for the artefacts of some kinds; matches nothing if there is none."""
@@ -255,6 +273,8 @@ def checked_targets(targets: Iterable[str], rules: Iterable[str], asked: Plan) -
     """Check what Snakemake is asked for; a target that is none is a line, and ends the process."""
     known = [*rules, *asked.targets(RESULTS)]
     problems = []
+    if "compare" in (targets := list(targets)) and not asked.compared:
+        problems.append("compare: no scheme is given; add --config schemes='[my_scheme.py]'")
     for name in map(os.path.normpath, targets):
         fetched = Path(name).parent == RESULTS / "data"  # of any dataset
         if name in known or fetched or Path(name).exists():

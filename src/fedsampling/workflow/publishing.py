@@ -57,7 +57,7 @@ def draw_paper(paper: str, config: Path, results: Path, papers: Path) -> int:
     """
     asked = read_plan(config, papers, results, only=paper)
     _known(paper, asked.papers, config, papers)
-    return int(draw(asked, paper, results, results, papers))
+    return int(draw(asked, paper, results, asked.config.place(results), papers))
 
 
 def draw(
@@ -150,8 +150,9 @@ def render_artefact(paper: str, artefact: str, config: Path, results: Path, pape
         raise InputError(
             f"artefact: '{artefact}' is not known; {nearest(artefact, spec.artefacts)}"
         )
-    found = _summaries(paper, spec.artefacts[artefact].experiments, results)
-    return _render(spec, artefact, found, configuration.load(config), results)[-1]
+    given = configuration.load(config)
+    found = _summaries(paper, spec.artefacts[artefact].experiments, given.place(results))
+    return _render(spec, artefact, found, given, given.place(results))[-1]
 
 
 def _render(
@@ -168,9 +169,10 @@ def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
     """Judge a paper's claims into ``claims/<paper>.json``."""
     asked = read_plan(config, papers, results, only=paper).papers
     _known(paper, asked, config, papers)
-    found = _summaries(paper, asked[paper].experiments, results)
-    out = results / "claims" / f"{paper}.json"
-    return _judge(asked[paper], configuration.load(config), found, results, papers, out)
+    given = configuration.load(config)
+    found = _summaries(paper, asked[paper].experiments, given.place(results))
+    out = given.place(results) / "claims" / f"{paper}.json"
+    return _judge(asked[paper], given, found, results, papers, out)
 
 
 def _known(paper: str, asked: Mapping[str, Paper], config: Path, papers: Path) -> None:
@@ -258,7 +260,8 @@ def write_findings(config: Path, results: Path, papers: Path, only_check: bool) 
         If a number is not among the results; if the file is to be checked and is another.
     """
     path = papers.resolve().parent / findings.DOCS
-    asked = read_plan(config, papers, results).papers.values()
+    plan = read_plan(config, papers, results)
+    results, asked = plan.config.place(results), plan.papers.values()
     parts = [
         findings.section(
             paper,
@@ -278,6 +281,7 @@ def write_findings(config: Path, results: Path, papers: Path, only_check: bool) 
 def build_report(config: Path, results: Path, papers: Path) -> Path:
     """Build the site and its crate in ``report/``."""
     plan = read_plan(config, papers, results)
+    results = plan.config.place(results)
     return _build(plan, plan.papers, results, papers, results / "report", results / "claims")
 
 
@@ -293,15 +297,16 @@ def build_unfinished(config: Path, results: Path, papers: Path) -> Path | None:
     """
     plan = read_plan(config, papers, results)
     for key in plan.together:
-        draw(plan, key, results, results, papers, judging=False)
-    made = {key: _as_far_as_it_is(paper, results) for key, paper in plan.papers.items()}
+        draw(plan, key, results, plan.config.place(results), papers, judging=False)
+    place = plan.config.place(results)
+    made = {key: _as_far_as_it_is(paper, place) for key, paper in plan.papers.items()}
     if not any(spec.experiments for paper in made.values() for spec in paper.artefacts.values()):
         return None
-    claims = results / "claims_unfinished"
+    claims = place / "claims_unfinished"
     for key, paper in made.items():
-        found = _summaries(key, paper.experiments, results)
+        found = _summaries(key, paper.experiments, place)
         _judge(paper, plan.config, found, results, papers, claims / f"{key}.json")
-    return _build(plan, made, results, papers, results / "unfinished", claims)
+    return _build(plan, made, place, papers, place / "unfinished", claims)
 
 
 def _build(
@@ -325,6 +330,7 @@ def _build(
 def print_verdicts(config: Path, results: Path, papers: Path) -> None:
     """Print how each paper's claims fared, where the report is, and what to do next."""
     plan = read_plan(config, papers, results)
+    results = plan.config.place(results)
     for key, paper in plan.papers.items():
         judged = content.claims(results / "claims" / f"{key}.json")
         print(f"{key}: {_tally(judged) or f'{len(paper.artefacts)} artefacts, no claims'}")

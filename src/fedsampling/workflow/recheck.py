@@ -62,7 +62,7 @@ def recheck(
             outcome = "equal"
         done.append(Recomputed(job.name, run.seed, run.hash, outcome, difference))
     write_json(
-        results / FILE,
+        plan.config.place(results) / FILE,
         {
             "drawn_by": drawn_by,
             "tolerance": TOLERANCE,

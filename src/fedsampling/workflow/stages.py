@@ -14,7 +14,7 @@ from fedsampling.evidence import summaries
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import find_paper
-from fedsampling.experiments.specs import Job, find_jobs, scale_of
+from fedsampling.experiments.specs import Job, changed, find_jobs, scale_of
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute, locate
 from fedsampling.runs.places import INDEX, PUBLISHED, finished_runs, is_shipped, shipped
@@ -131,7 +131,7 @@ def summarise_experiment(
         if paper in plan.papers:
             known = plan.papers[paper].left_out.get(experiment, known)
         raise InputError(f"experiment: '{paper}/{experiment}' is not asked for; {known}")
-    return gather(plan, paper, experiment, results, results)
+    return gather(plan, paper, experiment, results, plan.config.place(results))
 
 
 def gather(plan: Plan, paper: str, experiment: str, results: Path, folder: Path) -> Path:
@@ -142,7 +142,9 @@ def gather(plan: Plan, paper: str, experiment: str, results: Path, folder: Path)
     computed = set(plan.computed(paper))
     jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
     manifests = {
-        job.name: results / "runs" / f"{job.name}.json" for job in jobs if job.name in computed
+        job.name: plan.config.place(results) / "runs" / f"{job.name}.json"
+        for job in jobs
+        if job.name in computed
     }
     missing = [path for path in manifests.values() if not path.is_file()]
     if missing:
@@ -163,9 +165,12 @@ def gather(plan: Plan, paper: str, experiment: str, results: Path, folder: Path)
         raise InputError(*problems)
     out = folder / "summaries" / paper / f"{experiment}.parquet"
     settings = plan.experiments[f"{paper}/{experiment}"]
+    asked = plan.papers[paper]
     facts = {
         "data": plan.config.data,
-        "scale": scale_of(plan.papers[paper], experiment, plan.config),
+        "scale": scale_of(asked, experiment, plan.config),
+        "changed": changed(asked, experiment, plan.config),
+        "changed_at": asked.scales.get(experiment, plan.config.scale),
     }
     summaries.write(runs, settings, facts, out)
     return out

@@ -1,0 +1,136 @@
+"""How far the workflow is, from what it has left behind: runs, leases, manifests' logs, files.
+
+Nothing has to be running, and nothing is changed.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from fedsampling.experiments.specs import RunSpec
+from fedsampling.runs.leases import PATIENCE
+from fedsampling.runs.places import finished_runs, path_of, shipped
+from fedsampling.runs.store import METADATA
+from fedsampling.workflow.plan import Plan, read_plan
+
+LOOKED_AT = 20  # finished runs of an experiment whose times are read
+
+
+@dataclass(frozen=True)
+class State:
+    """The runs of an experiment.
+
+    Parameters
+    ----------
+    done, running, left : int
+    seconds : float or None
+        Of one processor for what is left and running; None if no such run has been timed here.
+    """
+
+    done: int
+    running: int
+    left: int
+    seconds: float | None
+
+
+def status(config: Path, results: Path, papers: Path, logs: Path = Path("logs")) -> Iterator[str]:
+    """Say what is done, running and left, how long it may take, and what failed.
+
+    Parameters
+    ----------
+    config, results, papers, logs : Path
+
+    Returns
+    -------
+    iterator of str
+        Lines: all runs, experiments that are not finished, what is drawn, and the logs of failures.
+    """
+    plan = read_plan(config, papers, results)
+    place = plan.config.place(results)
+    states = {name: _state(plan, name, results) for name in plan.experiments}
+    yield f"Runs: {_told(list(states.values()))}"
+    for name, state in states.items():
+        if state.running or state.left:
+            yield f"  {name}: {_told([state])}"
+    drawn = [
+        (place / "artefacts" / paper / name / "artefact.json").is_file()
+        for paper, name in plan.artefacts()
+    ]
+    judged = [(place / "claims" / f"{paper}.json").is_file() for paper in plan.papers]
+    yield f"Artefacts: {sum(drawn)} of {len(drawn)} drawn; papers judged: {sum(judged)}"
+    report = place / "report" / "index.html"
+    yield f"Report: {report if report.is_file() else 'not written yet'}"
+    for path, line in _failures(plan, place, plan.config.place(logs)):
+        yield f"Failed: {path}: {line}"
+
+
+def _state(plan: Plan, name: str, results: Path) -> State:
+    own, others = finished_runs(results, plan.config)
+    stores = list(dict.fromkeys([own, *others]))
+    together = [shipped(folder) for folder in stores]
+    paper, _, experiment = name.partition("/")
+    jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
+    runs = {run.hash: run for job in jobs for run in job.runs}
+    done = {
+        key
+        for key in runs
+        if any(key in known for known in together)
+        or any(path_of(folder, key).is_file() for folder in stores)
+    }
+    running = {key for key in runs.keys() - done if _is_held(path_of(own, key))}
+    timed = _seconds(own, [runs[key] for key in sorted(done)])
+    left = len(runs) - len(done)
+    seconds = left * sum(timed) / len(timed) if timed else None
+    return State(len(done), len(running), left - len(running), seconds)
+
+
+def _is_held(path: Path) -> bool:
+    """Whether somebody holds the lease of a run."""
+    with suppress(OSError):
+        return time.time() - path.with_suffix(".lock").stat().st_mtime < PATIENCE
+    return False
+
+
+def _seconds(own: Path, runs: Sequence[RunSpec]) -> list[float]:
+    """Return what some runs that were computed here have taken."""
+    found: list[float] = []
+    for run in runs:
+        if len(found) == LOOKED_AT:
+            break
+        with suppress(OSError, KeyError, TypeError, ValueError):
+            noted = pq.read_schema(path_of(own, run.hash)).metadata[METADATA]
+            found.append(float(json.loads(noted)["seconds"]))
+    return found
+
+
+def _told(states: Sequence[State]) -> str:
+    done, running, left = (
+        sum(getattr(state, name) for state in states) for name in ("done", "running", "left")
+    )
+    told = f"{done} of {done + running + left} done"
+    if not running + left:
+        return told
+    waiting = [state for state in states if state.running or state.left]
+    known = [state.seconds for state in waiting if state.seconds is not None]
+    hours = f"about {sum(known) / 3600:.2g} core-hours to go" if known else "time not known yet"
+    if 0 < len(known) < len(waiting):
+        hours += f", and {len(waiting) - len(known)} experiments of which no run is timed"
+    return f"{told}, {running} running, {left} left; {hours}"
+
+
+def _failures(plan: Plan, place: Path, logs: Path) -> Iterator[tuple[Path, str]]:
+    """Name the logs of jobs whose last attempt failed, with what they say last."""
+    for path in sorted(logs.rglob("*.log")):
+        step, _, name = str(path.relative_to(logs).with_suffix("")).partition("/")
+        jobs = plan.batches.get(name, [name])
+        if step == "simulate" and all((place / "runs" / f"{job}.json").is_file() for job in jobs):
+            continue  # whatever it warns of
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        wrong = [line for line in lines if line.startswith("fedsampling: ")]
+        if wrong or any(line.startswith("Traceback") for line in lines):
+            yield path, (wrong or lines)[-1].removeprefix("fedsampling: ")

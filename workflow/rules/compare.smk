@@ -1,0 +1,27 @@
+# Schemes of one's own, each in a file that `schemes` names, beside all others.
+
+
+rule compare:
+    input:
+        collect("<results>/compare/{scheme}/report/index.html", scheme=plan.compared),
+    localrule: True
+
+
+rule compare_scheme:
+    output:
+        "<results>/compare/{scheme}/report/index.html",
+    log:
+        "<logs>/compare/{scheme}.log",
+    conda:
+        "../../envs/fedsampling.yaml"
+    wildcard_constraints:
+        scheme="[^/]+",
+    params:
+        config=plan.resolved,
+        file=lambda w: plan.compared[w.scheme],
+        scale="reduced" if plan.config.scale == "best" else plan.config.scale,
+        made_from=lambda w: digests.comparison(w.scheme),
+    message:
+        "Comparing {wildcards.scheme} with all other schemes"
+    shell:
+        "fedsampling compare {params.file} --scale {params.scale} --config {params.config} 2>&1 | tee {log}"
