@@ -61,6 +61,10 @@ def test_only_what_observes_no_more_is_asked_for(folder: Path) -> None:
 def test_what_is_missing_is_named_with_what_makes_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ranks\.csv: is not there; 'snakemake"):
         choices(tmp_path)
+    (tmp_path / "ranks").mkdir()
+    (tmp_path / "ranks" / "ranks.csv").write_text("measure,scheme\n")
+    with pytest.raises(InputError, match=r"ranks\.csv: has no column 'speed_up', as an earlier"):
+        choices(tmp_path)
     with pytest.raises(InputError, match="--by second: not a measure; did you mean 'seconds'"):
         choices(tmp_path, "second")
 

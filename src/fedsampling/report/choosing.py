@@ -156,7 +156,8 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
     """
     if by not in MEASURES:
         raise InputError(f"--by {by}: not a measure; {nearest(by, MEASURES)}")
-    ranks, matrix = _table(folder, "ranks"), _table(folder, f"matrix_{by}")
+    ranks = _table(folder, "ranks", ("measure", "scheme", "speed_up", "low", "high", "rank"))
+    matrix = _table(folder, f"matrix_{by}", ("set", "title", "differ", "reached", "speed_up"))
     overall = tuple(Column(name, name) for name in MEASURES if name in set(ranks["measure"]))
     sets = tuple(
         Column(f"set {row['set']}", row["title"], "" if pd.isna(row["differ"]) else row["differ"])
@@ -219,11 +220,17 @@ def lines(found: Choices, needs: Sequence[str] | None = None) -> Iterator[str]:
         yield f"{name}: {COSTS[name]}"
 
 
-def _table(folder: Path, artefact: str) -> pd.DataFrame:
+def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
     path = folder / artefact / f"{artefact}.csv"
     if not path.is_file():
         raise InputError(f"{path}: is not there; 'snakemake --cores 2 {PAPER}' makes it")
-    return pd.read_csv(path)
+    table = pd.read_csv(path)
+    if lacking := [name for name in columns if name not in table]:
+        raise InputError(
+            f"{path}: has no column '{lacking[0]}', as an earlier version made it; "
+            f"'snakemake --cores 2 {PAPER}' makes it again"
+        )
+    return table
 
 
 def _choice(name: str, gains: Mapping[str, Gain]) -> Choice:
