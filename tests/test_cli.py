@@ -62,6 +62,7 @@ def configured(pipeline, tmp_path: Path, **changes: Any) -> list[Any]:
 def test_every_verb_explains_itself(verb: str):
     found = call(verb, "--help")
     assert found.exit_code == 0
+    assert "..." not in call("--help").stdout.split(f"  {verb} ")[1].split("\n  ")[0]
     first = found.stdout.split("\n\n")[1].strip()
     assert first.endswith((".", "errors.")) or len(first) > 20
 
@@ -121,8 +122,9 @@ class TestByHand:
         (tmp_path / "mirror" / small.file).write_bytes(content)
         where = configured(pipeline, tmp_path, mirror=str(tmp_path / "mirror"))
         known = hashlib.sha256(content).hexdigest()
-        assert call("fetch", "ijcnn1", *where).stdout == f"{small.file} sha256 {known}\n"
-        noted = json.loads((tmp_path / "results" / "data" / "ijcnn1.json").read_text())
+        cache = tmp_path / "results" / "data"
+        assert call("data", "fetch", "ijcnn1", *where).stdout == f"{cache}/ijcnn1/{small.file}\n"
+        noted = json.loads((cache / "ijcnn1.json").read_text())
         assert noted == {small.file: known}
 
     def test_schema_leaves_another_folder_as_it_is(self, tmp_path, monkeypatch):
@@ -156,7 +158,6 @@ class TestBadInput:
                 f"paper: 'rizk2022' is not known; did you mean '{PAPER}'?",
             ),
             (["judge", "rizk2022"], f"paper: 'rizk2022' is not known; did you mean '{PAPER}'?"),
-            (["fetch", "ijcnn"], "dataset: 'ijcnn' has no official files; did you mean 'ijcnn1'?"),
         ],
     )
     def test_a_name_that_is_not_known(self, pipeline, tmp_path, arguments, line):
@@ -208,12 +209,14 @@ class TestBadInput:
             f"{tmp_path}: holds no papers; give their folder with --papers"
         )
 
-    @pytest.mark.parametrize("verb", ["fetch", "run"])
+    @pytest.mark.parametrize(
+        "verb",
+        [("data", "fetch", "ijcnn1"), ("run", f"{PAPER}/classification/base/fedavg/block-0")],
+    )
     def test_a_missing_mirror(self, pipeline, tmp_path, verb):
         missing = str(tmp_path / "nowhere")
         where = configured(pipeline, tmp_path, data="official", mirror=missing)
-        name = {"fetch": "ijcnn1", "run": f"{PAPER}/classification/base/fedavg/block-0"}[verb]
-        assert complaint(verb, name, *where) == (
+        assert complaint(*verb, *where) == (
             f"{where[1]}: mirror: '{missing}' is not a folder; "
             "give the folder or URL that holds the official files"
         )
@@ -224,7 +227,7 @@ class TestBadInput:
         (tmp_path / "mirror").mkdir()
         (tmp_path / "mirror" / "ijcnn1.tr.bz2").write_bytes(b"BZh9" + bytes(100))
         where = configured(pipeline, tmp_path, data="official", mirror=str(tmp_path / "mirror"))
-        line = complaint("fetch", "ijcnn1", *where)
+        line = complaint("data", "fetch", "ijcnn1", *where)
         assert line.startswith(
             f"{where[1]}: mirror: {tmp_path}/mirror/ijcnn1.tr.bz2 is not the published ijcnn1.tr: "
             "it cannot"

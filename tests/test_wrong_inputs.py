@@ -60,6 +60,14 @@ WRONG = [
         "mnist.samplers.*.mm: no scheme has it; did you mean 'm'?",
     ),
     ("mnist: {cases: {../up: {}}}", "mnist.cases: '../up' becomes a folder; use letters, digits…"),
+    (
+        "mnist: {work: {batch: 100000000}}",
+        "mnist: memory: 8,000 GB are needed at least, and there are …",
+    ),
+    (
+        "mnist: {model: {hidden: 100000000000}}",
+        "mnist: memory: 48,000 GB are needed at least, and there are …",
+    ),
     # what has no effect
     (
         "work: {work: {steps: 3}}",

@@ -19,8 +19,18 @@ from fedsampling import __version__
 from fedsampling.base.errors import InputError
 
 
+class Verb(click.Command):
+    """A verb whose first sentence stands whole in the list of all."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the sentence; the list breaks its lines."""
+        return super().get_short_help_str(1000)
+
+
 class Verbs(click.Group):
     """A group that prints an InputError's lines and nothing else, and exits with status 2."""
+
+    command_class = Verb
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
@@ -132,18 +142,7 @@ def plan(
         click.echo("\n" + planning.on_a_cluster(found, config, results, gpus, cpus))
 
 
-@main.command()
-@click.argument("dataset")
-@located
-def fetch(dataset: str, config: Path, results: Path, papers: Path) -> None:
-    """Bring a DATASET's official files into the cache, verified."""
-    from fedsampling.workflow.stages import fetch_dataset
-
-    for line in fetch_dataset(dataset, config, results):
-        click.echo(line)
-
-
-@main.group()
+@main.group(cls=Verbs)
 def data() -> None:
     """Datasets: list, fetch, verify, and show each one's card."""
 
@@ -162,7 +161,7 @@ def list_datasets(config: Path, results: Path, papers: Path) -> None:
 @click.argument("names", nargs=-1, required=True)
 @located
 def fetch_datasets(names: tuple[str, ...], config: Path, results: Path, papers: Path) -> None:
-    """Bring the official files of datasets NAMES into the cache, verified."""
+    """Bring the official files of datasets NAMES into the cache, verified; note their hashes."""
     from fedsampling.base.progress import reporter
     from fedsampling.datasets.check import fetch_each
     from fedsampling.experiments.config import load
@@ -358,9 +357,14 @@ def rank(by: str, needs: str | None, config: Path, results: Path, papers: Path) 
 
 @main.command("check-sampler")
 @click.argument("name")
-@click.argument("options", nargs=-1)
+@click.argument("options", nargs=-1, metavar="[KEY=VALUE]...")
 def check_one(name: str, options: tuple[str, ...]) -> None:
-    """Check that scheme NAME, or that of a file, keeps its word with OPTIONS such as m=4."""
+    """Check that a scheme keeps its word.
+
+    NAME is one of those that `fedsampling list schemes` names, or a Python file of your own that
+    defines one; its settings follow, such as m=4. Slots, bias, reproducibility, what is observed
+    and what is remembered are looked at, on several populations of clients.
+    """
     from fedsampling.samplers.check import check_sampler, from_words
 
     done = check_sampler(from_words(name, options))

@@ -13,7 +13,7 @@ rule fetch:
     message:
         "Fetching and verifying {wildcards.dataset}"
     shell:
-        "fedsampling fetch {wildcards.dataset} --config {params.config} > {log} 2>&1"
+        "fedsampling data fetch {wildcards.dataset} --config {params.config} > {log} 2>&1"
 
 
 rule card:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.files import sha256, write_json
 from fedsampling.datasets.dataset import Dataset
 from fedsampling.delays.delay_model import DelayModel
 from fedsampling.sources.download import CorruptError
@@ -143,7 +144,10 @@ def check_each(names: Sequence[str], cache: Path, mirror: str | None) -> Iterato
 def fetch_each(
     names: Sequence[str], cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> Iterator[Path]:
-    """Fetch some datasets and yield the paths of their files; all names are looked at first."""
+    """Fetch an edition of each dataset and yield its files' paths; all names are looked at first.
+
+    The hashes are noted in the cache as ``<name>.json``, once all files of a dataset are there.
+    """
     unknown = [
         f"dataset: '{name}' has no official files; {nearest(name, known())}"
         for name in names
@@ -152,7 +156,9 @@ def fetch_each(
     if unknown:
         raise InputError(*unknown)
     for name in names:
-        yield from fetch_dataset(name, cache, mirror, tell).values()
+        paths = fetch_dataset(name, cache, mirror, tell).values()
+        write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
+        yield from paths
 
 
 def known() -> tuple[str, ...]:

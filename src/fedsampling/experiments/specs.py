@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import check, members_within, merge
 from fedsampling.experiments.config import Config
@@ -250,6 +251,10 @@ def _resolved(paper: Paper, name: str, config: Config) -> tuple[Experiment, Runs
     for case, sampler in product(experiment.cases, experiment.samplers):
         with gathering(problems):  # every run is checked before the first one starts
             checked[case, sampler] = settings(experiment, case, sampler, place)
+    block = min(experiment.seed_block, len(experiment.seeds))
+    least = max((each.least_bytes(block) for each in checked.values()), default=0.0)
+    if line := memory.lacking(least, max(memory.available(), 1e6 * config.cluster.max_mem_mb)):
+        problems.append(f"{place}: {line}")
     if problems:
         raise InputError(*problems)
     return experiment, checked

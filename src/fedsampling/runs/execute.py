@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fedsampling.base import memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, write_json
 from fedsampling.base.stopping import Stop
@@ -125,12 +126,13 @@ def _compute(
     """Simulate the runs that are due; return them and what was noted of all of them."""
     total = len(due) if due[0].settings["sampler"]["name"] == "none" else job.steps
     started, clock = datetime.now(UTC), time.perf_counter()
-    done = job.simulation.simulate(
-        due[0].data,
-        [run.seed for run in due],
-        where,
-        lambda at: progress(job.name, at, total),
-    )
+    with memory.in_a_line():
+        done = job.simulation.simulate(
+            due[0].data,
+            [run.seed for run in due],
+            where,
+            lambda at: progress(job.name, at, total),
+        )
     seconds = time.perf_counter() - clock
     return done, {
         "inputs": dict(done.inputs),

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.availability.availability import Availability
+from fedsampling.base import memory
+from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.datasets.dataset import NetworkData
@@ -109,6 +111,21 @@ class Training(Strict):
             )
         return self
 
+    def least_bytes(self, seeds: int, parameters: int = 0) -> float:
+        """Count models and updates, and the places of all batches of a round.
+
+        Parameters
+        ----------
+        seeds : int
+        parameters : int
+            d; until the network is built there are at least as many as its widest layer.
+        """
+        widths = self.model.model_dump().values()
+        d = parameters or max((width for width in widths if isinstance(width, int)), default=0)
+        slots, work = self.sampler.trained(1, self.rounds), self.work
+        rows = work.batch * (2 * (work.steps or 0) + (work.epochs or 0))
+        return seeds * (4.0 * d * (2 + slots) + 8.0 * slots * rows)
+
     def on(
         self,
         problem: FederatedDataset,
@@ -144,6 +161,8 @@ class Training(Strict):
 
         keep_memory()
         learner = build_learner(self, problem, data, where)
+        if line := memory.lacking(self.least_bytes(len(seeds), learner.network.dimension)):
+            raise InputError(line)
         sampler = build_sampler(self, learner, seeds)
         rng = stream(self.problem_seed, "features")
         for name in sorted(sampler.needs & SIGHTS.keys()):
@@ -167,7 +186,6 @@ class Network(Simulation, Training, name="network"):
     """A training run of a network."""
 
     gpu: ClassVar[bool] = True
-
     dataset: NetworkData
     holdout: Share | None = Field(
         None, description="part of each client's training data that is the test set, for tuning"
@@ -178,6 +196,10 @@ class Network(Simulation, Training, name="network"):
         if self.dataset.most_clients is not None:
             self.sampler.fit(self.dataset.most_clients)
         return self
+
+    def least_bytes(self, seeds: int, parameters: int = 0) -> float:
+        """As of any training."""
+        return Training.least_bytes(self, seeds, parameters)
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None

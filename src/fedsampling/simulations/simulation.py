@@ -115,6 +115,10 @@ class Simulation(Named, package="fedsampling.simulations", key="kind"):
         """
         raise NotImplementedError
 
+    def least_bytes(self, seeds: int) -> float:
+        """Count the memory that so many seeds at once need in any case, as far as that is known."""
+        return 0.0
+
     def files(self) -> tuple[str, ...]:
         """Datasets whose official files are read."""
         parts = (getattr(self, name, None) for name in ("dataset", "delays"))

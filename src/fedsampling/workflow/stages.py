@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.files import sha256, write_json, write_text
+from fedsampling.base.files import write_json, write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, hand_back, watching
 from fedsampling.cluster.devices import assigned
@@ -18,7 +18,6 @@ from fedsampling.experiments.specs import Job, changed, find_jobs, scale_of
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute, locate
 from fedsampling.runs.places import INDEX, PUBLISHED, finished_runs, is_shipped, shipped
-from fedsampling.sources import fetch
 from fedsampling.workflow.best import at_best
 from fedsampling.workflow.plan import Plan, plan, read_plan
 
@@ -38,26 +37,6 @@ def check_all(config: Path, results: Path, papers: Path) -> list[str]:
         out = {name: why for name, why in found.papers[key].left_out.items() if changes.get(name)}
         lines += [f"overrides.{key}.{name}: left out: {why}" for name, why in out.items()]
     return lines
-
-
-def fetch_dataset(dataset: str, config: Path, results: Path) -> list[str]:
-    """Bring one edition of a dataset's official files into the cache and note their hashes.
-
-    Returns
-    -------
-    list of str
-        One line per file.
-
-    Raises
-    ------
-    InputError
-        If the dataset is not known, or a file cannot be had or is not the published one.
-    """
-    cache, mirror = results / "data", configuration.load(config).mirror
-    paths = fetch.fetch_dataset(dataset, cache, mirror)
-    hashes = {path.name: sha256(path) for path in paths.values()}
-    write_json(cache / f"{dataset}.json", hashes)
-    return [f"{name} sha256 {value}" for name, value in hashes.items()]
 
 
 def run_jobs(names: Sequence[str], config: Path, results: Path, papers: Path) -> int:

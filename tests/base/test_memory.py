@@ -1,0 +1,29 @@
+"""Memory that a run lacks is said in a line, before it or while it runs."""
+
+import numpy as np
+import pytest
+
+from fedsampling.base import memory
+from fedsampling.base.errors import InputError
+
+
+def test_what_a_machine_has_is_enough_for_what_is_less():
+    assert memory.available() > 1e8
+    assert memory.lacking(memory.available() - 1) == ""
+    assert memory.lacking(3e12, 64e9).startswith(
+        "memory: 3,000 GB are needed at least, and there are 64; give a smaller model or batch"
+    )
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_what_libraries_raise_is_one_line(library: str):
+    torch = pytest.importorskip("torch")
+    ask = {"numpy": np.ones, "torch": torch.ones}[library]
+    little = r"^memory: there is too little for it; give"
+    with pytest.raises(InputError, match=little), memory.in_a_line():
+        ask((10**7, 10**7))
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="another"), memory.in_a_line():
+        raise RuntimeError("another")
