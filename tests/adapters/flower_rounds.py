@@ -7,7 +7,7 @@ from typing import Any
 
 import ray
 import torch
-from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
@@ -18,7 +18,7 @@ from torch import nn
 import fedsampling as fs
 from fedsampling.adapters.flower import SchemeStrategy
 
-logging.getLogger("flwr").setLevel(logging.ERROR)
+logging.getLogger("flwr").setLevel(logging.WARNING)
 client = ClientApp()
 server = ServerApp()
 
@@ -42,6 +42,8 @@ def losses(message: Message, context: Context) -> Message:
 def train(message: Message, context: Context) -> Message:
     torch.set_num_threads(1)
     own = int(context.node_config["partition-id"])
+    if own == message.content["config"]["failing"]:
+        raise RuntimeError("as asked")
     model = first_model()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     descend(model, own)
@@ -61,20 +63,25 @@ class Noting(SchemeStrategy):
 
 @server.main()
 def main(grid: Grid, context: Context) -> None:
-    found: dict[str, Any] = {}
-    for name, settings in SCHEMES.items():
+    found: list[Any] = []
+    for name, failing in [*((name, -1) for name in SCHEMES), ("md", 2)]:
         strategy = Noting(
-            fs.scheme(name, **settings),
+            fs.scheme(name, **SCHEMES[name]),
             seed=SEED,
             server_step=SERVER_STEP,
             min_available_nodes=len(SIZES),
             fraction_evaluate=0.0,
         )
-        result = strategy.start(grid, ArrayRecord(first_model().state_dict()), num_rounds=ROUNDS)
+        result = strategy.start(
+            grid,
+            ArrayRecord(first_model().state_dict()),
+            num_rounds=ROUNDS,
+            train_config=ConfigRecord({"failing": failing}),
+        )
         model = first_model()
         model.load_state_dict(result.arrays.to_torch_state_dict())
         theta = nn.utils.parameters_to_vector(model.parameters()).tolist()
-        found[name] = (*strategy.noted, theta)
+        found.append((name, failing, (*strategy.noted, theta)))
     print("found", json.dumps(found), flush=True)
 
 

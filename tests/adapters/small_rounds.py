@@ -29,8 +29,11 @@ SCHEMES = {
 }
 
 
-def own_rounds(name: str) -> tuple[list[list[int]], list[list[float]], Any]:
-    """Return each round's clients and weights, and the last model, of our own loop."""
+def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list[float]], Any]:
+    """Return each round's clients and weights, and the last model, of our own loop.
+
+    The update of a client that is `failing` is zero.
+    """
     work = LocalWork(epochs=EPOCHS, batch=1000, step=STEP)
     ours = learner(work, server_step=SERVER_STEP)
     for what, sight in SIGHTS.items():
@@ -44,6 +47,7 @@ def own_rounds(name: str) -> tuple[list[list[int]], list[list[float]], Any]:
     def noted(theta: Any, updates: Any, slots: Any, omega: Any) -> Any:
         clients.append(slots.client.tolist())
         weights.append(omega.tolist())
+        updates[torch.from_numpy(slots.client == failing)] = 0
         return advance(theta, updates, slots, omega)
 
     ours.advance = noted  # type: ignore[method-assign]
@@ -69,9 +73,9 @@ def noting(cohort: Cohort, clients: list[Any], weights: list[Any]) -> None:
     cohort.select, cohort.weigh = noted_select, noted_weigh  # type: ignore[method-assign]
 
 
-def same(found: Any, name: str) -> None:
+def same(found: Any, name: str, failing: int = -1) -> None:
     """Assert clients, weights and the last model to be our own loop's."""
-    clients, weights, theta = own_rounds(name)
+    clients, weights, theta = own_rounds(name, failing)
     assert found[0] == clients, name
     for omega, own in zip(found[1], weights, strict=True):
         np.testing.assert_allclose(omega, own, rtol=1e-5, err_msg=name)

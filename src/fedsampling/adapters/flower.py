@@ -14,6 +14,7 @@ once how many samples it has::
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from logging import WARNING
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ try:
     from flwr.serverapp import Grid
     from flwr.serverapp.strategy import FedAvg
     from flwr.serverapp.strategy.strategy_utils import sample_nodes
+    from flwr.supercore import log
 except ImportError as error:
     raise ImportError(f"{error}; pip install 'fedsampling[flower]'") from None
 
@@ -108,7 +110,11 @@ class SchemeStrategy(FedAvg):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Move the model by the updates, each times its weight."""
-        valid, _ = self._check_and_log_replies(list(replies), is_train=True)
+        valid, failed = self._check_and_log_replies(list(replies), is_train=True)
+        if missing := len(self._asked) - len(valid):
+            reasons = {reply.error.reason.strip().splitlines()[-1] for reply in failed}
+            why = "; ".join(sorted(reasons)) or "no answer"
+            log(WARNING, "%s of %s updates count as zero: %s", missing, len(self._asked), why)
         slots_of: dict[int, deque[int]] = defaultdict(deque)
         for slot, node in enumerate(self._asked):
             slots_of[node].append(slot)
