@@ -406,7 +406,7 @@ def _theorem_notes(training: Summary, near: Summary) -> tuple[str, ...]:
         "standard errors).",
         "(d): as printed the recursion does not hold in general. One round from a start close to "
         "the optimum, on the side where Σ w_i² f_i rises, comes to "
-        f"{ratio:.3f} of the bound, {first / error:.0f} standard errors above it. A proof must "
+        f"{show(ratio)} of the bound, {first / error:.0f} standard errors above it. A proof must "
         "bound Σ w_i² (f_i(x) − f_i(x*)), whose terms may be negative, by f(x) − f*. "
         "With equal weights it is that over n; with unequal ones it falls like ‖x − x*‖ and "
         "f(x) − f* like its square.",

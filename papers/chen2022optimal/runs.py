@@ -2,19 +2,18 @@
 
 import pandas as pd
 
-from fedsampling.drawing.style import BLUE, GREEN, PURPLE, VERMILION, Line
+from fedsampling.drawing.style import SCHEMES, Line
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary
 
 EXACT = 1e-12  # differences below are rounding
 BITS = 1e8  # of which the paper counts
 SENT = ("model_bits", "norm_bits", "exchange_bits")  # by clients; their sum is `bits`
 SHOWN = ("accuracy", "best", "train_loss")
-# In the paper's colours: optimal red, uniform blue, full green.
 LINES = {
-    "full": Line("full", GREEN),
-    "uniform": Line("uniform", BLUE),
-    "optimal": Line("optimal (AOCS)", VERMILION),
-    "exact": Line("optimal (OCS)", PURPLE, variant=True),
+    "full": Line("full", SCHEMES["full"]),
+    "uniform": Line("uniform", SCHEMES["uniform"]),
+    "optimal": Line("optimal (AOCS)", SCHEMES["optimal"]),
+    "exact": Line("optimal (OCS)", SCHEMES["optimal"], variant=True),
 }
 
 

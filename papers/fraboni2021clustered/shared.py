@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, Line
+from fedsampling.drawing.style import BLACK, PURPLE, SCHEMES, VERMILION, Line
 from fedsampling.evidence.statistics import Estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.partitions.by_digit import ByDigit
 from fedsampling.theory.clustered import all_distinct
 
 LINES = {
-    "md": Line("MD", BLUE),
-    "algorithm1": Line("Algorithm 1", GREEN),
+    "md": Line("MD", SCHEMES["md"]),
+    "algorithm1": Line("Algorithm 1", SCHEMES["clustered_size"]),
     "algorithm2": Line("Algorithm 2", VERMILION),
     "algorithm2-code": Line("Algorithm 2, Ward as in the code", VERMILION, variant=True),
     "target": Line("target", BLACK),

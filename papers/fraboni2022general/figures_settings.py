@@ -137,9 +137,10 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
         figure, axes = panels(1, 2, width=9.2, height=3.6)
         for axis, letter, (name, dataset) in zip(axes, "ab", GRIDS.items(), strict=True):
             summary, chosen = only(summaries[name], SHOWN), paper.reported(name)
+            whose = "the paper" if name == "learning_rate" else "its authors' code"
             table = final_losses(summary)
             _draw_losses(axis, table)
-            axis.axvline(chosen, color=VERMILION, linestyle=":", label=f"paper: {chosen:g}")
+            axis.axvline(chosen, color=VERMILION, linestyle=":", label=f"{whose}: {chosen:g}")
             rounds = summary.settings["settings"]["rounds"]
             axis.set(xscale="log", xlabel=r"$\eta_l$", ylabel=r"$\mathcal{L}(\theta^T)$")
             axis.set_title(f"({letter}) {dataset}, $T = {rounds}$")
@@ -147,7 +148,7 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
             axis.minorticks_off()
             axis.legend()
             parts.append(table.assign(dataset=dataset))
-            notes.append(_best(table, dataset, chosen))
+            notes.append(_best(table, dataset, chosen, whose))
             notes += [*departures(summary, paper, name), *divergences(summary, SCHEMES)]
     return Artefact(
         pd.concat(parts, ignore_index=True),
@@ -230,12 +231,12 @@ def _draw_losses(axis: Axes, table: pd.DataFrame) -> None:
     axis.plot(lost["step"], np.full(len(lost), top), "X", color=FULL.colour, markersize=7)
 
 
-def _best(table: pd.DataFrame, dataset: str, chosen: float) -> str:
+def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:
     left = table.dropna(subset="loss")
     if left.empty:
         return f"{dataset}: every run diverged."
     best = left.sort_values("loss").iloc[0]
     return (
         f"{dataset}: least loss after the last round at η_l = {best['step']:g} "
-        f"({show(float(best['loss']))}); the paper takes {chosen:g}."
+        f"({show(float(best['loss']))}); {whose} takes {chosen:g}."
     )

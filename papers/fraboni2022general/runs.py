@@ -13,7 +13,8 @@ import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
 from fedsampling.drawing.curves import only
-from fedsampling.drawing.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Line
+from fedsampling.drawing.style import ORANGE, SKY, Line
+from fedsampling.drawing.style import SCHEMES as COLOURS
 from fedsampling.evidence.statistics import Estimate, compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -23,13 +24,13 @@ from fedsampling.simulations.weights import PER_CLIENT
 
 EXACT = 1e-12  # differences below are rounding
 SCHEMES = {
-    "full": Line("Full participation", BLACK),
-    "md": Line("MD", BLUE),
-    "uniform": Line("Uniform", VERMILION),
+    "full": Line("Full participation", COLOURS["full"]),
+    "md": Line("MD", COLOURS["md"]),
+    "uniform": Line("Uniform", COLOURS["uniform"]),
     "poisson": Line("Poisson", ORANGE),
     "binomial": Line("Binomial", SKY),
-    "clustered": Line("Clustered", GREEN),
-    "optimal": Line("Optimal", PURPLE),
+    "clustered": Line("Clustered", COLOURS["clustered_size"]),
+    "optimal": Line("Optimal", COLOURS["optimal"]),
 }
 COMPARED = {name: SCHEMES[name] for name in ("md", "uniform")}  # in most figures
 TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2

@@ -13,6 +13,14 @@ from matplotlib.figure import Figure
 # Okabe and Ito's palette: distinguishable without colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+# Of schemes that several papers draw: the same in all figures.
+SCHEMES = {
+    "full": BLACK,
+    "md": BLUE,
+    "uniform": VERMILION,
+    "clustered_size": GREEN,
+    "optimal": PURPLE,
+}
 # One colour per class label: the palette, a grey and a pale one.
 CLASSES = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK, "#8c8c8c", "#d9d9d9")
 
