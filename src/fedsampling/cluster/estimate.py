@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 import torch
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.models.model import Model
 from fedsampling.models.networks.cost import step_bytes
@@ -132,6 +133,10 @@ def effort(
     rounds = (settings.until and settings.until.rounds) or settings.rounds
     sizes, tests, looks = _sizes(given, data, where)
     work, sampler, n = settings.work, settings.sampler, len(sizes)
+    try:
+        sampler.fit(n)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     slots = min(sampler.trained(n, rounds), float(n))
     steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
     passes = rounds // settings.evaluation.every + 1
