@@ -146,8 +146,16 @@ class TestBadInput:
             ),
             (
                 ["summarise", PAPER, "regresion"],
-                f"experiment: '{PAPER}/regresion' is not asked for; did you mean "
-                f"'{PAPER}/regression'?",
+                "experiment: 'regresion': no such experiment; did you mean 'regression'?",
+            ),
+            (
+                ["summarise", PAPER, "figure1"],
+                "experiment: 'figure1': is no experiment but a figure; "
+                "name its regression, standard",
+            ),
+            (
+                ["summarise", "chen2022optimal", "dsgd"],
+                f"paper: 'chen2022optimal' is not asked for; known: {PAPER}",
             ),
             (
                 ["render", PAPER, "figur1"],

@@ -36,8 +36,8 @@ WRONG = [
     ),
     (
         "overrides: {harshvardhan2025latency: {femnist: {seeds: 1}}}",
-        "overrides.harshvardhan2025latency.femnist: not at reduced scale; take this away, or "
-        "change the scale",
+        "overrides.harshvardhan2025latency.femnist: not at reduced scale; change the scale, or "
+        "leave it out",
     ),
     # what it says: all of fraboni2021clustered
     ("mnist: {sedes: 3}", "mnist.sedes: unknown key; did you mean 'seeds'?"),
@@ -80,17 +80,43 @@ WRONG = [
 ]
 
 
+# Of all of fraboni2021clustered's `mnist`, what its data say, which are here.
+DISAGREEING = [
+    ("model: {name: lstm}", "model.name: lstm reads sequences, and the dataset's samples have …"),
+    ("dataset: {fraction: 1.0e-7}", "fraction: 1e-07 of the images leaves none; give more"),
+    ("dataset: {partition: {clients_per_label: 1000000}}", "clients_per_label: 1000000 clients …"),
+]
+
+
+@pytest.mark.parametrize(("content", "line"), DISAGREEING)
+def test_what_the_data_contradict_is_one_line(content: str, line: str, tmp_path: Path):
+    wrong = f"{{fraboni2021clustered: {{mnist: {{{content}}}}}}}"
+    asked = "scale: quick\ndata: embedded\npapers: [fraboni2021clustered]\n"
+    said = complaint(f"{asked}overrides: {wrong}\n", tmp_path)
+    begins(said, f"fedsampling: {tmp_path}/mine.yaml: overrides.fraboni2021clustered.mnist.{line}")
+
+
 @pytest.mark.parametrize(("content", "line"), WRONG, ids=[content for content, _ in WRONG])
 def test_it_is_one_line_that_names_file_and_key(content: str, line: str, tmp_path: Path):
-    path = tmp_path / "mine.yaml"
     if content.startswith(("mnist", "work", "alpha")):
         content = (
             f"papers: [fraboni2021clustered]\noverrides: {{fraboni2021clustered: {{{content}}}}}"
         )
         line = f"overrides.fraboni2021clustered.{line}"
-    path.write_text(f"scale: reduced\n{content}\n")
+    said = complaint(f"scale: reduced\n{content}\n", tmp_path)
+    begins(said, f"fedsampling: {tmp_path}/mine.yaml: {line}")
+
+
+def complaint(content: str, folder: Path) -> str:
+    """Return the one line that `check` says of a configuration."""
+    path = folder / "mine.yaml"
+    path.write_text(content)
     found = CliRunner().invoke(main, ["check", "--config", str(path), "--papers", ROOT / "papers"])
     assert found.exit_code == 2, found.output
     (said,) = found.stderr.splitlines()
-    start, cut, _ = f"fedsampling: {path}: {line}".partition("…")
+    return said
+
+
+def begins(said: str, line: str) -> None:
+    start, cut, _ = line.partition("…")
     assert (said[: len(start)] if cut else said) == start

@@ -21,22 +21,26 @@ def table1(summaries: Summaries, paper: Paper) -> Artefact:
     """Show closed forms and Monte-Carlo estimates of every scheme side by side."""
     summary = summaries["weights"]
     table = comparisons(summary)
-    rows = []
+    rows, data = [], []
     for case, population in summary.settings["cases"].items():
         for sampler in summary.settings["samplers"]:
             here = table[(table.case == case) & (table.sampler == sampler)]
-            row = {
+            head = {
                 "population": "n={clients}, m={m}, {importance}".format(**population),
                 "scheme": SCHEMES[sampler].label,
             }
+            row = dict(head)
             for metric, name in QUANTITIES.items():
                 found = here[here.metric == metric].iloc[0]
                 row[name] = found.closed
                 row[f"{name}, simulated"] = _concise(found.estimate, found.error)
+                numbers = {"closed": found.closed, "simulated": found.estimate, "se": found.error}
+                data.append({**head, "quantity": name, **numbers})
             row["max |z| of clients"] = here[here.metric.isin(PER_CLIENT)].z.abs().max()
             rows.append(row)
     return Artefact(
-        data=pd.DataFrame(rows),
+        data=pd.DataFrame(data),
+        table=pd.DataFrame(rows),
         notes=(
             "Clustered sampling has no single α: the table shows equation (22), the average over "
             "all pairs.",

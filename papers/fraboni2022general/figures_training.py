@@ -63,7 +63,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
                 if len(curve):
                     alike = comparable(summary, found[10])
                     label = f"$n = {n}$" if alike else f"$n = {n}$ (other runs)"
-                    _draw_gap(axis, curve, label, colour, variant=not alike)
+                    learning_curve(axis, curve, label, colour, variant=not alike)
                     parts.append(curve.assign(case=case, clients=n))
             axis.set(title=f"({letter}) {title}", xlabel="server aggregations $t$")
         axes[0].set_ylabel(GAP)
@@ -164,7 +164,7 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
             learning_curves(above, curves, COMPARED, "loss", case)
             below.axhline(0, color="black", linewidth=0.8)
             curve = gap_curve(smooth, "uniform", "md", case)
-            _draw_gap(below, curve, "Uniform − MD", GREEN)
+            learning_curve(below, curve, "Uniform − MD", GREEN)
             below.set_xlabel("$t$")
             parts += [
                 curves[curves["case"] == case].drop(columns="metric"),
@@ -224,7 +224,7 @@ def _draw_gaps(
                 curve = gap_curve(summary, *pair, case, main.settings["seeds"])
                 curve = curve[curve["at"] >= since * summary.settings["settings"]["rounds"]]
                 if len(curve):
-                    _draw_gap(axis, curve, f"$m = {m}$", colour)
+                    learning_curve(axis, curve, f"$m = {m}$", colour)
                     parts.append(curve.assign(case=case, m=m))
             if not any(has(summary, case, *pair) for _, summary, pair, _ in drawn):
                 _absent(axis)
@@ -287,15 +287,6 @@ def _lines(pair: tuple[str, str], m: int | None = None) -> dict[str, Line]:
     tail = "" if m is None else f", m = {m}"
     lines = zip(pair, COMPARED.values(), strict=True)
     return {name: Line(line.label + tail, line.colour) for name, line in lines}
-
-
-def _draw_gap(
-    axis: Axes, curve: pd.DataFrame, label: str, colour: str, variant: bool = False
-) -> None:
-    """Draw a gap curve; with dots where the measured rounds are too few for a line."""
-    learning_curve(axis, curve, label, colour, variant=variant)
-    if len(curve) < 4:
-        axis.plot(curve["at"], curve["mean"], "o", color=colour, markersize=4)
 
 
 def _absent(axis: Axes) -> None:

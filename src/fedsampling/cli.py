@@ -142,6 +142,17 @@ def plan(
         click.echo("\n" + planning.on_a_cluster(found, config, results, gpus, cpus))
 
 
+@main.command()
+@click.option("--no-speed", is_flag=True, help="Leave out the times of the papers' networks.")
+@located
+def doctor(no_speed: bool, config: Path, results: Path, papers: Path) -> None:
+    """Check that this machine and its GPU compute what they should, and say how fast."""
+    from fedsampling.workflow.doctor import examine
+
+    in_order = examine(config, results, papers, click.echo, speed=not no_speed)
+    click.get_current_context().exit(0 if in_order else 1)
+
+
 @main.group(cls=Verbs)
 def data() -> None:
     """Datasets: list, fetch, verify, and show each one's card."""

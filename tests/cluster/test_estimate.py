@@ -1,6 +1,7 @@
 """What a run is said to cost, against counts by hand and against what it takes."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,8 @@ def test_evaluated_is_what_figures_and_schemes_ask_for(sampler, changes, samples
 
 def test_seconds_are_of_rounds_and_further_steps_and_evaluations():
     pace = Pace(step=1e-3, turn=0.3, sample=1e-6)
-    found = Effort(20, 3, 10.0, 5.0, 1e6, 0, 0, 0, pace)
+    found = replace(counted({"name": "md", "m": 10}), rounds=20, seeds=3, steps=5.0, pace=pace)
+    found = replace(found, slots=10.0, evaluated=1e6)
     assert found.seconds == pytest.approx(20 * (0.3 / 3 + 10 * 4 * 1e-3) + 1.0)
 
 

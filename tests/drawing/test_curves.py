@@ -52,19 +52,19 @@ def test_rolling_leaves_numbers_of_the_whole_run_out():
 
 
 def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_are_left_out():
-    curves = summary(md=[[3.0, 2.0, np.nan], [3.0, 4.0, 1.0]]).curves
+    curves = summary(md=[[3.0, 2.0, np.nan, np.nan], [3.0, 4.0, 1.0, 1.0]]).curves
     with style():
         _, (axes,) = panels(1, 1)
         learning_curves(axes, curves, LINES, "loss")
     curve, cross, *seeds = axes.lines
     assert [line.get_ydata()[0] for line in seeds] == [3, 3]
     assert axes.get_legend_handles_labels()[1] == ["MD"]
-    np.testing.assert_array_equal(curve.get_ydata(), [3, 3, np.nan])
+    np.testing.assert_array_equal(curve.get_ydata(), [3, 3, np.nan, np.nan])
     assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (5, 3)
 
 
 def test_a_variant_is_dashed_and_has_no_band():
-    curves = summary(other=[[3.0, 2.0], [2.0, 1.0]]).curves
+    curves = summary(other=[[3.0, 2.0, 2.0, 2.0], [2.0, 1.0, 1.0, 1.0]]).curves
     with style():
         _, (axes,) = panels(1, 1)
         learning_curves(axes, curves, LINES, "loss")
@@ -73,11 +73,22 @@ def test_a_variant_is_dashed_and_has_no_band():
 
 
 def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
-    curves = summary(md=[[3.0, -98.0], [3.0, 102.0]]).curves
+    curves = summary(md=[[3.0, 3.0, 3.0, -98.0], [3.0, 3.0, 3.0, 102.0]]).curves
     with style():
         _, (axes,) = panels(1, 1)
         learning_curves(axes, curves, LINES, "loss")
     assert axes.get_ylim() == pytest.approx((1, 4))  # the mean falls from 3 to 2
+
+
+def test_fewer_rounds_than_make_a_curve_are_points_with_their_intervals():
+    curves = summary(md=[[3.0, 1.0], [3.0, 2.0], [3.0, 3.0]]).curves
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves, LINES, "loss")
+    (points,) = axes.lines
+    assert (points.get_linestyle(), points.get_marker()) == ("None", "o")
+    ends = [segment[:, 1] for segment in axes.collections[0].get_segments()]
+    np.testing.assert_allclose(ends, curves[["low", "high"]])
 
 
 def test_divergences_are_told_by_scheme_and_case():

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
+from fedsampling.models.networks import cost
+
 
 @pytest.fixture
 def agree():
@@ -43,16 +45,10 @@ def profiled_peak():
         symbols = any(name.startswith("embedding") for name in network.shapes)
         x = torch.zeros(2, batch, *sample, dtype=torch.int64 if symbols else None)
         torch.autograd.grad(network.outputs(theta, x).sum(), theta)  # products are tried out first
-        activities = [torch.profiler.ProfilerActivity.CPU]
-        with torch.profiler.profile(activities=activities, profile_memory=True) as seen:
-            z = network.outputs(theta, x)
-            torch.autograd.grad(z.sum(), theta)
-        held = most = 0
-        events = seen.profiler.kineto_results.events()
-        for event in sorted(events, key=lambda each: each.start_ns()):
-            if event.name() == "[memory]":
-                held += event.nbytes()
-                most = max(most, held)
-        return most / 2
+
+        def both():
+            torch.autograd.grad(network.outputs(theta, x).sum(), theta)
+
+        return cost.profiled_peak(both) / 2
 
     return peak

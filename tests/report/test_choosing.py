@@ -84,7 +84,7 @@ def test_the_page_can_be_filtered_and_every_link_leads_somewhere(
         name, _, anchor = target.partition("#")
         assert not name or name.startswith("data:") or (report / name).is_file(), target
         assert not anchor or name or anchor in ids, target
-    assert page.of_class("badge") == 1
+    assert page.of_class("badge") == page.of_class("notice") == 1
     assert 'href="schemes.html"' in (report / "index.html").read_text()
 
 

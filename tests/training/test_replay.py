@@ -6,7 +6,8 @@ import pytest
 import torch
 from small_network import again
 
-from fedsampling.training.network.replay import MOST, Replays, Stretch, cuda_graph, walk
+from fedsampling.training.network.gpu import cuda_graph
+from fedsampling.training.network.replay import MOST, Replays, Stretch, walk
 
 STEPS, SLOTS, D, BATCH = 5, 3, 4, 2
 

@@ -11,7 +11,7 @@ from snakemake.settings.types import ConfigSettings
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
-from fedsampling.workflow.plan import Plan, checked_plan
+from fedsampling.workflow.plan import Plan, checked_plan, stopped
 
 ROOT = Path(__file__).parents[2]
 RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
@@ -76,6 +76,14 @@ def test_snakemakes_own_keys_are_no_errors():
     assert plan(_internal=1).config == plan().config
     with pytest.raises(InputError, match="internal: unknown key"):
         plan(internal=1)
+
+
+def test_snakemakes_log_says_whether_it_was_stopped(tmp_path: Path):
+    one, other = tmp_path / "one.log", tmp_path / "other.log"
+    one.write_text("Error in rule fetch")
+    other.write_text("Terminating processes on user request, this might take some time.")
+    assert not stopped([str(one)])
+    assert stopped([str(one), str(other)])
 
 
 def test_planning_imports_no_heavy_library():

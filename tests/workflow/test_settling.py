@@ -29,7 +29,7 @@ def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_runs_hours_and_command_are_told(due):
     hours = sum(job.steps for job in due) / 3600
     told = publishing._settles(LATENCY, due, Standing())
-    assert told.startswith("24 runs of the paper's size (about ")
+    assert told.startswith("24 runs of the paper's size (up to about ")
     (number,) = re.findall(r"about ([\d.,]+) hours", told)
     assert float(number.replace(",", "")) == pytest.approx(hours, 0.05)
     assert told.endswith(f": snakemake --cores all {LATENCY} --config scale=paper")

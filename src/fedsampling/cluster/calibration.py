@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedsampling.base.errors import InputError
 from fedsampling.cluster.resources import Measured
@@ -25,6 +25,9 @@ from fedsampling.simulations.network import Network
 from fedsampling.simulations.simulation import Simulation, Where
 from fedsampling.sources.fetch import held, preferred
 from fedsampling.sources.sources import Source, editions
+
+if TYPE_CHECKING:
+    from fedsampling.cluster.estimate import Effort
 
 CAP = 6.0  # seconds of the processor for which a job is measured at most
 ENOUGH = 0.05  # seconds of a piece that can be timed; of a much longer one nothing more is run
@@ -92,7 +95,9 @@ def alike(job: Job) -> str:
 
 def _measured(job: Job, results: Path, config: Config) -> Measured:
     if isinstance(job.simulation, Network):
-        return _counted(job, job.simulation, results, config)
+        found = counted(job, job.simulation, results, config)
+        per_step = len(job.runs) * found.seconds / job.steps
+        return Measured(0.0, per_step, device(config), found.seed_bytes / 2**20)
     length = 2  # some draws have no spread of fewer
     _piece(job, length, results, config.mirror)  # what is imported and read once
     short = _piece(job, length, results, config.mirror)
@@ -103,6 +108,23 @@ def _measured(job: Job, results: Path, config: Config) -> Measured:
         return Measured(0.0, short / length)
     per_step = max(_piece(job, 3 * length, results, config.mirror) - short, 1e-9) / (2 * length)
     return Measured(max(short - per_step * length, 0.0), per_step)
+
+
+def rehearse(job: Job, results: Path, config: Config) -> None:
+    """Load a network's clients and build it, where its data are here; its start would do the same.
+
+    Raises
+    ------
+    InputError
+        If settings and data do not fit.
+    """
+    where = Where(results / "data", config.mirror)
+    if not isinstance(job.simulation, Network):
+        return
+    if _data(job, where.cache, where.mirror) == job.runs[0].data:
+        from fedsampling.cluster.estimate import effort
+
+        effort(job.simulation, job.runs[0].data, where, measure=False)
 
 
 def downloads(datasets: Iterable[str], cache: Path, mirror: str | None) -> dict[str, int | None]:
@@ -133,14 +155,12 @@ def table_bytes(job: Job) -> float:
     return FILE_BYTES + BYTES_PER_ROW * float(rows)
 
 
-def _counted(job: Job, network: Network, results: Path, config: Config) -> Measured:
-    """Estimate the training of a network, by operations."""
+def counted(job: Job, network: Network, results: Path, config: Config) -> "Effort":
+    """Estimate a run of a job that trains a network, by its steps and evaluations."""
     from fedsampling.cluster.estimate import effort  # torch takes seconds to import
 
     where = Where(results / "data", config.mirror, device(config))
-    found = effort(network, _data(job, where.cache, where.mirror), where, len(job.runs))
-    per_step = len(job.runs) * found.seconds / job.steps
-    return Measured(0.0, per_step, where.device, found.seed_bytes / 2**20)
+    return effort(network, _data(job, where.cache, where.mirror), where, len(job.runs))
 
 
 def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
@@ -152,10 +172,10 @@ def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
     if "every" in settings:
         settings["every"] = min(settings["every"], length)
     simulation = Simulation.model_validate(settings)
-    clock = time.perf_counter()
+    clock = time.process_time()  # what else runs here does not count
     where = Where(results / "data", mirror)
     simulation.simulate(_data(job, where.cache, mirror), seeds, where)
-    return time.perf_counter() - clock
+    return time.process_time() - clock
 
 
 def _data(job: Job, cache: Path, mirror: str | None) -> str:

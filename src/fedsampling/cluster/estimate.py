@@ -14,8 +14,8 @@ from functools import lru_cache, partial
 from math import prod
 
 import numpy as np
-import torch
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.models.model import Model
 from fedsampling.models.networks.cost import step_bytes
@@ -25,6 +25,7 @@ from fedsampling.samplers.scheme import Slots
 from fedsampling.simulations.network import Network as Settings
 from fedsampling.simulations.network import Training, build_learner, load_problem
 from fedsampling.simulations.simulation import Where
+from fedsampling.training.network import gpu
 from fedsampling.training.network.evaluation import evaluate
 
 ENOUGH = 0.02  # seconds that can be timed
@@ -70,8 +71,9 @@ class Effort:
         Peak of a local step.
     input_bytes : int
         Of a slot's batch.
-    parameters : int
-        d of the network.
+    network : Network
+    sample : tuple of int
+        Shape of one sample.
     pace : Pace or None
         None if not measured.
     """
@@ -83,7 +85,8 @@ class Effort:
     evaluated: float
     bytes_per_slot: int
     input_bytes: int
-    parameters: int
+    network: Network
+    sample: tuple[int, ...]
     pace: Pace | None
 
     @property
@@ -104,7 +107,7 @@ class Effort:
         them.  All slots are counted as if they trained at once.
         """
         slots = round(self.slots)
-        models = 4 * self.parameters * (2 + 5 * slots)
+        models = 4 * self.network.dimension * (2 + 5 * slots)
         return models + slots * (self.input_bytes + self.bytes_per_slot)
 
 
@@ -132,6 +135,10 @@ def effort(
     rounds = (settings.until and settings.until.rounds) or settings.rounds
     sizes, tests, looks = _sizes(given, data, where)
     work, sampler, n = settings.work, settings.sampler, len(sizes)
+    try:
+        sampler.fit(n)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     slots = min(sampler.trained(n, rounds), float(n))
     steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
     passes = rounds // settings.evaluation.every + 1
@@ -163,7 +170,8 @@ def effort(
         evaluated=passes * once + rounds * shown,
         bytes_per_slot=peak,
         input_bytes=4 * work.batch * prod(looks[0]),
-        parameters=network.dimension,
+        network=network,
+        sample=looks[0],
         pace=pace,
     )
 
@@ -278,5 +286,5 @@ def _clock(where: Where) -> float:
     """Seconds: on a processor its own, so that what else runs there does not count."""
     if where.device != "cuda":
         return time.process_time()
-    torch.cuda.synchronize()
+    gpu.device(where.device).settle()
     return time.perf_counter()

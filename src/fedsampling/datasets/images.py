@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.datasets.dataset import Fraction, PublishedData
 from fedsampling.partitions.federated import FederatedDataset
@@ -42,6 +43,8 @@ def _part(raw: Raw, fraction: float, seed: int) -> Raw:
     """Keep a fraction of the images, in the order of the files."""
     if fraction == 1:
         return raw
+    if round(fraction * min(len(raw.y), len(raw.y_test))) < 1:
+        raise InputError(f"fraction: {fraction} of the images leaves none; give more")
     rng = stream(seed, "data.fraction")
     train, test = (
         np.sort(rng.permutation(len(y))[: round(fraction * len(y))]) for y in (raw.y, raw.y_test)

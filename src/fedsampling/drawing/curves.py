@@ -11,6 +11,7 @@ from fedsampling.drawing.style import Line
 from fedsampling.evidence.summaries import Summary
 
 SEEDS = ("least", "most")
+FEWEST_ROUNDS = 4  # that are measured; a line through fewer shows what nobody saw
 
 
 def learning_curve(
@@ -22,6 +23,8 @@ def learning_curve(
     variant: bool = False,
 ) -> None:
     """Draw mean and 95 % band of a summary's curve against rounds; of two seeds, both.
+
+    Fewer measured rounds than :data:`FEWEST_ROUNDS` are no curve: points, with their intervals.
 
     Parameters
     ----------
@@ -46,6 +49,10 @@ def learning_curve(
         floor = columns["mean"] / 100
         columns = {name: 10 * np.log10(np.maximum(v, floor)) for name, v in columns.items()}
     at, mean = curve["at"].to_numpy(), columns["mean"]
+    if len(at) < FEWEST_ROUNDS:
+        axes.plot(at, mean, "o", label=label, color=colour, mfc="none" if variant else colour)
+        axes.vlines(at, columns["low"], columns["high"], color=colour)
+        return
     axes.plot(at, mean, label=label, color=colour, linestyle="--" if variant else "-")
     finite = np.flatnonzero(np.isfinite(mean))
     if len(finite) and finite[-1] + 1 < len(mean):

@@ -218,7 +218,7 @@ def find_paper(key: str, config: Config, papers: Path) -> Paper:
 def no_experiment(name: str, paper: Paper) -> str:
     """Say what to name in place of `name`, which is none of a paper's experiments."""
     if reason := paper.left_out.get(name):
-        return f"{reason}; take this away, or change the scale"
+        return f"{reason}; change the scale, or leave it out"
     drawn = {**paper.artefacts, **paper.not_made}.get(name)
     if drawn:
         return f"is no experiment but a {drawn.kind}; name its {', '.join(drawn.experiments)}"

@@ -105,15 +105,11 @@ def write(
         "typeset": typeset,
         "typeset_html": typeset_html,
     }
-    chooses = any(
-        chapter.key == PAPER
-        and {"ranks", "matrix_rounds"} <= {one.artefact for one in chapter.exhibits}
-        for chapter in chapters
-    )
+    compared = next((chapter for chapter in chapters if _compares_schemes(chapter)), None)
     environment.globals |= {
         "cards": cards,
         "chapters": chapters,
-        "chooses": chooses,
+        "chooses": compared is not None,
         "size": lambda exhibit: _size(root / exhibit.paper / exhibit.artefact, exhibit.files),
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
@@ -152,13 +148,21 @@ def write(
         )
     if cards:
         texts["data.html"] = environment.get_template("data.html.j2").render()
-    if chooses:
-        found = choices(root / PAPER)
-        template = environment.get_template("schemes.html.j2")
-        texts["schemes.html"] = template.render(found=found, costs=COSTS)
+    if compared:
+        texts["schemes.html"] = environment.get_template("schemes.html.j2").render(
+            chapter=compared,
+            found=choices(root / compared.key),
+            costs=COSTS,
+            settings=_settings([compared]),
+        )
     for name, text in texts.items():
         files.write_text(root / name, text)
     return list(texts)
+
+
+def _compares_schemes(chapter: Chapter) -> bool:
+    made = {exhibit.artefact for exhibit in chapter.exhibits}
+    return chapter.key == PAPER and {"ranks", "matrix_rounds"} <= made
 
 
 def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:

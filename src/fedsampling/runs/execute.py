@@ -155,9 +155,9 @@ def device(config: Config) -> str:
     """
     if config.device == "cpu":
         return "cpu"
-    import torch
+    from fedsampling.training.network import gpu  # torch takes seconds to import
 
-    if torch.cuda.is_available():
+    if gpu.found():
         return "cuda"
     if config.device == "cuda":
         raise InputError("device: cuda is asked for and PyTorch sees no GPU; use cpu or auto")
@@ -205,9 +205,9 @@ def _commit() -> str | None:
 
 def _device(device: str) -> str:
     if device == "cuda":
-        import torch
+        from fedsampling.training.network import gpu
 
-        return f"cuda: {torch.cuda.get_device_name()}"
+        return f"cuda: {gpu.device(device).facts[0]}"
     return f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads"
 
 

@@ -242,13 +242,11 @@ def build_learner(
     settings: Training, problem: FederatedDataset, data: str, where: Where
 ) -> "Stacked":
     """Put network, data, local work and delays together."""
-    import torch
-
     from fedsampling.models.networks.cost import step_bytes
+    from fedsampling.training.network.gpu import allow_tf32
     from fedsampling.training.network.learner import Stacked
 
-    torch.backends.cuda.matmul.allow_tf32 = settings.precision.tf32
-    torch.backends.cudnn.allow_tf32 = settings.precision.tf32
+    allow_tf32(settings.precision.tf32)
     network = settings.model.build(problem.x.shape[1:], problem.classes)
     work = settings.work
     return Stacked(

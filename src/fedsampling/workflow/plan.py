@@ -288,9 +288,10 @@ def checked_targets(targets: Iterable[str], rules: Iterable[str], asked: Plan) -
         sys.exit(2)
 
 
-def stopped(log: str) -> bool:
-    """Whether Snakemake's log says that it was told to stop."""
-    return "on user request" in Path(log).read_text(encoding="utf-8", errors="replace")
+def stopped(logs: Iterable[str]) -> bool:
+    """Whether Snakemake's logs of this call say that it was told to stop."""
+    texts = (Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
+    return any("on user request" in text for text in texts)
 
 
 def _typed(given: Any, told: Any) -> Any:

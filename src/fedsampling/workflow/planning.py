@@ -77,7 +77,9 @@ class Estimate:
     notes: tuple[str, ...]
 
 
-def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) -> Estimate:
+def estimate(
+    config: Path, results: Path, papers: Path, calibrate: bool = True, enough: float = ENOUGH
+) -> Estimate:
     """Estimate what the configuration asks for.
 
     Parameters
@@ -85,6 +87,8 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
     config, results, papers : Path
     calibrate : bool
         Whether to measure this machine, some seconds.
+    enough : float
+        Seconds after which nothing more is measured.
     """
     plan = read_plan(config, papers, results)
     own, shared = finished_runs(results, plan.config)
@@ -96,7 +100,7 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
     }
     due = [plan.jobs[name] for name, runs in todo.items() if runs]
     clock = time.perf_counter()
-    speeds, notes = _speeds(due, results, plan.config) if calibrate else ({}, [])
+    speeds, notes = _speeds(due, results, plan.config, enough) if calibrate else ({}, [])
     spent = time.perf_counter() - clock
     lines = []
     for name in plan.experiments:
@@ -122,7 +126,7 @@ def estimate(config: Path, results: Path, papers: Path, calibrate: bool = True) 
 
 
 def _speeds(
-    due: Sequence[Job], results: Path, config: Config
+    due: Sequence[Job], results: Path, config: Config, enough: float
 ) -> tuple[dict[str, Measured], list[str]]:
     """Measure jobs, some of each experiment first; say of which experiments it failed, and why."""
     groups: dict[str, list[Job]] = {}
@@ -136,7 +140,7 @@ def _speeds(
         ranked.append((order[name], len(ranked), name, group))
     speeds: dict[str, Measured] = {}
     notes: dict[str, str] = {}
-    ends = time.monotonic() + ENOUGH
+    ends = time.monotonic() + enough
     with reporter() as progress:
         for done, (_, _, name, group) in enumerate(sorted(ranked)):
             progress("measuring", done, len(ranked))

@@ -243,7 +243,7 @@ def _settles(paper: str, due: Sequence[Job], stands: Standing) -> str:
         seconds = sum(one.fixed + one.step * job.steps if one else math.nan for one, job in steps)
         hours = ""
         if math.isfinite(seconds):
-            hours = f" (about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+            hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
         command = f"snakemake --cores all {paper} --config scale=paper"
         said.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
     if UNVERIFIED in stands.obstacles:

@@ -9,11 +9,12 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import write_json, write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, hand_back, watching
+from fedsampling.cluster.calibration import rehearse
 from fedsampling.cluster.devices import assigned
 from fedsampling.evidence import summaries
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import find_paper
+from fedsampling.experiments.papers import find_paper, load_papers, no_experiment
 from fedsampling.experiments.specs import Job, changed, find_jobs, scale_of
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute, locate
@@ -25,6 +26,8 @@ from fedsampling.workflow.plan import Plan, plan, read_plan
 def check_all(config: Path, results: Path, papers: Path) -> list[str]:
     """Check the configuration, every paper's file and every run; say how many there are.
 
+    Of experiments that are overridden the clients are loaded, too, where their data are here.
+
     Returns
     -------
     list of str
@@ -32,6 +35,16 @@ def check_all(config: Path, results: Path, papers: Path) -> list[str]:
     """
     found = read_plan(config, papers, results)
     runs = sum(len(job.runs) for job in found.jobs.values())
+    problems: list[str] = []
+    for job in found.jobs.values():
+        if found.config.overrides.get(job.paper, {}).get(job.experiment) and not job.block:
+            mine: list[str] = []
+            with gathering(mine):
+                rehearse(job, results, found.config)
+            place = f"overrides.{job.paper}.{job.experiment}"
+            problems += [f"{place}.{line}" for line in mine]
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
     lines = [f"{config}: in order; {len(found.jobs)} jobs, {runs} runs"]
     for key, changes in found.config.overrides.items():
         out = {name: why for name, why in found.papers[key].left_out.items() if changes.get(name)}
@@ -106,10 +119,11 @@ def summarise_experiment(
     """Gather an experiment's runs into ``summaries/<paper>/<experiment>.parquet``."""
     plan = read_plan(config, papers, results, only=paper)
     if f"{paper}/{experiment}" not in plan.experiments:
-        known = nearest(f"{paper}/{experiment}", plan.experiments)
-        if paper in plan.papers:
-            known = plan.papers[paper].left_out.get(experiment, known)
-        raise InputError(f"experiment: '{paper}/{experiment}' is not asked for; {known}")
+        if paper not in plan.papers:
+            known = nearest(paper, load_papers(plan.config, papers))
+            raise InputError(f"paper: '{paper}' is not asked for; {known}")
+        why = no_experiment(experiment, plan.papers[paper])
+        raise InputError(f"experiment: '{experiment}': {why}")
     return gather(plan, paper, experiment, results, plan.config.place(results))
 
 

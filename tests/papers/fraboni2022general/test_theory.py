@@ -36,7 +36,7 @@ def verdict(name, summaries):
 
 
 def test_table1_has_every_scheme_on_every_population(summaries):
-    table = figures_theory.table1(summaries, PAPER).data
+    table = figures_theory.table1(summaries, PAPER).table
     assert len(table) == 28
     md = table[(table.population == "n=10, m=5, equal") & (table.scheme == "MD")].iloc[0]
     assert md["Σ Var[ω_i]"] == pytest.approx(0.18)

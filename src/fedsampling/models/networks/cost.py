@@ -5,6 +5,7 @@ rounds.
 """
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -78,6 +79,21 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
         kept.pop(given.untyped_storage().data_ptr(), None)
     largest = max(kept.values(), default=0)
     return sum(kept.values()) + largest + outputs.nbytes + 2 * theta.nbytes
+
+
+def profiled_peak(call: Callable[[], object]) -> int:
+    """Make a call; return the bytes that it held at its peak on a processor, as PyTorch sees it."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        call()
+    held = most = 0
+    events = seen.profiler.kineto_results.events()
+    for event in sorted(events, key=lambda each: each.start_ns()):
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            most = max(most, held)
+    return most
 
 
 def keep_memory() -> bool:

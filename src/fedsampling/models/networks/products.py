@@ -24,7 +24,7 @@ kernels a processor is given.  That takes care:
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -105,6 +105,17 @@ def subtract_product(weight: Tensor, g: Tensor, x: Tensor) -> None:
                 own.addmm_(a, b, alpha=-1)
     else:
         weight.sub_(multiply(g, x.transpose(1, 2)))
+
+
+def libraries() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    """Return the ways to x Wᵀ of two matrices on a CPU, by the library whose they are."""
+    plain: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"MKL": lambda x, weight: x @ weight.T}
+    return {**plain, "oneDNN": _onednn} if _found() else plain
+
+
+def library() -> str:
+    """Name the library that multiplies slot by slot."""
+    return "oneDNN" if _ONEDNN else "MKL"
 
 
 def unstacked(weight: Tensor, rows: int) -> Weights:
@@ -264,8 +275,10 @@ def _chosen() -> bool:
     """Say whether oneDNN multiplies slot by slot."""
     asked = os.environ.get("FEDSAMPLING_PRODUCTS", "").lower()
     mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-    if asked == "mkl" or (not asked and mkl and _of_intel()):
-        return False
+    return asked != "mkl" and (bool(asked) or not (mkl and _of_intel())) and _found()
+
+
+def _found() -> bool:
     try:
         x, start = torch.ones(2, 3), torch.ones(2, 2)
         return bool((_onednn_added(x, x, start) - _onednn(x, x) == start).all())

@@ -22,8 +22,9 @@ from fedsampling.models.networks.network import Network
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.scheme import Scheme, Slots
 from fedsampling.training.charges import bits, evenness, participation, seconds
+from fedsampling.training.network.gpu import device
 from fedsampling.training.network.local_work import Batches, LocalWork, dropout_keys
-from fedsampling.training.network.replay import Replays, Stretch, cuda_graph, walk
+from fedsampling.training.network.replay import Replays, Stretch, walk
 from fedsampling.training.network.step import keeper, sgd_step
 
 Array = NDArray[np.float64]
@@ -85,8 +86,8 @@ class Stacked:
 
     def __post_init__(self) -> None:
         self.walk = partial(walk, self._step)
-        if self.device.startswith("cuda"):
-            self.walk = Replays(self._step, cuda_graph).run
+        if record := device(self.device).record:
+            self.walk = Replays(self._step, record).run
         self.n_samples, self.p = self.data.n_samples, self.data.p
         self.x = torch.from_numpy(self.data.x).to(self.device)
         self.y = torch.from_numpy(self.data.y).to(self.device)

@@ -11,15 +11,14 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import torch
 from torch import Tensor
 
-MOST = 4  # graphs that are kept; each holds the arrays of a stretch and of a step
-WARM_UP = 3  # calls before a capture, in which libraries choose their algorithms
+from fedsampling.training.network.gpu import Call
 
-Call = Callable[[], Any]
+MOST = 4  # graphs that are kept; each holds the arrays of a stretch and of a step
+
 Shapes = tuple[torch.Size, ...]
 
 
@@ -82,7 +81,7 @@ class Replays:
     """
 
     take: Step
-    record: Callable[[Call, Call], Call]  # cuda_graph
+    record: Callable[[Call, Call], Call]  # of fedsampling.training.network.gpu.Device
     sights: Counter[Shapes] = field(default_factory=Counter)
     kept: dict[Shapes, tuple[Stretch, Tensor, Call]] = field(default_factory=dict)
     most: int = MOST
@@ -123,37 +122,6 @@ class Replays:
             at.add_(1)
 
         return mine, at, self.record(step, at.zero_)
-
-
-def cuda_graph(call: Call, rewind: Call) -> Call:
-    """Capture a call's kernels; the arrays that it works on must stay in place.
-
-    Parameters
-    ----------
-    call : callable
-    rewind : callable
-        Makes `call` possible again; before each of the calls that warm up.
-
-    References
-    ----------
-    PyTorch documentation, CUDA semantics, "CUDA Graphs": the calls before a capture run on a stream
-    of their own.
-    """
-    aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        for _ in range(WARM_UP):
-            rewind()
-            call()
-        rewind()
-    torch.cuda.current_stream().wait_stream(aside)
-    graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
-    try:
-        with torch.cuda.graph(graph):
-            call()
-    finally:
-        torch.cuda.set_stream(before)  # which a capture that fails does not do
-    return graph.replay
 
 
 def _arrays(stretch: Stretch) -> tuple[Tensor, ...]:

@@ -1,0 +1,56 @@
+"""What `fedsampling plan` would say of the shipped runs, beside the seconds that they took.
+
+    python benchmarks/forecast.py [PAPER/EXPERIMENT ...]
+
+Official files are taken from ``FEDSAMPLING_MIRROR``.  The runs note wall time on a machine under
+load, by the engine of their day, and the forecast is of this machine's processor time: what should
+be alike is the ratio from experiment to experiment, unless an engine or a machine lies between.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from fedsampling.base.errors import InputError
+from fedsampling.cluster.calibration import alike, measure
+from fedsampling.experiments.config import Config
+from fedsampling.experiments.specs import Job
+from fedsampling.runs.places import PUBLISHED, shipped
+from fedsampling.runs.store import load_together
+from fedsampling.workflow.plan import plan
+
+RESULTS = Path("results")
+
+
+def main(wanted: list[str]) -> None:
+    """Print a line for each experiment: runs, forecast and noted seconds, and their ratio."""
+    asked = plan({"scale": "best", "mirror": os.environ.get("FEDSAMPLING_MIRROR")})
+    for name in wanted or list(asked.experiments):
+        jobs = [asked.jobs[job] for job in asked.jobs_of(*name.split("/"))]
+        try:
+            said = _forecast(jobs, asked.config)
+        except InputError as error:
+            print(f"{name}: {error.lines[0]}", flush=True)
+            continue
+        took = sum(map(_noted, jobs))
+        print(f"{name:45} {said:9.1f} s said {took:9.1f} s noted {took / said:6.2f}", flush=True)
+
+
+def _forecast(jobs: list[Job], config: Config) -> float:
+    """Seconds of all runs, without the start of a process."""
+    speeds = {}
+    for job in jobs:
+        if alike(job) not in speeds:
+            speeds[alike(job)] = measure(job, RESULTS, config)
+    return sum(speeds[alike(job)].fixed + speeds[alike(job)].step * job.steps for job in jobs)
+
+
+def _noted(job: Job) -> float:
+    files = shipped(PUBLISHED)
+    return sum(
+        float(load_together(files[run.hash])[run.hash].metadata["seconds"]) for run in job.runs
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,314 @@
+"""Whether this machine computes what it should, and how fast: ``fedsampling doctor``.
+
+First what there is, then a small round of every network against the same in double precision on the
+processor, then the time of each paper's networks at the papers' own size.  What is off is one line
+with what to do about it.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fedsampling.base.errors import InputError
+from fedsampling.base.streams import Draws
+from fedsampling.cluster.calibration import CAP, capped, counted
+from fedsampling.cluster.resources import key
+from fedsampling.experiments import config as configuration
+from fedsampling.experiments.config import Config
+from fedsampling.experiments.specs import Job
+from fedsampling.models.model import Model
+from fedsampling.models.networks import products
+from fedsampling.models.networks.cost import keep_memory, operations, step_bytes
+from fedsampling.models.networks.network import Network
+from fedsampling.partitions.federated import FederatedDataset
+from fedsampling.runs.execute import device as chosen_device
+from fedsampling.runs.execute import environment
+from fedsampling.samplers.basic import MD
+from fedsampling.samplers.scheme import Slots
+from fedsampling.simulations.network import Network as Training
+from fedsampling.training.network import gpu
+from fedsampling.training.network.learner import Inputs, Stacked
+from fedsampling.training.network.local_work import LocalWork, dropout_keys
+from fedsampling.training.network.replay import Replays, walk
+from fedsampling.training.network.step import keeper, sgd_step
+from fedsampling.workflow.plan import plan
+from fedsampling.workflow.planning import estimate
+
+Array = NDArray[np.float64]
+
+CLIENTS, BATCH = 3, 8  # of the small round
+ROUND = LocalWork(batch=BATCH, step=0.01, steps=2)
+ONE = LocalWork(batch=BATCH, step=1, steps=1)  # its update is the gradient, to every digit
+KINDS: Sequence[tuple[tuple[int, ...], int | None, Inputs]] = (
+    ((32, 32, 3), 10, "unit"),
+    ((20,), 80, "tokens"),
+    ((500,), None, "raw"),
+)  # samples, classes and inputs, the first that a network takes
+ROUNDED = 0.02  # of an update's norm: rectifiers at zero switch, 0.005 in a deep network
+SHORT = 1.2  # times the estimate, beyond which memory would be missing
+FREE = 2**24  # bytes that libraries take for themselves, and no estimate holds
+SECONDS = 60.0  # of measuring the papers' experiments
+FASTER = 1.3  # times the chosen library's speed, from which the other one is named
+LARGE = {"cpu": 1536, "cuda": 8192}  # rows of the large product
+
+ON_CPU = "train on the processor (device: cpu), and report it"
+PLAIN = "start with MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=AVX2, and report it"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, in a line; and what to do about it, if it is not in order."""
+
+    text: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        return f"OFF  {self.text}: {self.mend}" if self.mend else f"ok   {self.text}"
+
+
+def examine(
+    config: Path, results: Path, papers: Path, say: Callable[[str], None], speed: bool = True
+) -> bool:
+    """Look at everything; tell each line as it is known, and return whether all is in order.
+
+    Parameters
+    ----------
+    config, results, papers : Path
+    say : callable
+    speed : bool
+        Whether to time the papers' experiments, up to a minute.
+    """
+    keep_memory()
+    given = configuration.load(config)
+    device = gpu.device(chosen_device(given))
+    say("This machine")
+    for line in machine(device):
+        say(f"     {line}")
+    say("Results: a small round of each network")
+    in_order = True
+    for finding in chain([library()], (check(name, device) for name in Model.members())):
+        say(str(finding))
+        in_order &= not finding.mend
+    if speed:
+        rate = large_product(device)
+        say(f"Speed at the papers' size: a large product makes {rate / 1e9:.0f} GFLOP/s")
+        for line in hours(config, results, papers, rate):
+            say(f"     {line}")
+    return in_order
+
+
+def machine(device: gpu.Device) -> Iterator[str]:
+    """Say what there is."""
+    noted = environment()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield f"{noted['device']}; {cores} cores, {pages:.0f} GiB of memory"
+    kinds = torch.backends.cpu.get_cpu_capability()
+    asked = ", ".join(f"{name}={value}" for name, value in noted["kernels"].items())
+    yield f"kernels: PyTorch's for {kinds}, {products.library()} for a slot's products; {asked}"
+    if torch.get_num_threads() > 1:
+        yield f"PyTorch uses {torch.get_num_threads()} threads; OMP_NUM_THREADS=1 is faster"
+    yield ", ".join(f"{name} {version}" for name, version in noted["versions"].items())
+    facts = device.facts or ("none that PyTorch sees, or none asked for",)
+    yield f"GPU: {'; '.join(facts)}"
+
+
+def library() -> Finding:
+    """Time both libraries on the hidden layer of MNIST's network, to see if the faster is taken."""
+    x, weight = torch.rand(50, 784), torch.rand(50, 784)
+    ways = products.libraries()
+    spent: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(60):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way(x, weight)
+            spent[name].append(time.perf_counter() - begin)
+    own = products.library()
+    speeds = {name: median(spent[own]) / median(times) for name, times in spent.items()}
+    best = max(speeds, key=lambda name: speeds[name])
+    text = f"products by {own}" + "".join(
+        f", {speed:.2f} times the speed by {name}" for name, speed in speeds.items() if name != own
+    )
+    if speeds[best] < FASTER:
+        return Finding(text)
+    return Finding(text, f"FEDSAMPLING_PRODUCTS={best.lower()} is faster here")
+
+
+def check(name: str, device: gpu.Device) -> Finding:
+    """Train a network for a round in several ways that should agree.
+
+    Parameters
+    ----------
+    name : str
+        Of a :class:`fedsampling.models.model.Model`.
+    device : Device
+    """
+    gpu.allow_tf32(False)
+    made = learner(Model.member(name)(), device.name)
+    made.walk = partial(walk, made._step)
+    everyone = Slots.stack([np.arange(CLIENTS)])
+    theta = made.start(np.zeros(1, np.int64))
+
+    def updates(slots: Slots = everyone) -> Array:
+        found: Array = made.work(theta, slots, MD(m=CLIENTS), _draws()).double().cpu().numpy()
+        return found
+
+    updates()  # libraries choose and try out
+    held = device.peak(updates)
+    found = updates()
+    alone = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])
+    single = replace(made, local=ONE)
+    once = single.work(theta, everyone, MD(m=CLIENTS), _draws()).double().cpu().numpy()
+    rounding, stacking = _apart(once, in_double(single, theta, everyone)), _apart(found, alone)
+    share = held / (made.activation_bytes * CLIENTS + 4 * CLIENTS * 5 * theta.shape[1] + FREE)
+    text = f"{name}: {rounding:.1e} from double precision, {stacking:.1e} from a slot alone"
+    text += f", memory {share:.2f} of the estimate"
+    cpu = device.name == "cpu"
+    mend = ""
+    if not rounding < ROUNDED or stacking > (0 if cpu else ROUNDED):
+        mend = PLAIN if cpu else ON_CPU
+    elif share > SHORT:
+        mend = "ask for more memory, or give a job fewer seeds (seed_block)"
+    if device.record and not mend:
+        replays = Replays(made._step, device.record)
+        made.walk = replays.run
+        captured = max(_apart(updates(), found) for _ in range(3))
+        text += f", {captured:.1e} from captured steps"
+        if not replays.kept:
+            text += " (which cannot be captured and are taken one by one)"
+        mend = "" if captured < ROUNDED else ON_CPU
+    return Finding(text, mend)
+
+
+def learner(model: Model, device: str) -> Stacked:
+    """Put a network and three clients of made-up samples together."""
+    network, sample, classes, inputs = next(_fitting(model))
+    rng, rows = np.random.default_rng(0), 2 * BATCH * CLIENTS
+    x: NDArray[Any] = rng.integers(classes or 2, size=(rows, *sample))
+    if inputs == "unit":
+        x = rng.integers(256, size=(rows, *sample)).astype(np.uint8)
+    elif inputs == "raw":
+        x = rng.normal(size=(rows, *sample))
+    theta = torch.zeros(1, network.dimension, device="meta")
+    blank = torch.zeros(1, rows, *sample, device="meta")
+    shape = network.outputs(theta, blank.long() if inputs == "tokens" else blank).shape[1:-1]
+    y = rng.normal(size=rows) if classes is None else rng.integers(classes, size=shape)
+    start = np.arange(CLIENTS + 1) * 2 * BATCH
+    p = np.full(CLIENTS, 1 / CLIENTS)
+    data = FederatedDataset("made up", x, y, start, p, x[:0], y[:0], classes=classes)
+    held = step_bytes(network, sample, BATCH)
+    return Stacked(network, data, ROUND, inputs, device=device, activation_bytes=held)
+
+
+def _fitting(model: Model) -> Iterator[tuple[Network, tuple[int, ...], int | None, Inputs]]:
+    for sample, classes, inputs in KINDS:
+        with suppress(InputError):
+            yield model.build(sample, classes), sample, classes, inputs
+
+
+def in_double(made: Stacked, theta: Tensor, slots: Slots) -> Array:
+    """Do the same round in double precision on the processor; return the updates."""
+    on_cpu = replace(made, device="cpu")
+    plan = made.local.batches(made.n_samples[slots.client], slots, _draws())
+    start = theta.cpu().double()[torch.from_numpy(slots.run)]
+    w = start.clone()
+    step = torch.full((len(slots), 1), made.local.step, dtype=torch.float64)
+    weight = torch.full((len(slots), BATCH), 1 / BATCH, dtype=torch.float64)
+    keys = torch.from_numpy(dropout_keys(slots, _draws()))
+    for number, index in enumerate(plan.index):
+        rows = torch.from_numpy(made.data.start[slots.client][:, None] + index)
+        x, y = on_cpu.gather(rows)
+        x = x if made.inputs == "tokens" else x.double()
+        keep = keeper(keys, torch.tensor(number))
+        sgd_step(made.network, made.local, w, start, step, x, y, weight, keep)
+    updates: Array = (w - start).numpy()
+    return updates
+
+
+def large_product(device: gpu.Device) -> float:
+    """Measure the floating-point operations in a second of a large product, the best of a few."""
+    size = LARGE[device.name.partition(":")[0]]
+    a = torch.randn(size, size, device=device.name)
+    ways = list(products.libraries().values()) if device.name == "cpu" else [torch.mm]
+    clock = time.process_time if device.name == "cpu" else time.perf_counter
+    spent = []
+    for _ in range(4):
+        for way in ways:
+            device.settle()
+            begin = clock()
+            way(a, a)
+            device.settle()
+            spent.append(clock() - begin)
+    return 2 * size**3 / min(spent)
+
+
+def hours(config: Path, results: Path, papers: Path, rate: float) -> Iterator[str]:
+    """Say what each paper takes at its own size, by the plan, and its dearest experiment a round.
+
+    Parameters
+    ----------
+    config, results, papers : Path
+    rate : float
+        Of a large product.
+    """
+    everything = {"scale": "paper", "shipped": False, "reuse": [], "store": None, "overrides": {}}
+    given = configuration.load(config).model_dump(mode="json") | everything
+    names = given["papers"] or plan(given, papers, results).papers
+    for paper in names:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "config.json"
+            path.write_text(json.dumps(given | {"papers": [paper]}), encoding="utf-8")
+            made = estimate(path, results, papers, enough=SECONDS / len(names))
+        known = [line for line in made.lines if line.hours == line.hours]
+        text = f"{sum(line.hours for line in known):,.1f} h"
+        if unknown := len(made.lines) - len(known):
+            text = f"at least {text}, {unknown} of {len(made.lines)} experiments not measured"
+        dearest = max(known, key=lambda line: line.hours, default=None)
+        jobs = [job for job in made.due if dearest and _experiment(job) == dearest.experiment]
+        job = next((job for job in jobs if key(job) in made.speeds), None)
+        if dearest and job:
+            seconds = made.speeds[key(job)].step / len(job.runs)
+            text += f"; {dearest.experiment.partition('/')[2]} {seconds:.2g} s a round and seed"
+            text += _share(job, results, configuration.parse(given), rate)
+        yield f"{Path(paper).name}: {text}"
+
+
+def _experiment(job: Job) -> str:
+    return f"{job.paper}/{job.experiment}"
+
+
+def _share(job: Job, results: Path, config: Config, rate: float) -> str:
+    """Say how a network's local step compares with a large product."""
+    network = job.simulation
+    if not isinstance(network, Training):
+        return ""
+    with suppress(InputError), capped(CAP):
+        found = counted(job, network, results, config)
+        if found.pace and found.pace.step:
+            flop = operations(found.network, found.sample, network.work.batch).step
+            return f", {100 * flop / found.pace.step / rate:.0f} % of the product's rate in steps"
+    return ""
+
+
+def _draws() -> Draws:
+    return Draws(np.zeros(1, np.int64), 0)
+
+
+def _apart(found: Array, other: Array) -> float:
+    """Return the largest distance of two updates, relative to the norm of the second."""
+    norms = np.linalg.norm(other, axis=1)
+    return float((np.linalg.norm(found - other, axis=1) / np.where(norms > 0, norms, 1)).max())

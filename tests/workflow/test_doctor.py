@@ -1,0 +1,147 @@
+"""The doctor, on a processor and with a device that stands in for a GPU."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from fedsampling.cli import main
+from fedsampling.cluster.resources import Measured, key
+from fedsampling.models.model import Model
+from fedsampling.models.networks import products
+from fedsampling.training.network import gpu
+from fedsampling.workflow import doctor
+
+CPU = gpu.device("cpu")
+
+
+def again(call, rewind):
+    rewind()
+    call()
+    return call
+
+
+def nothing(call, rewind):
+    again(call, rewind)
+    return lambda: None
+
+
+def impossible(call, rewind):
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+def test_every_network_can_be_looked_at():
+    for member in Model.members().values():
+        next(doctor._fitting(member()))
+
+
+@pytest.mark.parametrize("name", ["mlp", "linear", "lstm", "cifar_cnn"])
+def test_networks_are_in_order_on_this_processor(name):
+    found = doctor.check(name, CPU)
+    assert not found.mend
+    assert str(found).startswith(f"ok   {name}: ")
+    assert " 0.0e+00 from a slot alone" in found.text
+    assert "captured" not in found.text
+
+
+def test_captured_steps_are_compared_with_those_that_are_taken_one_by_one():
+    found = doctor.check("mlp", replace(CPU, record=again))
+    assert not found.mend
+    assert ", 0.0e+00 from captured steps" in found.text
+    assert doctor.check("mlp", replace(CPU, record=nothing)).mend == doctor.ON_CPU
+
+
+def test_steps_that_cannot_be_captured_are_said_to_be_taken_one_by_one():
+    with pytest.warns(RuntimeWarning, match="one by one"):
+        found = doctor.check("mlp", replace(CPU, record=impossible))
+    assert not found.mend
+    assert "cannot be captured" in found.text
+
+
+def test_more_memory_than_was_estimated_is_off():
+    def greedy(call):
+        call()
+        return 2**40
+
+    assert "more memory" in doctor.check("mlp", replace(CPU, peak=greedy)).mend
+
+
+def test_wrong_products_are_off(monkeypatch):
+    right = products._each
+    wrong = 1.1  # in single precision alone
+
+    def each(x, weight):
+        return right(x, weight) * (wrong if x.dtype == torch.float32 else 1)
+
+    monkeypatch.setattr(products, "_each", each)
+    found = doctor.check("mlp", CPU)
+    assert found.mend == doctor.PLAIN
+    assert str(found).startswith("OFF  mlp: ")
+
+
+def test_a_slot_that_depends_on_its_neighbours_is_off(monkeypatch):
+    right = doctor.Stacked.work
+
+    def work(made, theta, slots, *others):
+        return right(made, theta, slots, *others) * (1 + 1e-6 * len(slots))
+
+    monkeypatch.setattr(doctor.Stacked, "work", work)
+    assert doctor.check("mlp", CPU).mend == doctor.PLAIN
+
+
+@pytest.mark.skipif(not products._found(), reason="one library alone")
+def test_the_faster_library_is_named(monkeypatch):
+    def slow(x, weight):
+        for _ in range(5):
+            x @ weight.T
+
+    quick, own = (lambda x, weight: x), products.library()
+    other = next(name for name in products.libraries() if name != own)
+    monkeypatch.setattr(products, "libraries", lambda: {own: slow, other: quick})
+    assert f"FEDSAMPLING_PRODUCTS={other.lower()} " in doctor.library().mend
+    monkeypatch.setattr(products, "libraries", lambda: {own: quick, other: slow})
+    assert not doctor.library().mend
+
+
+def test_memory_of_a_call_is_seen():
+    held = CPU.peak(lambda: torch.empty(2**20).fill_(1))
+    assert 4 * 2**20 <= held < 5 * 2**20
+
+
+def test_hours_are_those_of_the_plan_at_the_papers_size(tmp_path, monkeypatch):
+    (tmp_path / "config.yaml").write_text("papers: [fraboni2021clustered, rizk2022importance]\n")
+    right = doctor.estimate
+
+    def counted(config, results, papers, enough):
+        found = right(config, results, papers, calibrate=False)
+        lines = [
+            replace(each, hours=1.0 + each.experiment.endswith("/mnist")) for each in found.lines
+        ]
+        lines[0] = replace(lines[0], hours=float("nan"))
+        speeds = {key(job): Measured(0.0, 3.0 * len(job.runs)) for job in found.due}
+        return replace(found, lines=tuple(lines), speeds=speeds)
+
+    monkeypatch.setattr(doctor, "estimate", counted)
+    papers = Path(__file__).parents[2] / "papers"
+    clustered, importance = doctor.hours(tmp_path / "config.yaml", tmp_path, papers, 1e15)
+    assert re.fullmatch(
+        r"fraboni2021clustered: at least ([0-9]+)\.0 h, 1 of \1 experiments not measured; "
+        r"mnist 3 s a round and seed, 0 % of the product's rate in steps",
+        clustered,
+    )
+    assert importance.endswith(" 3 s a round and seed")
+
+
+@pytest.mark.parametrize("mend", ["", "do something"])
+def test_the_verb_fails_where_something_is_off(monkeypatch, tmp_path, mend):
+    monkeypatch.setattr(doctor, "check", lambda name, device: doctor.Finding(name, mend))
+    monkeypatch.setattr(doctor, "library", lambda: doctor.Finding("products"))
+    (tmp_path / "config.yaml").write_text("device: cpu\n")
+    done = CliRunner().invoke(
+        main, ["doctor", "--no-speed", "--config", str(tmp_path / "config.yaml")]
+    )
+    assert done.exit_code == bool(mend)
+    assert ("OFF  mlp: do something" in done.output) == bool(mend)
