@@ -115,6 +115,12 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
     summary = summaries["distribution"]
     curves = summary.curves[summary.curves["metric"].str.contains("/")]
     table = curves[["case", "metric", "at", "mean", "low", "high", "n"]].reset_index(drop=True)
+    floors = {"ratio": 1.0, "clients": 1.0}  # what g over its minimum, or a draw, cannot go below
+    least = table["metric"].str.rpartition("/")[2].map(floors).fillna(0.0)
+    clients = summary.setting("clients", next(iter(summary.settings["cases"])))
+    most = np.where(table["metric"].str.endswith("/clients"), clients, np.inf)
+    for end in ("low", "high"):
+        table[end] = table[end].clip(least, most)
     shown = {
         "ratio": "$g(p)$ over its minimum",
         "runtime": "runtime of $p$ played, over min $g$",
@@ -128,7 +134,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
             if metric == "ratio":
                 panel.axhline(1, color=BLACK, linestyle=":", label="minimum: one client")
             panel.set(yscale="log", ylabel=shown[metric], xlabel="iterations of trust-constr")
-            panel.set_title(f"({'abcdefgh'[number]}) {case}")
+            panel.set_title(f"({'abcdefgh'[number]}) {case.replace('tail', 'tailed')} delays")
             panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             panel.yaxis.set_major_formatter("{x:g}")
             panel.yaxis.set_minor_formatter(NullFormatter())

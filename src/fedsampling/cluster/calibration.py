@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from fedsampling.cluster.estimate import Effort
 
 CAP = 6.0  # seconds of the processor for which a job is measured at most
-ENOUGH = 0.05  # seconds of a piece that can be timed; of a much longer one nothing more is run
-MOST = 2 * 4**6  # steps of a piece
+ENOUGH = 0.05  # seconds between two lengths of a piece; of a much longer one little more is run
+MOST = 2 * 4**6  # steps of the shorter one
 BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
 CLIENTS = 200.0  # of a run that counts or times clients, about
 FILE_BYTES = 6000.0  # of a run's file besides its rows: metadata and Parquet's own
@@ -99,15 +99,17 @@ def _measured(job: Job, results: Path, config: Config) -> Measured:
         per_step = len(job.runs) * found.seconds / job.steps
         return Measured(0.0, per_step, device(config), found.seed_bytes / 2**20)
     length = 2  # some draws have no spread of fewer
-    _piece(job, length, results, config.mirror)  # what is imported and read once
     short = _piece(job, length, results, config.mirror)
-    while short < ENOUGH and length < MOST:
-        length *= 4
+    slow = short > 10 * ENOUGH
+    if not slow:  # what was imported and read the first time does not count
         short = _piece(job, length, results, config.mirror)
-    if short > 10 * ENOUGH:
-        return Measured(0.0, short / length)
-    per_step = max(_piece(job, 3 * length, results, config.mirror) - short, 1e-9) / (2 * length)
-    return Measured(max(short - per_step * length, 0.0), per_step)
+    while True:
+        further = length if slow else 3 * length
+        spent = _piece(job, length + further, results, config.mirror) - short
+        if slow or spent > ENOUGH or length >= MOST:
+            per_step = max(spent, 1e-9) / further
+            return Measured(max(short - per_step * length, 0.0), per_step)
+        length, short = length + further, short + spent
 
 
 def rehearse(job: Job, results: Path, config: Config) -> None:

@@ -31,7 +31,11 @@ FEWEST_SEEDS = 3
 # What runs note that may differ between them: every value is kept.
 OCCURRED = ("code", "package", "commit", "python", "device")
 # What a metric cannot leave, and so no interval of it.
-BOUNDS = {"accuracy": (0.0, 1.0), "loss": (0.0, np.inf), "test_loss": (0.0, np.inf)}
+BOUNDS = {
+    "accuracy": (0.0, 1.0),
+    **dict.fromkeys(("loss", "test_loss"), (0.0, np.inf)),
+    **dict.fromkeys(("msd", "agent_distance", "data_distance"), (0.0, np.inf)),
+}
 
 Run = tuple[str, str, store.Result]  # with its case and sampler
 
