@@ -73,7 +73,7 @@ def test_an_error_is_shown_in_full(capsys):
     failed = record("Error in rule draw_a:\n    message: lines", event=LogEvent.JOB_ERROR)
     lines = said(capsys, STARTED, failed, record("It fell", logging.ERROR))
     assert lines[:3] == ["Error in rule draw_a:", "    message: lines", "It fell"]
-    assert lines[3].startswith("0 of 2 steps")
+    assert lines[3].startswith("0 of 2 steps in 0 s; 1 failed, and what rests on them waits. Log")
 
 
 def test_whoever_stops_it_is_told_that_the_same_command_continues(capsys, log):
@@ -92,7 +92,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(capsys, monkeypatch):
     handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))
     handler.emit(STARTED)
-    plugin.time.sleep(1.2)
+    plugin.time.sleep(1.5)
     handler.close()
     first, *_ = capsys.readouterr().err.splitlines()
     assert first.endswith(" s, time to go not known yet; Drawing a")

@@ -19,7 +19,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
-EACH = 30.0  # seconds between two lines where there is no terminal
+EACH = 60.0  # seconds between two lines where there is no terminal, and more as time goes by
 STOPPED = "on user request"  # in what Snakemake says when it is interrupted
 LOGS = Path(".snakemake/log")  # where Snakemake keeps a log of each call, named by its date
 
@@ -42,6 +42,7 @@ class LogHandler(LogHandlerBase):
         self.progress = Progress()
         self.terminal = sys.stderr.isatty()
         self.stopped = False
+        self.failed = 0
         self.shown = time.monotonic()
         self.ended = threading.Event()
         threading.Thread(target=self._tick, daemon=True).start()
@@ -62,12 +63,15 @@ class LogHandler(LogHandlerBase):
         elif (record.levelno >= ERROR or event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR)) and (
             not self.stopped
         ):
+            self.failed += event == LogEvent.JOB_ERROR
             self._write(self.format(record))
 
     def close(self) -> None:
         """Say how it ended, and where the log is."""
         if not self.ended.is_set() and self.progress.total:
             done = self.progress.sentence()
+            if self.failed:
+                done += f"; {self.failed} failed, and what rests on them waits"
             if self.stopped:
                 done = f"Stopped at {done}: what is finished is kept; the same command continues"
             log = max(LOGS.glob("*.log"), default=None)
@@ -84,7 +88,9 @@ class LogHandler(LogHandlerBase):
                 line = f"{self.progress.sentence()}, {self.progress.running()}"
                 sys.stderr.write(f"\r\033[K{line[:width]}")
                 sys.stderr.flush()
-            elif time.monotonic() - self.shown >= EACH:
+            elif (now := time.monotonic()) - self.shown >= max(
+                EACH, (now - self.progress.begin) / 4
+            ):
                 self._write(f"{self.progress.sentence()}, {self.progress.running()}")
 
     def _write(self, text: str) -> None:

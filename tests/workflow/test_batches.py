@@ -8,7 +8,7 @@ import pytest
 
 from fedsampling.cluster.requests import Requests
 from fedsampling.runs import places
-from fedsampling.workflow.plan import Plan, plan
+from fedsampling.workflow.plan import TOGETHER, Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
@@ -30,7 +30,10 @@ def requests(made: Plan) -> Requests:
 def test_every_job_of_quick_scale_has_a_batch_of_its_paper():
     made = asked()
     assert [job for together in made.batches.values() for job in together] == list(made.jobs)
-    assert {len(together) for together in made.batches.values()} == {8, len(made.jobs) % 8}
+    assert {len(together) for together in made.batches.values()} == {
+        TOGETHER,
+        len(made.jobs) % TOGETHER,
+    }
     assert list(made.batches)[:2] == [f"{PAPER}_quick_0", f"{PAPER}_quick_1"]
 
 

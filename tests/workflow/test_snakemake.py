@@ -65,7 +65,7 @@ class Checkout:
             **self.command(*arguments),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=200,
+            timeout=400,
             check=False,
         )
         return found.returncode, found.stdout
@@ -269,6 +269,34 @@ class TestJobsTogether:
         small.snakemake(first)
         assert (small.root / first).is_file()
         assert {path: path.stat().st_mtime_ns for path in small.stored()} == kept
+
+
+class TestNoNetwork:
+    """What cannot be had stops nothing else."""
+
+    @pytest.mark.parametrize("together", [True, False])
+    def test_the_rest_is_reported_with_the_reason_and_the_status_says_so(
+        self, fresh, copied, monkeypatch, together: bool
+    ):
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
+        checkout = copied(fresh)
+        path = checkout.root / "papers" / PAPER / "paper.yaml"
+        whole = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
+        paper = yaml.safe_load(path.read_text(encoding="utf-8"))
+        kept = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
+        for part, name in kept.items():
+            paper[part][name] = whole[part][name]
+        path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
+        checkout.configure(data="official", together=together, regression={"rounds": 100})
+        status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
+        assert status == 1
+        assert "what rests on them waits" in output.splitlines()[-1]
+        assert not (checkout.root / "results" / "report").exists()
+        page = (checkout.root / "results" / "unfinished" / f"{PAPER}.html").read_text()
+        assert "probabilities.svg" in page
+        assert 'id="claim-c5"' in page
+        assert "set mirror to that folder; the same call goes on with it" in page
 
 
 class TestRunsWithAName:

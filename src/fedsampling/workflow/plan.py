@@ -28,8 +28,9 @@ from fedsampling.samplers.scheme import load_file
 from fedsampling.workflow.best import at_best
 
 RESULTS = Path("results")
-# Jobs of quick scale that share a process, at most: few, to keep many cores busy.
-TOGETHER = 8
+# Jobs of quick scale that share a process, at most: few, to keep many cores busy, but to start one
+# takes two seconds of imports, and such a job often less.
+TOGETHER = 20
 
 
 @dataclass(frozen=True)

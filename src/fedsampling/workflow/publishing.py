@@ -40,6 +40,7 @@ from fedsampling.workflow.best import left_to_run
 from fedsampling.workflow.digests import Digests
 from fedsampling.workflow.plan import Plan, read_plan
 from fedsampling.workflow.stages import gather
+from fedsampling.workflow.status import UNFINISHED, why_unfinished
 
 # What a claim can come to, the surest first.
 GRADES = (*VERDICTS[:-1], *INDICATIONS.values(), "no evidence")
@@ -299,7 +300,7 @@ def build_unfinished(config: Path, results: Path, papers: Path) -> Path | None:
     for key in plan.together:
         draw(plan, key, results, plan.config.place(results), papers, judging=False)
     place = plan.config.place(results)
-    made = {key: _as_far_as_it_is(paper, place) for key, paper in plan.papers.items()}
+    made = {key: _as_far_as_it_is(plan, paper, place) for key, paper in plan.papers.items()}
     if not any(spec.experiments for paper in made.values() for spec in paper.artefacts.values()):
         return None
     claims = place / "claims_unfinished"
@@ -358,19 +359,22 @@ def _tally(claims: Sequence[Claim]) -> str:
     return "; ".join([*told, *([f"{checks} checks of mathematics"] if checks else [])])
 
 
-def _as_far_as_it_is(paper: Paper, results: Path) -> Paper:
+def _as_far_as_it_is(plan: Plan, paper: Paper, results: Path) -> Paper:
     """Leave out of a paper what did not finish."""
-    mend = "did not finish: logs/ says why; the same call goes on with it"
     summaries = results / "summaries" / paper.key
-    lacking = [name for name in paper.experiments if not (summaries / f"{name}.parquet").is_file()]
-    rest = without(paper, dict.fromkeys(lacking, mend))
+    lacking = {
+        name: why_unfinished(plan, paper.key, name)
+        for name in paper.experiments
+        if not (summaries / f"{name}.parquet").is_file()
+    }
+    rest = without(paper, lacking)
     folder = results / "artefacts" / paper.key
     drawn = [name for name in rest.artefacts if (folder / name / "artefact.json").is_file()]
     undrawn = {name: spec for name, spec in rest.artefacts.items() if name not in drawn}
     changes = {
         "artefacts": {name: rest.artefacts[name] for name in drawn},
         "not_made": {**rest.not_made, **undrawn},
-        "left_out": {**rest.left_out, **{f"the drawing of {name}": mend for name in undrawn}},
+        "left_out": {**rest.left_out, **{f"the drawing of {name}": UNFINISHED for name in undrawn}},
     }
     return rest.model_copy(update=changes)
 

@@ -18,6 +18,8 @@ from fedsampling.runs.places import finished_runs, path_of, shipped
 from fedsampling.runs.store import METADATA
 from fedsampling.workflow.plan import Plan, read_plan
 
+LOGS = Path("logs")
+UNFINISHED = "did not finish: logs/ says why; the same call goes on with it"
 LOOKED_AT = 20  # finished runs of an experiment whose times are read
 
 
@@ -38,7 +40,7 @@ class State:
     seconds: float | None
 
 
-def status(config: Path, results: Path, papers: Path, logs: Path = Path("logs")) -> Iterator[str]:
+def status(config: Path, results: Path, papers: Path, logs: Path = LOGS) -> Iterator[str]:
     """Say what is done, running and left, how long it may take, and what failed.
 
     Parameters
@@ -123,6 +125,20 @@ def _told(states: Sequence[State]) -> str:
     return f"{told}, {running} running, {left} left; {hours}"
 
 
+def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -> str:
+    """Say why an experiment has no summary, in the words of the first log that says something."""
+    jobs = plan.jobs_of(paper, experiment)
+    batches = [name for name, together in plan.batches.items() if {*together} & {*jobs}]
+    steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
+    steps += [f"simulate/{name}" for name in (*batches, *jobs)]
+    steps += [f"summarise/{paper}/{experiment}"]
+    for step in steps:
+        with suppress(OSError):
+            if said := _wrong(plan.config.place(logs) / f"{step}.log"):
+                return f"{said}; the same call goes on with it"
+    return UNFINISHED
+
+
 def _failures(plan: Plan, place: Path, logs: Path) -> Iterator[tuple[Path, str]]:
     """Name the logs of jobs whose last attempt failed, with what they say last."""
     for path in sorted(logs.rglob("*.log")):
@@ -130,7 +146,14 @@ def _failures(plan: Plan, place: Path, logs: Path) -> Iterator[tuple[Path, str]]
         jobs = plan.batches.get(name, [name])
         if step == "simulate" and all((place / "runs" / f"{job}.json").is_file() for job in jobs):
             continue  # whatever it warns of
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        wrong = [line for line in lines if line.startswith("fedsampling: ")]
-        if wrong or any(line.startswith("Traceback") for line in lines):
-            yield path, (wrong or lines)[-1].removeprefix("fedsampling: ")
+        if said := _wrong(path):
+            yield path, said
+
+
+def _wrong(log: Path) -> str:
+    """Return the last line that a log has of an error; empty if it has none."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    wrong = [line for line in lines if line.startswith("fedsampling: ")]
+    if wrong or any(line.startswith("Traceback") for line in lines):
+        return (wrong or lines)[-1].removeprefix("fedsampling: ")
+    return ""
