@@ -32,6 +32,7 @@ from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
 from fedsampling.training.loop import train
+from fedsampling.training.network.evaluation import evaluate
 from fedsampling.training.network.learner import Stacked
 from fedsampling.training.network.local_work import LocalWork
 
@@ -56,6 +57,9 @@ def main() -> None:
         "loop, as usually written": timing.seconds(lambda: as_usual(x, learner.y)),
         "loop, careful": with_care(x, learner.y),
         "its products alone": timing.seconds(products_alone),
+        "evaluation": timing.seconds(lambda: evaluations(learner, 1)),
+        "evaluation of ten seeds": timing.seconds(lambda: evaluations(learner, 10)),
+        "loop's evaluation": timing.seconds(lambda: client_by_client(x, learner.y)),
     }
     contestants = {name: per_round(run) for name, run in contestants.items()}
     with ExitStack() as stack:
@@ -97,6 +101,21 @@ def products_alone() -> None:
     for _ in range(ROUNDS * STEPS):
         multiply(w, x)
         subtract_product(w, g, x)
+
+
+def evaluations(learner, seeds: int) -> None:
+    """Three rounds' evaluations of all clients' training data."""
+    theta = learner.start(np.arange(seeds))
+    for _ in range(ROUNDS):
+        evaluate(learner, theta)
+
+
+def client_by_client(x: Tensor, y: Tensor) -> None:
+    """Three rounds' evaluations by a loop over clients."""
+    parameters = [parameter.detach() for parameter in module().parameters()]
+    for _ in range(ROUNDS):
+        for own, labels in zip(x.split(OWN), y.split(OWN), strict=True):
+            functional.cross_entropy(forward(parameters, own), labels).item()
 
 
 def as_usual(x: Tensor, y: Tensor) -> None:
