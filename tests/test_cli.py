@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
+from fedsampling.experiments.papers import draw_function
 from fedsampling.sources import fetch
 from fedsampling.sources.sources import SOURCES
 from fedsampling.workflow import plan as workflow
@@ -344,11 +345,19 @@ def test_output_that_nobody_reads_is_no_error(pipeline):
         assert process.wait() == 0
 
 
-def test_what_did_not_finish_stops_nothing_else(where):
+def test_what_did_not_finish_stops_nothing_else(where, monkeypatch):
     """A report of the rest names it, apart from where the workflow looks."""
     results = where[3]
     (results / "summaries" / PAPER / "gradient.parquet").unlink()
+    shutil.rmtree(results / "runs" / PAPER / "gradient")
     shutil.rmtree(results / "artefacts" / PAPER / "figure2")
+
+    def failing(paper, artefact):
+        if artefact == "figure2":
+            raise ZeroDivisionError
+        return draw_function(paper, artefact)
+
+    monkeypatch.setattr("fedsampling.workflow.publishing.draw_function", failing)
     page = Path(call("report", "--unfinished", *where).stdout.strip())
     assert page == results / "unfinished" / "index.html"
     text = (page.parent / f"{PAPER}.html").read_text(encoding="utf-8")
