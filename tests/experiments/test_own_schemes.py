@@ -97,11 +97,11 @@ def test_a_report_shows_the_files_name_alone(tmp_path: Path) -> None:
 def test_a_job_of_the_workflow_runs_it_from_the_resolved_configuration(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SCHEME)
     given = {**GIVEN, "schemes": [str(tmp_path / "mine.py")]}
-    asked = plan(given, ROOT / "papers")
-    asked.write(str(tmp_path / "config.json"))
+    asked = plan(given, ROOT / "papers", tmp_path / "results")
+    asked.write()
     (name,) = [name for name in asked.jobs if "/mine_of_a_test/" in name and "/digit/" in name]
     command = [sys.executable, "-m", "fedsampling.cli", "run", name]
-    command += ["--config", str(tmp_path / "config.json"), "--results", str(tmp_path / "results")]
+    command += ["--config", asked.resolved, "--results", str(tmp_path / "results")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     made = json.loads(Path(done.stdout.strip()).read_text(encoding="utf-8"))
