@@ -228,6 +228,7 @@ class TestJobsTogether:
         checkout.configure(overrides={}, together=True)
         return checkout
 
+    @pytest.mark.long
     def test_one_process_makes_what_three_do_and_one_all_that_is_read(self, small, finished):
         jobs = {f"simulate_{PAPER}_quick_0": 1, f"draw_{PAPER}": 1, "card": 1}
         assert small.due() == jobs | {"report": 1, "all": 1}
@@ -238,6 +239,7 @@ class TestJobsTogether:
             assert again.read_bytes() == path.read_bytes()
         assert NOTHING in small.snakemake()
 
+    @pytest.mark.long
     def test_what_is_up_to_date_is_not_drawn_again(self, small):
         small.snakemake()
         folder = small.root / "results" / "artefacts" / PAPER
@@ -261,6 +263,7 @@ class TestJobsTogether:
         assert "probabilities.svg" in page.read_text()
         assert "artefacts/table1 failed" in output
 
+    @pytest.mark.long
     def test_a_missing_manifest_computes_no_run_again(self, small):
         small.snakemake()
         kept = {path: path.stat().st_mtime_ns for path in small.stored()}
@@ -410,6 +413,7 @@ class TestWhatRunsAgain:
 
 
 class TestInterruptions:
+    @pytest.mark.long
     def test_a_truncated_result_is_one_line_and_the_next_start_completes(self, finished, copied):
         checkout = copied(finished)
         known, path = checkout.manifests(), checkout.stored()[2]
