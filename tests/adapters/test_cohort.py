@@ -56,6 +56,11 @@ def test_a_client_that_is_away_is_not_selected() -> None:
             "sampler.name: tifl needs the clients' delays, and there are none; "
             "give them, or another sampler",
         ),
+        (
+            {"name": "power_of_choice", "m": 2, "d": 3},
+            {},
+            "losses: power_of_choice needs them; give one for each client",
+        ),
         ({"name": "md", "m": 9}, {}, "sampler.m: 9 exceeds the 5 clients; give at most 5"),
         (
             {"name": "clustered_size", "m": 2},

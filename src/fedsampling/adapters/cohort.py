@@ -88,8 +88,9 @@ class Cohort:
         Raises
         ------
         InputError
-            If clients are away and the scheme counts on all of them, or it wants local steps of
-            its own length, which these frameworks do not take.
+            If clients are away and the scheme counts on all of them, if losses are needed and not
+            given, or if it wants local steps of its own length, which these
+            frameworks do not take.
         """
         n = len(self._p)
         there = np.arange(n) if offered is None else np.sort(np.asarray(offered, np.int64))
@@ -100,7 +101,7 @@ class Cohort:
             )
         seen: dict[str, Any] = {}
         if "losses" in self._scheme.needs:
-            seen["losses"] = np.asarray(losses, float)[None]
+            seen["losses"] = self._given("losses", losses)[None]
         if "delays" in self._scheme.needs:
             seen["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
@@ -137,7 +138,13 @@ class Cohort:
             norms = np.linalg.norm(updates.astype(np.float64), axis=1)
             seen = {**seen, "update_norms": norms}
         if "work_losses" in needs:
-            seen = {**seen, "work_losses": np.asarray(work_losses, float)}
+            seen = {**seen, "work_losses": self._given("work_losses", work_losses)}
         if "updates" in needs:
             self._scheme.saw_updates(self._slots, updates)
         return self._scheme.weigh(self._slots, replace(self._view, observed=seen), self._rng)
+
+    def _given(self, name: str, value: ArrayLike | None) -> NDArray[np.float64]:
+        """Return what the scheme needs, as an array; one line if it is missing."""
+        if value is None:
+            raise InputError(f"{name}: {self._scheme.named} needs them; give one for each client")
+        return np.asarray(value, float)
