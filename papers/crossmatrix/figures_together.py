@@ -133,8 +133,9 @@ def agreement(summaries: Summaries, paper: Paper) -> Artefact:
                 "measure": measure,
                 "scheme": complete.index,
                 "mean_rank": got.rank,
-                "low": got.rank - half,
-                "high": got.rank + half,
+                # No rank lies beyond; whether two bars overlap is seen between the two ranks.
+                "low": np.maximum(got.rank - half, 1),
+                "high": np.minimum(got.rank + half, len(complete)),
                 "sets": len(found),
             }
         )
