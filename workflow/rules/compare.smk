@@ -12,10 +12,10 @@ rule compare_scheme:
         "<results>/compare/{scheme}/report/index.html",
     log:
         "<logs>/compare/{scheme}.log",
-    conda:
-        "../../envs/fedsampling.yaml"
     wildcard_constraints:
         scheme="[^/]+",
+    conda:
+        "../../envs/fedsampling.yaml"
     params:
         config=plan.resolved,
         file=lambda w: plan.compared[w.scheme],
