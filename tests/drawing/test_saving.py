@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from fedsampling.base.errors import InputError
 from fedsampling.drawing import saving
@@ -125,6 +126,12 @@ class TestFiles:
         )
         assert one.keys() == two.keys()
         assert [name for name in one if one[name] != two[name]] == []
+
+    def test_a_figure_is_laid_out_once_and_drawn_once_for_each_format(self, tmp_path, monkeypatch):
+        drawn, draw = [], Figure.draw
+        monkeypatch.setattr(Figure, "draw", lambda self, to: (drawn.append(to), draw(self, to)))
+        save(figure(), "figure1", tmp_path)
+        assert len(drawn) == 1 + 3
 
     def test_data_come_back_from_the_csv(self, tmp_path):
         save(Artefact(DATA), "table1", tmp_path)

@@ -46,8 +46,7 @@ def save(
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
     if artefact.figure is not None:
         _stamp(artefact.figure, obstacles)
-        artefact.figure.draw_without_rendering()
-        artefact.figure.set_layout_engine("none")  # it is laid out: once for all formats
+        _lay_out(artefact.figure)
         for kind in ("svg", "png", "pdf"):
             files[kind] = f"{name}.{kind}"
             _save_figure(artefact.figure, folder / files[kind], kind)
@@ -136,6 +135,14 @@ def _stamp(figure: Figure, words: Sequence[str]) -> None:
     """Say on a figure's face why it is not evidence: files travel without the page around them."""
     if words:
         figure.suptitle(" · ".join(words), x=0.995, ha="right", fontsize=8, color=VERMILION)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Lay a figure out once for all formats."""
+    figure.draw_without_rendering()
+    # "none" would leave a place holder, for which every format is drawn twice.
+    with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+        figure.set_layout_engine(None)
 
 
 def _save_figure(figure: Figure, path: Path, kind: str) -> None:
