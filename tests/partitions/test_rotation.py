@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from scipy import ndimage, stats
+from scipy import ndimage
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.partitions.rotation import angles, equal_shares, rotate
+from fedsampling.partitions.rotation import equal_shares, rotate
 
 IMAGES = stream(0, "test.images").integers(0, 256, (12, 9, 14, 3)).astype(np.uint8)
 SQUARE = stream(0, "test.square").integers(0, 256, (5, 8, 8)).astype(np.uint8)
@@ -43,20 +43,12 @@ def test_each_client_has_its_own_angle():
     assert np.array_equal(turned[4], IMAGES[4])
 
 
-def test_angles_are_uniform_up_to_the_largest():
-    drawn = angles(2_000, 45, stream(0, "test"))
-    assert stats.kstest(drawn, stats.uniform(0, 45).cdf).pvalue > 1e-4
-    assert not np.array_equal(drawn, angles(2_000, 45, stream(1, "test")))
-
-
 def test_all_rows_are_dealt_to_clients_of_equal_size():
     index, start = equal_shares(1_003, 100, stream(0, "test"))
     assert np.array_equal(np.sort(index), np.arange(1_003))
     assert np.unique(np.diff(start), return_counts=True)[1].tolist() == [97, 3]
 
 
-def test_settings_out_of_range_are_refused():
-    with pytest.raises(InputError, match="rotation: 400 is not an angle"):
-        angles(3, 400, stream(0, "test"))
+def test_more_clients_than_samples_are_refused():
     with pytest.raises(InputError, match="clients: 4 clients cannot share 3 samples"):
         equal_shares(3, 4, stream(0, "test"))

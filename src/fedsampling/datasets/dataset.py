@@ -5,14 +5,14 @@ workflow imports all of them, so that what is slow to import is imported in func
 """
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from fedsampling.base.records import Named
 from fedsampling.partitions.federated import FederatedDataset
+from fedsampling.partitions.shares import Importance
 
-Importance = Literal["equal", "samples"]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 

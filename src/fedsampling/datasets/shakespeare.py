@@ -34,7 +34,7 @@ from fedsampling.datasets.standins import play_like
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.natural import at_least, sample_clients, split
 from fedsampling.partitions.raw import confirmed, first
-from fedsampling.partitions.shares import Shares, starts
+from fedsampling.partitions.shares import Shares, importances, starts
 from fedsampling.sources.fetch import fetch_dataset
 from fedsampling.sources.sources import SOURCES
 
@@ -76,14 +76,12 @@ class Shakespeare(PublishedData, name="shakespeare"):
         own, tests = first(own, self.clients), first(tests, self.clients)
         x, y = gather(roles, own[0], self.vocabulary)
         x_test, y_test = gather(roles, tests[0], self.vocabulary)
-        n_samples = np.diff(own[1])
-        weight = n_samples if self.importance == "samples" else np.ones(len(n_samples))
         return FederatedDataset(
             name="shakespeare" if source == "official" else "shakespeare-like",
             x=x,
             y=y,
             start=own[1],
-            p=weight / weight.sum(),
+            p=importances(own[1], self.importance),
             x_test=x_test,
             y_test=y_test,
             start_test=tests[1],

@@ -22,6 +22,7 @@ from fedsampling.datasets.formats.tff_files import extracted, fetched
 from fedsampling.datasets.standins import play_like
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.natural import at_least, by_owner
+from fedsampling.partitions.shares import importances
 
 LENGTH = 5  # steps of a sequence
 SNIPPET = 75  # characters, of the stand-in
@@ -57,13 +58,12 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
         codes, role = sequences(snippets)
         index, start = at_least(by_owner(role), self.min_samples)
         own, everybodys = codes[index], sequences(tests)[0]
-        weight = np.diff(start) if self.importance == "samples" else np.ones(len(start) - 1)
         return FederatedDataset(
             name="tff_shakespeare" if source == "official" else "tff_shakespeare-like",
             x=own[:, :LENGTH],
             y=own[:, 1:].astype(np.int64),
             start=start,
-            p=weight / weight.sum(),
+            p=importances(start, self.importance),
             x_test=everybodys[:, :LENGTH],
             y_test=everybodys[:, 1:].astype(np.int64),
             classes=SIZES["tff"],

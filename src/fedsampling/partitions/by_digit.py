@@ -16,7 +16,7 @@ from fedsampling.base.streams import stream
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.partition import LabelPartition, Variant
 from fedsampling.partitions.raw import Raw, gather
-from fedsampling.partitions.shares import Shares, starts
+from fedsampling.partitions.shares import Importance, Shares, starts, take
 
 TRAIN = 500
 TEST = {"text": 100, "code": 80}
@@ -38,9 +38,7 @@ class ByDigit(LabelPartition, name="by_digit"):
         """As many for each of ten labels."""
         return 10 * self.clients_per_label
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Give every client samples of one label."""
         rng = stream(seed, "data.by_digit")
         train, test = by_digit(
@@ -120,14 +118,7 @@ def by_digit(
     if order == "label":
         return train, test
     chosen = rng.permutation(classes * n)
-    return _renumbered(train, chosen), _renumbered(test, chosen)
-
-
-def _renumbered(shares: Shares, order: NDArray[np.int64]) -> Shares:
-    """Let client k be the former client ``order[k]``."""
-    index, start = shares
-    parts = [index[start[k] : start[k + 1]] for k in order]
-    return np.concatenate(parts), starts(np.diff(start)[order])
+    return take(train, chosen), take(test, chosen)
 
 
 def _in_order(

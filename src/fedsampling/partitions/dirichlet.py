@@ -17,7 +17,7 @@ from fedsampling.base.streams import stream
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.partition import LabelPartition, Variant
 from fedsampling.partitions.raw import SMALLER, Raw, gather
-from fedsampling.partitions.shares import Shares, starts
+from fedsampling.partitions.shares import Importance, Shares, rounded, starts
 
 
 class Dirichlet(LabelPartition, name="dirichlet"):
@@ -35,9 +35,7 @@ class Dirichlet(LabelPartition, name="dirichlet"):
         """How many clients the groups have together."""
         return sum(clients for clients, _ in self.groups)
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Draw label shares, and samples that have them; stand-ins have smaller clients."""
         sizes = grouped_sizes(self.groups)
         if not raw.inputs:
@@ -53,9 +51,7 @@ class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
     clients: Positive
     alpha: Variance
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Deal every training sample out; the test set is everybody's."""
         rng = stream(seed, "data.all_by_dirichlet")
         return gather(raw, all_by_dirichlet(raw.y, self.clients, self.alpha, rng), None, importance)
@@ -110,7 +106,7 @@ def dirichlet(
     Raises
     ------
     InputError
-        If alpha is out of range or some label has no sample.
+        If some label has no sample.
 
     References
     ----------
@@ -121,9 +117,10 @@ def dirichlet(
     classes = _classes(y)
     if _classes(y_test) != classes:
         raise InputError("labels: training and test samples have different labels; mend the files")
-    q = label_shares(len(N), classes, alpha, rng)
+    q = rng.dirichlet(np.full(classes, alpha), len(N))
     count, draw = (rounded, _draw_each_once) if variant == "text" else (_cut, _draw_any)
-    return draw(y, count(q, N), rng), draw(y_test, count(q, N_test), rng)
+    own, tests = (count(q * each[:, None], each) for each in (N, N_test))
+    return draw(y, own, rng), draw(y_test, tests, rng)
 
 
 def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Generator) -> Shares:
@@ -155,7 +152,7 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     Raises
     ------
     InputError
-        If alpha is out of range, some label has no sample, or some client gets none.
+        If some label has no sample, or some client gets none.
 
     References
     ----------
@@ -163,10 +160,11 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     network latencies. arXiv 2504.01921, section 6 (alpha = 2; which sizes, it leaves open).
     """
     y = np.asarray(labels, np.int64)
-    q = label_shares(n, _classes(y), alpha, rng)
+    q = rng.dirichlet(np.full(_classes(y), alpha), n)
     # A label that no client's share reaches (alpha near 0) goes to all alike.
     weight = np.where(q.sum(0) > 0, q, 1.0)
-    counts = rounded((weight / weight.sum(0)).T, np.bincount(y)).T
+    stock = np.bincount(y)
+    counts = rounded((weight / weight.sum(0)).T * stock[:, None], stock).T
     if (counts.sum(1) == 0).any():
         raise InputError(
             f"alpha: with {alpha} some of {n} clients get no sample; "
@@ -175,40 +173,9 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     return _draw_each_once(y, counts, rng)
 
 
-def label_shares(
-    n: int, classes: int, alpha: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Draw q_k ~ Dir(alpha 1) for n clients, shape (n, classes)."""
-    if not 0 < alpha < np.inf:
-        raise InputError(f"alpha: {alpha} is not a concentration; give a number above 0")
-    return rng.dirichlet(np.full(classes, float(alpha)), n)
-
-
-def rounded(shares: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round shares of totals to whole numbers that sum to the totals, by largest remainders.
-
-    Parameters
-    ----------
-    shares : float array, shape (n, C)
-        Each row sums to 1.
-    totals : int array, shape (n,)
-
-    Returns
-    -------
-    int64 array, shape (n, C)
-    """
-    exact = shares * totals[:, None]
-    whole = np.floor(exact).astype(np.int64)
-    missing = totals - whole.sum(1)
-    order = np.argsort(whole - exact, axis=1, kind="stable")
-    rank = np.argsort(order, axis=1, kind="stable")
-    whole += rank < missing[:, None]
-    return whole
-
-
-def _cut(shares: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cut(exact: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
     """Round down, the last label taking the remainder."""
-    whole = (shares * totals[:, None]).astype(np.int64)
+    whole = exact.astype(np.int64)
     whole[:, -1] = totals - whole[:, :-1].sum(1)
     return whole
 

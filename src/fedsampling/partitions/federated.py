@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.partitions.shares import clients, random_ranks, starts
+
 
 @dataclass(frozen=True, eq=False)
 class FederatedDataset:
@@ -155,20 +157,14 @@ def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> 
     FederatedDataset
         The importances stay; the old tests are gone.
     """
-    sizes = data.n_samples
-    kept_back = (share * sizes).astype(np.int64)
-    client = np.repeat(np.arange(data.n_clients), sizes)
-    # Samples in random order inside each client; the first ones are kept back.
-    order = np.lexsort((rng.random(len(client)), client))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order)) - data.start[client]
-    back = rank < kept_back[client]
-    start = np.concatenate([[0], np.cumsum(sizes - kept_back)])
+    kept_back = (share * data.n_samples).astype(np.int64)
+    all_rows = np.arange(len(data.x)), data.start
+    back = random_ranks(all_rows, rng) < kept_back[clients(all_rows)]
     return replace(
         data,
         x=data.x[~back],
         y=data.y[~back],
-        start=start,
+        start=starts(data.n_samples - kept_back),
         x_test=data.x[back],
         y_test=data.y[back],
         start_test=None,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.errors import InputError
+from fedsampling.partitions.shares import rounded
 
 
 def label_skew(
@@ -43,11 +44,6 @@ def label_skew(
         Row numbers, none twice: the first N_1 belong to client 1, and so on; each client's in
         random order.
 
-    Raises
-    ------
-    InputError
-        If alpha is out of range or there are fewer samples than the sizes ask for.
-
     References
     ----------
     Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated visual
@@ -55,14 +51,6 @@ def label_skew(
     """
     label = np.unique(np.asarray(labels), return_inverse=True)[1]
     N = np.asarray(sizes, np.int64)
-    if not 0 < alpha < np.inf:
-        raise InputError(
-            f"alpha: {alpha} is not a concentration; give a number above 0, or null for IID"
-        )
-    if N.sum() > len(label):
-        raise InputError(
-            f"sizes: {N.sum():,} samples are asked for, there are {len(label):,}; ask for fewer"
-        )
     prior = np.bincount(label) / len(label)
     wanted = rng.multinomial(N, rng.dirichlet(alpha * prior, len(N)))
     requests = np.repeat(np.tile(np.arange(len(prior)), len(N)), wanted.ravel())
@@ -124,7 +112,7 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
         wanted = low + (wanted - low) * (rest - (K - 2) * low) / (wanted - low).sum()
     elif wanted.sum() < rest:
         wanted = high - (high - wanted) * ((K - 2) * high - rest) / (high - wanted).sum()
-    return rng.permutation(np.concatenate([_rounded(wanted, rest), [low, high]]))
+    return rng.permutation(np.concatenate([rounded(wanted, rest), [low, high]]))
 
 
 def _check(total: int, K: int, low: int, high: int) -> None:
@@ -144,11 +132,3 @@ def _check(total: int, K: int, low: int, high: int) -> None:
             f"agents, smallest, largest: {K} agents with {low} to {high} samples each hold "
             f"{least:,} to {most:,} samples, but there are {total:,}; change one of the three"
         )
-
-
-def _rounded(wanted: NDArray[np.float64], rest: int) -> NDArray[np.int64]:
-    """Round down, then give what is missing to the largest remainders."""
-    whole = np.floor(wanted).astype(np.int64)
-    missing = rest - whole.sum()
-    whole[np.argsort(whole - wanted, kind="stable")[:missing]] += 1
-    return whole

@@ -9,10 +9,10 @@ Caldas et al.: LEAF: a benchmark for federated settings. arXiv 1812.01097, and t
 its public repository (sample, remove_users, split_data), whose rules these functions follow.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
@@ -21,7 +21,16 @@ from fedsampling.base.streams import stream
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.partition import Partition
 from fedsampling.partitions.raw import Raw, first, gather
-from fedsampling.partitions.shares import Shares, clients, ranks, select, starts, take
+from fedsampling.partitions.shares import (
+    Importance,
+    Shares,
+    clients,
+    random_ranks,
+    ranks,
+    select,
+    starts,
+    take,
+)
 from fedsampling.partitions.unbalancing import Number, unbalanced
 
 
@@ -39,9 +48,7 @@ class ByWriter(Partition, name="by_writer"):
         exclude_if=lambda clients: clients is None,  # keeps the hashes of runs that do not name it
     )
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Give writers their own images; MNIST's tests are by others, so they are everybody's."""
         assert raw.writer is not None
         train = by_owner(raw.writer)
@@ -96,15 +103,12 @@ def sample_clients(shares: Shares, fraction: float, rng: np.random.Generator) ->
     Raises
     ------
     InputError
-        If `fraction` is out of range or leaves no sample.
+        If `fraction` leaves no sample.
     """
     index, start = shares
     wanted = int(fraction * len(index))
-    if not 0 < fraction <= 1 or wanted < 1:
-        raise InputError(
-            f"fraction: {fraction} of {len(index):,} samples cannot be drawn; "
-            "give a number above 0, at most 1"
-        )
+    if wanted < 1:
+        raise InputError(f"fraction: {fraction} of {len(index):,} samples is none; give more")
     drawn = take(shares, rng.permutation(len(start) - 1))
     return drawn[0][:wanted], np.unique(np.minimum(drawn[1], wanted))
 
@@ -137,24 +141,15 @@ def split(
     Raises
     ------
     InputError
-        If `fraction` is out of range or no client is left.
+        If no client is left.
     """
-    if not 0 < fraction < 1:
-        raise InputError(f"train: {fraction} is not a fraction; give a number between 0 and 1")
     sizes = np.diff(shares[1])
     own = np.maximum(1, (fraction * sizes).astype(np.int64))
     fits = np.flatnonzero(sizes > own + gap)
     kept = _some(take(shares, fits), f"train, gap: {fraction} and {gap}")
     own = own[fits][clients(kept)]
-    rank = ranks(kept) if rng is None else _random_ranks(kept, rng)
+    rank = ranks(kept) if rng is None else random_ranks(kept, rng)
     return select(kept, rank < own), select(kept, rank >= own + gap)
-
-
-def _random_ranks(shares: Shares, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return random positions within each client: a permutation of its ranks."""
-    rank = np.empty(len(shares[0]), np.int64)
-    rank[np.lexsort([rng.random(len(rank)), clients(shares)])] = ranks(shares)
-    return rank
 
 
 def _some(shares: Shares, settings: str) -> Shares:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from fedsampling.base.records import Named
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.raw import Raw
+from fedsampling.partitions.shares import Importance
 
 Variant = Literal["text", "code"]  # as the paper has it, or its authors' code
 
@@ -22,9 +23,7 @@ class Partition(Named, package="fedsampling.partitions"):
         """How many clients it makes, as far as its settings say; else None."""
         return getattr(self, "clients", None)
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Make clients of the samples.
 
         Parameters
@@ -33,7 +32,6 @@ class Partition(Named, package="fedsampling.partitions"):
             With writers where the partition `needs_writers`.
         seed : int
         importance : {"equal", "samples"}
-            p_k = 1 / n, or in proportion to the training samples.
 
         Raises
         ------

@@ -7,14 +7,14 @@ The flow: verified files -> a reader of :mod:`formats` -> :class:`Raw` -> a part
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
 from fedsampling.partitions.federated import FederatedDataset
-from fedsampling.partitions.shares import Shares, take
+from fedsampling.partitions.shares import Importance, Shares, importances, take
 
 SMALLER = 10  # a stand-in has a tenth of the published samples, and so have clients of given sizes
 
@@ -74,7 +74,7 @@ class Raw:
 
 
 def gather(
-    raw: Raw, train: Shares, test: Shares | None, importance: Literal["equal", "samples"]
+    raw: Raw, train: Shares, test: Shares | None, importance: Importance
 ) -> FederatedDataset:
     """Copy each client's rows to their place.
 
@@ -86,18 +86,15 @@ def gather(
     test : Shares or None
         Rows of ``raw.x_test``, of the same clients; None keeps one test set for all.
     importance : {"equal", "samples"}
-        p_k = 1 / n, or in proportion to the training samples.
-
     """
     index, start = train
     rows = slice(None) if test is None else test[0]
-    weight = np.diff(start) if importance == "samples" else np.ones(len(start) - 1)
     return FederatedDataset(
         name=raw.name,
         x=raw.x[index],
         y=raw.y[index],
         start=start,
-        p=weight / weight.sum(),
+        p=importances(start, importance),
         x_test=raw.x_test[rows],
         y_test=raw.y_test[rows],
         unverified=raw.unverified,

@@ -1,7 +1,8 @@
 """The same images for all, but each client sees them turned by an angle of its own.
 
 harshvardhan2025latency: "there is no label imbalance, but, the images on each client are rotated
-by an angle sampled uniformly from [0°, 45°]".
+by an angle sampled uniformly from [0°, 45°]" (arXiv 2504.01921, section 6; table 3 has 30° and 60°
+as well).
 """
 
 from dataclasses import replace
@@ -17,7 +18,7 @@ from fedsampling.base.streams import stream
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.partition import LabelPartition
 from fedsampling.partitions.raw import Raw, gather
-from fedsampling.partitions.shares import Shares, starts
+from fedsampling.partitions.shares import Importance, Shares, starts
 
 Interpolation = Literal["bilinear", "nearest"]
 
@@ -29,14 +30,12 @@ class Rotated(LabelPartition, name="rotated"):
     degrees: Annotated[float, Field(ge=0, le=360)] = Field(description="greatest angle")
     interpolation: Interpolation = "bilinear"
 
-    def share_out(
-        self, raw: Raw, seed: int, importance: Literal["equal", "samples"]
-    ) -> FederatedDataset:
+    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
         """Deal training and test images out alike; a client sees both turned by the same angle."""
         rng = stream(seed, "data.rotated")
         train, test = (equal_shares(len(y), self.clients, rng) for y in (raw.y, raw.y_test))
         upright = gather(raw, train, test, importance)
-        angle = angles(self.clients, self.degrees, rng)
+        angle = rng.uniform(0, self.degrees, self.clients)
         return replace(
             upright,
             x=rotate(upright.x, train[1], angle, self.interpolation),
@@ -49,24 +48,6 @@ def equal_shares(total: int, n: int, rng: np.random.Generator) -> Shares:
     if not 1 <= n <= total:
         raise InputError(f"clients: {n} clients cannot share {total:,} samples; give 1 to {total}")
     return rng.permutation(total), starts(total // n + (np.arange(n) < total % n))
-
-
-def angles(n: int, largest: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw one angle per client, uniform on [0, largest] degrees, shape (n,).
-
-    Raises
-    ------
-    InputError
-        If `largest` is not in [0, 360].
-
-    References
-    ----------
-    Harshvardhan et al.: Client selection in federated learning with data heterogeneity and
-    network latencies. arXiv 2504.01921, section 6 (45°) and table 3 (30°, 45°, 60°).
-    """
-    if not 0 <= largest <= 360:
-        raise InputError(f"rotation: {largest} is not an angle in degrees; give 0 to 360")
-    return rng.uniform(0, largest, n)
 
 
 def rotate(

@@ -4,8 +4,12 @@ Every partition of this package returns :data:`Shares`, row numbers client after
 places where a client begins; loaders gather the rows once, at the end.
 """
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Importance = Literal["equal", "samples"]  # p_k = 1/n, or in proportion to the training samples
 
 # (index, start): client k owns rows index[start[k]:start[k + 1]]; int64, shapes (total,), (n + 1,).
 Shares = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -28,6 +32,13 @@ def ranks(shares: Shares) -> NDArray[np.int64]:
     return np.arange(len(index)) - np.repeat(start[:-1], np.diff(start))
 
 
+def random_ranks(shares: Shares, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a random permutation of each client's :func:`ranks`, shape (total,)."""
+    rank = np.empty(len(shares[0]), np.int64)
+    rank[np.lexsort([rng.random(len(rank)), clients(shares)])] = ranks(shares)
+    return rank
+
+
 def select(shares: Shares, kept: NDArray[np.bool_]) -> Shares:
     """Keep the entries marked, shape (total,), and only the clients that still have some."""
     index, start = shares
@@ -41,3 +52,30 @@ def take(shares: Shares, order: NDArray[np.int64]) -> Shares:
     sizes = np.diff(start)[order]
     begin = starts(sizes)
     return index[np.repeat(start[order] - begin[:-1], sizes) + np.arange(begin[-1])], begin
+
+
+def importances(start: NDArray[np.int64], importance: Importance) -> NDArray[np.float64]:
+    """Give p_k of the clients that begin there, shape (n,)."""
+    weight = np.diff(start) if importance == "samples" else np.ones(len(start) - 1)
+    p: NDArray[np.float64] = weight / weight.sum()
+    return p
+
+
+def rounded(exact: NDArray[np.float64], total: ArrayLike) -> NDArray[np.int64]:
+    """Round numbers to whole ones that sum to a total, by largest remainders.
+
+    Parameters
+    ----------
+    exact : float array, shape (..., C)
+        Sums to the total along the last axis.
+    total : int array, shape (...)
+
+    Returns
+    -------
+    int64 array, shape (..., C)
+    """
+    whole = np.floor(exact).astype(np.int64)
+    missing = np.asarray(total) - whole.sum(-1)
+    order = np.argsort(whole - exact, axis=-1, kind="stable")
+    rank = np.argsort(order, axis=-1, kind="stable")
+    return whole + (rank < missing[..., None])
