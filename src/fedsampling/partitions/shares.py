@@ -78,4 +78,5 @@ def rounded(exact: NDArray[np.float64], total: ArrayLike) -> NDArray[np.int64]:
     missing = np.asarray(total) - whole.sum(-1)
     order = np.argsort(whole - exact, axis=-1, kind="stable")
     rank = np.argsort(order, axis=-1, kind="stable")
-    return whole + (rank < missing[..., None])
+    whole += rank < missing[..., None]
+    return whole
