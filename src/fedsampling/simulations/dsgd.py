@@ -11,7 +11,6 @@ Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR
 (arXiv 2010.13723), eqs. (2), (12), (13) and Theorem 2.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -22,15 +21,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.records import Positive, Strict, Variance, ordered
 from fedsampling.base.streams import stream
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.simulations.simulation import (
-    Progress,
-    Seed,
-    Simulated,
-    Simulation,
-    Where,
-    at_most_all,
-    tidy,
-)
+from fedsampling.simulations.simulation import Progress, Seed, Simulation, at_most_all, tidy
 from fedsampling.theory.dsgd import Constants, bound, constants, step_limit
 from fedsampling.theory.improvement import improvement_factor, sampling_variance
 
@@ -90,14 +81,12 @@ class Dsgd(Simulation, name="dsgd"):
         ordered("eigenvalues", self.eigenvalues)
         return self
 
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
-    ) -> Simulated:
-        """Run DSGD with one scheme for each seed.
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Run DSGD with one scheme.
 
         Returns
         -------
-        Simulated
+        DataFrame
             Per measured round k, over the runs: ``distance`` (mean of ‖x^k − x*‖²) and
             ``distance_se``; ``step`` (η^k); ``batch`` (expected reports) and ``batch_low``, the
             least; ``alpha`` and ``gamma`` of eq. (12), expectations being means over the runs, and
@@ -108,7 +97,7 @@ class Dsgd(Simulation, name="dsgd"):
             ``envelope/<β>``, the bound unrolled from x^0.  For the whole run: ``mu``, ``L``,
             ``beta1/<β>``, ``beta2/<β>``.
         """
-        return Simulated([_run(self, seed, progress) for seed in seeds])
+        return _run(self, seed, progress)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Three schemes: ``fixed``, systematic sampling in the given order, as rizk2022imp
 unit after the other with the *sampling* probabilities, the intro's counter-example.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.records import Positive, Strict
 from fedsampling.base.streams import stream
 from fedsampling.samplers.importance import capped, chosen, progressive_totals
-from fedsampling.simulations.simulation import Progress, Simulated, Simulation, Where, tidy
+from fedsampling.simulations.simulation import Progress, Simulation, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,20 +52,40 @@ class Inclusion(Simulation, name="inclusion"):
             )
         return self
 
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
-    ) -> Simulated:
-        """Draw `draws` samples per seed and count who is included.
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Draw `draws` samples and count who is included.
 
         Returns
         -------
-        Simulated
+        DataFrame
             Per unit: ``target`` (the inclusion probability asked for), ``frequency`` and its
             ``se``; for two draws also ``equation3``, the inclusion probability of successive
             sampling.  For the run: ``neighbours``, how often a unit and the next one are both
             included (mean over units).
         """
-        return Simulated([_one(self, seed, progress) for seed in seeds])
+        n, size = self.units, self.size
+        given = self.probabilities
+        weights = stream(seed, "units").lognormal(size=n) if given is None else np.array(given)
+        p = weights / weights.sum()
+        pi = capped(p, size)
+        rng = stream(seed, "inclusion")
+        count, together = np.zeros(n), 0.0
+        for done in range(0, self.draws, BLOCK):
+            draws = min(BLOCK, self.draws - done)
+            mark = SCHEMES[self.sampler.name](p, pi, draws, rng)
+            count += mark.sum(0)
+            together += (mark & np.roll(mark, -1, axis=1)).sum() / n
+            progress(done)
+        units = np.arange(n)
+        columns = {
+            "target": (units, pi),
+            "frequency": (units, count / self.draws),
+            "se": (units, np.sqrt(pi * (1 - pi) / self.draws)),
+            "neighbours": (np.array([-1]), np.array([together / self.draws])),
+        }
+        if size == 2:
+            columns["equation3"] = (units, successive_inclusion(p))
+        return tidy(columns)
 
 
 def successive_inclusion(p: Array) -> Array:
@@ -83,36 +103,6 @@ def successive_inclusion(p: Array) -> Array:
     first = p / (1 - p)
     second: Array = p * (first.sum() - first)  # another unit n first, then this one
     return p + second
-
-
-def _one(settings: Inclusion, seed: int, progress: Progress) -> "pd.DataFrame":
-    n, size = settings.units, settings.size
-    if settings.probabilities is not None:
-        p = np.array(settings.probabilities)
-        p = p / p.sum()
-    else:
-        weights = stream(seed, "units").lognormal(size=n)
-        p = weights / weights.sum()
-    pi = capped(p, size)
-    rng = stream(seed, "inclusion")
-    count, together = np.zeros(n), 0.0
-    for done in range(0, settings.draws, BLOCK):
-        draws = min(BLOCK, settings.draws - done)
-        mark = SCHEMES[settings.sampler.name](p, pi, draws, rng)
-        count += mark.sum(0)
-        together += (mark & np.roll(mark, -1, axis=1)).sum() / n
-        progress(done)
-    frequency = count / settings.draws
-    units = np.arange(n)
-    columns = {
-        "target": (units, pi),
-        "frequency": (units, frequency),
-        "se": (units, np.sqrt(pi * (1 - pi) / settings.draws)),
-        "neighbours": (np.array([-1]), np.array([together / settings.draws])),
-    }
-    if size == 2:
-        columns["equation3"] = (units, successive_inclusion(p))
-    return tidy(columns)
 
 
 def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -21,15 +21,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.samplers.scheme import invert
-from fedsampling.simulations.simulation import (
-    Progress,
-    Seed,
-    Simulated,
-    Simulation,
-    Where,
-    at_most_all,
-    tidy,
-)
+from fedsampling.simulations.simulation import Progress, Seed, Simulation, at_most_all, tidy
 from fedsampling.theory.quadratic import contraction, expected_distances
 from fedsampling.theory.weights import statistics
 
@@ -72,22 +64,20 @@ class Quadratic(Simulation, name="quadratic"):
         at_most_all(self.m, self.clients)
         return self
 
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
-    ) -> Simulated:
-        """Repeat the runs of one scheme for each seed.
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Repeat the runs of one scheme.
 
         Returns
         -------
-        Simulated
+        DataFrame
             At each measured round, or at each p_1 (``at`` counts them, ``p_1`` is its value): of
             ‖θ − θ*‖² the ``mean`` over the repetitions with its standard error ``se``, their
             ``sd``, ``min``, ``median`` and ``max``, the ``first`` of them, and the ``expected``
             value.
         """
         if self.p_1 is None:
-            return Simulated([_sweep(self, seed, progress) for seed in seeds])
-        return Simulated([_training(self, self.p_1, seed, progress) for seed in seeds])
+            return _sweep(self, seed, progress)
+        return _training(self, self.p_1, seed, progress)
 
 
 class Problem(NamedTuple):
@@ -114,14 +104,9 @@ def importances(p_1: float, n: int) -> Array:
     return np.array([p_1, *[(1 - p_1) / (n - 1)] * (n - 1)])
 
 
-def first_importances(points: int) -> Array:
-    """Give the values of p_1 that a study without a `p_1` of its own goes through."""
-    return np.linspace(0, 1, points)
-
-
 def _sweep(s: Quadratic, seed: int, progress: Progress) -> "pd.DataFrame":
     ends = []
-    for index, p_1 in enumerate(first_importances(s.points)):
+    for index, p_1 in enumerate(np.linspace(0, 1, s.points)):
         *_, end = _distances(s, importances(p_1, s.clients), seed, index)
         ends.append({"p_1": p_1, **_measured(end), "expected": _expected(s, p_1)[-1]})
         progress(round(s.rounds * (index + 1) / s.points))

@@ -6,11 +6,11 @@ which the clients share, may be the coordinate axes.)  Each study is one of the 
 put to the test; :mod:`papers.harshvardhan2025latency.figures_theory` shows what came out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from fedsampling.samplers.latency import (
 )
 from fedsampling.samplers.runtime import approximately_optimal, luo_probabilities
 from fedsampling.samplers.simplex import expected_delay
-from fedsampling.simulations.simulation import Progress, Simulated, Simulation, Where, tidy
+from fedsampling.simulations.simulation import Progress, Simulation, tidy
 from fedsampling.theory.heterogeneity import bounded, pairwise
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Measured = dict[str, float]
-Columns = dict[str, tuple[NDArray[np.int64], Array]]
 
 ROUNDING = 1e-9  # relative: an inequality that fails by less than this holds
 TIMES = 5
@@ -83,19 +82,27 @@ class Selection(Simulation, name="selection"):
             )
         return self
 
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
-    ) -> Simulated:
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw instances and study them.
 
         Returns
         -------
-        Simulated
-            ``at`` counts the instances of a seed; in the study ``distribution`` it is the number of
+        DataFrame
+            ``at`` counts the instances; in the study ``distribution`` it is the number of
             iterations, and values are means over the instances.  The metrics are those of the
             functions in :data:`STUDIES`.
         """
-        return Simulated([_one(self, seed, progress) for seed in seeds])
+        study = self.sampler.name
+        found = []
+        for draw in range(self.draws):
+            found.append(STUDIES[study](self, seed, draw))
+            progress(draw)
+        columns = {name: np.array([each[name] for each in found]) for name in found[0]}
+        if study == "distribution":
+            at = np.array(self.iterations)
+            return tidy({name: (at, values.mean(axis=0)) for name, values in columns.items()})
+        at = np.arange(self.draws)
+        return tidy({name: (at, values) for name, values in columns.items()})
 
 
 def instance(settings: Selection, seed: int, draw: int, alike: bool = False) -> tuple[Array, Array]:
@@ -288,29 +295,13 @@ def overhead(settings: Selection, seed: int, draw: int) -> Measured:
     return seconds
 
 
-STUDIES: dict[str, Callable[[Selection, int, int], Measured]] = {
+STUDIES: dict[str, Callable[[Selection, int, int], Mapping[str, Any]]] = {
     "assumptions": assumptions,
     "enumeration": enumeration,
     "minnorm": minnorm,
+    "distribution": distribution,
     "overhead": overhead,
 }
-
-
-def _one(settings: Selection, seed: int, progress: Progress) -> "pd.DataFrame":
-    study = settings.sampler.name
-    found: list[Measured] = []
-    paths: list[dict[str, Array]] = []
-    for draw in range(settings.draws):
-        if study == "distribution":
-            paths.append(distribution(settings, seed, draw))
-        else:
-            found.append(STUDIES[study](settings, seed, draw))
-        progress(draw)
-    if study == "distribution":
-        at = np.array(settings.iterations)
-        return tidy({name: (at, np.mean([p[name] for p in paths], axis=0)) for name in paths[0]})
-    at = np.arange(settings.draws)
-    return tidy({name: (at, np.array([each[name] for each in found])) for name in found[0]})
 
 
 def _assumption3(B: Array) -> float:

@@ -113,6 +113,10 @@ class Simulation(Named, package="fedsampling.simulations", key="kind"):
         progress : callable
             Told the number of finished rounds or draws.
         """
+        return Simulated([self.table(seed, progress) for seed in seeds])
+
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Make the table of one seed; all that a kind needs to have that reads no data."""
         raise NotImplementedError
 
     def least_bytes(self, seeds: int) -> float:

@@ -1,6 +1,6 @@
 """Monte-Carlo estimates of the aggregation weights beside their closed forms.
 
-For each seed :meth:`Weights.simulate` draws rounds of one of the very schemes that training uses,
+For each seed :meth:`Weights.table` draws rounds of one of the very schemes that training uses,
 each round as a run of its own, and makes a run table in which every estimate stands with its
 standard error and the number that :mod:`fedsampling.theory` gives for it.
 
@@ -10,7 +10,7 @@ Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federat
 IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -18,24 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Positive, Strict
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import MD, Binomial, Full, Poisson, Uniform
 from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
 from fedsampling.samplers.scheme import Scheme, Setup, View
-from fedsampling.simulations.simulation import Progress, Simulated, Simulation, Where, at_most_all
-from fedsampling.theory.participation import (
-    Participation,
-    clustered_participation,
-    independent_participation,
-    participation,
-)
+from fedsampling.simulations.simulation import Progress, Simulation, at_most_all, tidy
 from fedsampling.theory.weights import (
+    Participation,
     Statistics,
+    clustered_participation,
     clustered_statistics,
+    independent_participation,
     optimal_statistics,
+    participation,
     pooled_alpha,
     statistics,
 )
@@ -45,15 +42,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-SCHEMES: dict[str, Callable[[int, int], Scheme]] = {  # of n and m
-    "full": lambda n, m: Full(),
-    "md": lambda n, m: MD(m=m),
-    "uniform": lambda n, m: Uniform(m=m),
-    "poisson": lambda n, m: Poisson(m=m),
-    "binomial": lambda n, m: Binomial(m=m),
-    "clustered": lambda n, m: ClusteredSize(m=m),
-    "optimal": lambda n, m: Available(available=n, m=m, report="optimal"),
-}
 PER_CLIENT = ("mean", "variance")
 BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
 
@@ -78,12 +66,48 @@ class Weights(Simulation, name="weights"):
         at_most_all(self.m, self.clients)
         return self
 
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
-    ) -> Simulated:
-        """Make the table of :func:`compare` for each seed; schemes meet the same variates."""
-        given = self.clients, self.importance, self.m, self.sampler.name, self.draws
-        return Simulated([compare(*given, seed, progress) for seed in seeds])
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Draw many rounds of one scheme and set estimates beside closed forms.
+
+        "clustered" is Algorithm 1 of fraboni2021clustered on sample counts in proportion to p;
+        "optimal" sees norms of updates 1 + i mod 4, so that importance and norm differ.  Schemes
+        meet the same variates.
+
+        Returns
+        -------
+        DataFrame
+            Per client (``at`` = 0, …, n − 1): ``mean`` and ``variance`` of ω_i.  For the run
+            (``at`` = −1): ``sigma`` = Σ_i Var[ω_i], ``alpha``, ``variance_of_sum``,
+            ``clients_mean`` and ``clients_variance`` (E[N], Var[N]).  Each comes with ``…_se``, its
+            standard error, and ``closed_…``, its closed form.
+
+        Raises
+        ------
+        InputError
+            If the population does not suit the scheme.
+
+        Notes
+        -----
+        Every estimate is a mean over rounds, so that s/√D is its standard error: variances are
+        means of squares about the *claimed* mean (p_i, 1, E[N]), which ``mean`` and
+        ``clients_mean`` test on their own.  Estimates about the sample mean would have no usable
+        error where a weight takes two values of equal probability.  α of one round is eq. (22) with
+        squares for variances, which pools the covariances of all pairs; where no single α exists
+        (Clustered), its closed form is eq. (22) of the closed forms too.
+        """
+        clients = np.arange(self.clients)
+        n_samples = np.ones_like(clients) if self.importance == "equal" else clients + 1
+        p = n_samples / n_samples.sum()
+        case = _case(self.sampler.name, n_samples, p, self.m)
+        closed = _closed_forms(case, p)
+        mean, error = _estimate(case, closed, n_samples, self.draws, seed, progress)
+        columns = {}
+        for name, value in closed.items():
+            at = clients if name in PER_CLIENT else np.array([-1])
+            columns[name] = (at, mean[name])
+            columns[f"{name}_se"] = (at, error[name])
+            columns[f"closed_{name}"] = (at, np.asarray(value))
+        return tidy(columns)
 
 
 class _Case(NamedTuple):
@@ -95,96 +119,18 @@ class _Case(NamedTuple):
     participation: Participation
 
 
-def compare(
-    clients: int,
-    importance: str,
-    m: int,
-    scheme: str,
-    draws: int,
-    seed: int,
-    progress: Progress = lambda done: None,
-) -> "pd.DataFrame":
-    """Draw many rounds of one scheme and set estimates beside closed forms.
-
-    Parameters
-    ----------
-    clients : int
-        Number of clients n.
-    importance : {"equal", "linear"}
-        p_i = 1/n, or p_i proportional to i = 1, …, n.
-    m : int
-        Number of sampled clients.
-    scheme : str
-        A key of :data:`SCHEMES`: "clustered" is Algorithm 1 of fraboni2021clustered on sample
-        counts in proportion to p; "optimal" sees norms of updates 1 + i mod 4, so that importance
-        and norm differ.
-    draws : int
-        Rounds to draw, at least 2.
-    seed : int
-    progress : callable
-        Told the number of rounds drawn.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``at``, ``metric``, ``value``.  Per client (``at`` = 0, …, n − 1): ``mean`` and
-        ``variance`` of ω_i.  For the run (``at`` = −1): ``sigma`` = Σ_i Var[ω_i], ``alpha``,
-        ``variance_of_sum``, ``clients_mean`` and ``clients_variance`` (E[N], Var[N]).  Each comes
-        with ``…_se``, its standard error, and ``closed_…``, its closed form.
-
-    Raises
-    ------
-    InputError
-        If importance or scheme is unknown, or the population does not suit the scheme.
-
-    Notes
-    -----
-    Every estimate is a mean over rounds, so that s/√D is its standard error: variances are means of
-    squares about the *claimed* mean (p_i, 1, E[N]), which ``mean`` and ``clients_mean`` test on
-    their own.  Estimates about the sample mean would have no usable error where a weight takes two
-    values of equal probability.  α of one round is eq. (22) with squares for variances, which pools
-    the covariances of all pairs; where no single α exists (Clustered), its closed form is eq. (22)
-    of the closed forms too.
-    """
-    import pandas as pd
-
-    if draws < 2:
-        raise InputError(f"draws: {draws} gives no standard error; use at least 2")
-    n_samples = _sample_counts(clients, importance)
-    p = n_samples / n_samples.sum()
-    case = _case(scheme, n_samples, p, m)
-    closed = _closed_forms(case, p)
-    mean, error = _estimate(case, closed, n_samples, draws, seed, progress)
-    parts = []
-    for name, value in closed.items():
-        at = np.arange(clients) if name in PER_CLIENT else np.array([-1])
-        parts.append(_rows(at, name, mean[name], error[name], value))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _sample_counts(n: int, importance: str) -> NDArray[np.int64]:
-    """Give sample counts n_i with p_i = n_i / M; Algorithm 1 of Clustered needs integers."""
-    if importance == "equal":
-        return np.ones(n, dtype=np.int64)
-    if importance == "linear":
-        return np.arange(1, n + 1, dtype=np.int64)
-    raise InputError(
-        f"importance: {importance!r} is unknown; {nearest(importance, ['equal', 'linear'])}"
-    )
-
-
 def _case(name: str, n_samples: NDArray[np.int64], p: Array, m: int) -> _Case:
-    if name not in SCHEMES:
-        raise InputError(f"scheme: {name!r} is unknown; {nearest(name, SCHEMES)}")
     n = len(p)
-    scheme, norms = SCHEMES[name](n, m), (1 + np.arange(1, n + 1) % 4).astype(np.float64)
+    norms = (1 + np.arange(1, n + 1) % 4).astype(np.float64)
     if name == "clustered":
-        r = allocate_by_size(n_samples, m)
+        r, scheme = allocate_by_size(n_samples, m), ClusteredSize(m=m)
         return _Case(scheme, norms, clustered_statistics(r), clustered_participation(r))
     if name == "optimal":
-        q = probabilities(p * norms, m)
-        return _Case(scheme, norms, optimal_statistics(p, q), independent_participation(q))
-    return _Case(scheme, norms, statistics(name, p, m), participation(name, p, m))
+        q, reporting = probabilities(p * norms, m), Available(available=n, m=m, report="optimal")
+        return _Case(reporting, norms, optimal_statistics(p, q), independent_participation(q))
+    schemes = Full(), MD(m=m), Uniform(m=m), Poisson(m=m), Binomial(m=m)
+    plain = next(scheme for scheme in schemes if scheme.named == name)
+    return _Case(plain, norms, statistics(name, p, m), participation(name, p, m))
 
 
 def _weights(case: _Case, setup: Setup, seed: int, first: int) -> Array:
@@ -262,19 +208,3 @@ def _per_round(omega: Array, p: Array, expected_clients: float) -> dict[str, Arr
         "clients_mean": count,
         "clients_variance": (count - expected_clients) ** 2,
     }
-
-
-def _rows(
-    at: NDArray[np.int64], name: str, estimate: Array, error: Array, closed: Array | float
-) -> "pd.DataFrame":
-    """Stack estimate, standard error and closed form under three metric names."""
-    import pandas as pd
-
-    values = [np.broadcast_to(value, at.shape) for value in (estimate, error, closed)]
-    return pd.DataFrame(
-        {
-            "at": np.tile(at, 3),
-            "metric": np.repeat([name, f"{name}_se", f"closed_{name}"], at.size),
-            "value": np.concatenate(values).astype(np.float64),
-        }
-    )

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.theory.weights import check_population, clustered_covariance
+from fedsampling.theory.weights import check_population
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,14 +35,6 @@ def variance(r: Array) -> Array:
     """
     spread: Array = (r * (1 - r)).sum(0) / len(r) ** 2
     return spread
-
-
-def covariance(r: Array) -> Array:
-    """Give Cov[ω_i, ω_j], shape (m, n) → (n, n); its diagonal is :func:`variance`.
-
-    Draws are independent and each takes one client: −(1/m²) Σ_k r_ki r_kj off the diagonal.
-    """
-    return clustered_covariance(r)
 
 
 def inclusion(r: Array) -> Array:

@@ -3,7 +3,8 @@
 A scheme enters Theorem 1 only through Var[ω_i] and the covariance parameter α, with
 Cov[ω_i, ω_j] = −α p_i p_j for i ≠ j (Assumption 1).  :func:`statistics` gives both for the
 schemes that need nothing but p and m; Clustered sampling is described by its distributions r and
-Optimal sampling by its probabilities q.  :mod:`fedsampling.theory.participation` counts clients,
+Optimal sampling by its probabilities q.  :func:`participation` says how many clients a scheme asks:
+N = Σ_i 𝕀(i ∈ S) has its moments from the probabilities of missing one client and of missing two.
 :mod:`fedsampling.theory.corollary` compares MD with Uniform sampling, and
 :mod:`fedsampling.simulations.weights` puts a Monte-Carlo estimate beside every number here.
 
@@ -42,6 +43,16 @@ class Statistics(NamedTuple):
     variance_of_sum: float
 
 
+class Participation(NamedTuple):
+    """E[N] and Var[N] of the number N of distinct clients that the server talks to in a round."""
+
+    mean: float
+    variance: float
+
+
+ClosedForms = tuple[Callable[[Array, int], Statistics], Callable[[Array, int], Participation]]
+
+
 def statistics(scheme: str, p: Array, m: int) -> Statistics:
     """Give Var[ω_i], α and Var[Σ ω_i] of a scheme that depends on nothing but p and m.
 
@@ -67,9 +78,18 @@ def statistics(scheme: str, p: Array, m: int) -> Statistics:
     ----------
     Table 1 and Appendix A.2 (full), A.3 (MD), A.4 (Uniform), A.5 (Poisson), A.6 (Binomial).
     """
-    if scheme not in _SCHEMES:
-        raise InputError(f"scheme: no closed form for {scheme!r}; {nearest(scheme, _SCHEMES)}")
-    return _SCHEMES[scheme](check_population(p, m), m)
+    return _closed_forms(scheme)[0](check_population(p, m), m)
+
+
+def participation(scheme: str, p: Array, m: int) -> Participation:
+    """Give E[N] and Var[N]; arguments and errors are those of :func:`statistics`.
+
+    References
+    ----------
+    Eqs. (31), (48), (53).  The paper gives E[N] of MD sampling but not Var[N]; that one is
+    :func:`clustered_participation` with m equal rows.
+    """
+    return _closed_forms(scheme)[1](check_population(p, m), m)
 
 
 def clustered_statistics(r: Array) -> Statistics:
@@ -85,6 +105,39 @@ def clustered_statistics(r: Array) -> Statistics:
     Eqs. (59), (61).  :func:`clustered_covariance` has what stands in place of α.
     """
     return Statistics(np.diag(clustered_covariance(r)).copy(), float("nan"), 0.0)
+
+
+def clustered_participation(r: Array) -> Participation:
+    """Give E[N] and Var[N] for independent draws k = 1, …, m with distributions r[k].
+
+    Parameters
+    ----------
+    r : float array, shape (m, n)
+
+    Notes
+    -----
+    By inclusion and exclusion over missed clients: with a_i = P(i ∉ S) = Π_k (1 − r_ki) and
+    a_ij = P(i, j ∉ S) = Π_k (1 − r_ki − r_kj),
+
+        E[N] = n − Σ_i a_i,    Var[N] = Σ_i a_i (1 − a_i) + Σ_{i≠j} (a_ij − a_i a_j).
+
+    Rows equal to p give MD sampling: a_i = (1 − p_i)^m, whence eq. (31).
+
+    References
+    ----------
+    The occupancy problem: Feller, An Introduction to Probability Theory and Its Applications,
+    vol. 1, section IV.2; eqs. (21), (22) of fraboni2021clustered for P(i ∈ S).
+    """
+    n = r.shape[1]
+    missed = np.prod(1 - r, axis=0)
+    both = np.ones((n, n))
+    for row in r:
+        # 1 − r_ki − r_kj is a probability for i ≠ j; rounding must not make it negative.
+        both *= np.maximum(1 - row[:, None] - row[None, :], 0)
+    np.fill_diagonal(both, missed)
+    return Participation(
+        float(n - missed.sum()), max(float((both - np.outer(missed, missed)).sum()), 0.0)
+    )
 
 
 def clustered_covariance(r: Array) -> Array:
@@ -115,6 +168,16 @@ def optimal_statistics(p: Array, q: Array) -> Statistics:
     """
     variance = np.divide(p**2 * (1 - q), q, out=np.zeros_like(p), where=q > 0)
     return Statistics(variance, 0.0, float(variance.sum()))
+
+
+def independent_participation(q: Array) -> Participation:
+    """Give E[N] and Var[N] where client i takes part with probability q[i], independently.
+
+    References
+    ----------
+    Eq. (66); eqs. (48) with q = m p and (53) with q = m/n are cases of it.
+    """
+    return Participation(float(q.sum()), float((q * (1 - q)).sum()))
 
 
 def pooled_alpha(row: Statistics, p: Array) -> float:
@@ -176,6 +239,12 @@ def check_poisson(p: Array, m: int) -> Array:
     return np.minimum(inclusion, 1.0)
 
 
+def _closed_forms(scheme: str) -> ClosedForms:
+    if scheme not in _SCHEMES:
+        raise InputError(f"scheme: no closed form for {scheme!r}; {nearest(scheme, _SCHEMES)}")
+    return _SCHEMES[scheme]
+
+
 def _full(p: Array, m: int) -> Statistics:
     return Statistics(np.zeros_like(p), 0.0, 0.0)
 
@@ -206,10 +275,13 @@ def _binomial(p: Array, m: int) -> Statistics:
     return Statistics(variance, 0.0, float(variance.sum()))
 
 
-_SCHEMES: dict[str, Callable[[Array, int], Statistics]] = {
-    "full": _full,
-    "md": _md,
-    "uniform": _uniform,
-    "poisson": _poisson,
-    "binomial": _binomial,
+_SCHEMES: dict[str, ClosedForms] = {
+    "full": (_full, lambda p, m: Participation(float(p.size), 0.0)),
+    "md": (_md, lambda p, m: clustered_participation(np.tile(p, (m, 1)))),
+    "uniform": (_uniform, lambda p, m: Participation(float(m), 0.0)),
+    "poisson": (_poisson, lambda p, m: independent_participation(check_poisson(p, m))),
+    "binomial": (
+        _binomial,
+        lambda p, m: independent_participation(np.full(p.size, m / p.size)),
+    ),
 }
