@@ -18,7 +18,6 @@ from fedsampling.sources.sources import SOURCES
 Array = NDArray[np.float64]
 
 COMPUTATIONS = ("comp.txt", "comp1.txt")
-LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +41,10 @@ class Reference:
     inputs: Mapping[str, str] = field(default_factory=dict)
     unverified: bool = False
 
-    def total(self, file: str) -> Array:
-        """Communication and one draw of the computation, shape (184,)."""
-        total: Array = self.communication + self.computation[file]
-        return total
+    @property
+    def totals(self) -> Mapping[str, Array]:
+        """Communication with each draw of the computation."""
+        return {file: self.communication + drawn for file, drawn in self.computation.items()}
 
 
 def load(cache: Path, mirror: str | None) -> Reference:
@@ -66,15 +65,3 @@ def load(cache: Path, mirror: str | None) -> Reference:
         {file: sha256(path) for file, path in paths.items()},
         any(source.unverified for source in sources.values()),
     )
-
-
-def quantiles(seconds: Array) -> Array:
-    """Quantiles at :data:`LEVELS`."""
-    return np.asarray(np.quantile(seconds, LEVELS))
-
-
-def kolmogorov_smirnov(one: Array, other: Array) -> float:
-    """Largest distance between two empirical distribution functions."""
-    from scipy import stats
-
-    return float(stats.ks_2samp(one, other).statistic)

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from fedsampling.base.streams import uniforms
 from fedsampling.delays.delays import Delays, LogNormal
 from fedsampling.delays.radio.mesh import Mesh, great_circle
-from fedsampling.delays.radio.propagation import City, Thresholds, hybrid
+from fedsampling.delays.radio.propagation import City, hybrid
 
 if TYPE_CHECKING:  # the record, which takes this module only where delays are drawn
     from fedsampling.delays.nycmesh import Parameters
@@ -108,5 +108,5 @@ def _links(found: pd.DataFrame, hubs: pd.DataFrame, s: "Parameters") -> tuple[Ar
     ground = great_circle(lon, lat, to_lon, to_lat)
     distance = np.maximum(np.hypot(ground, height - to_height), 1.0)
     city = City(environment=s.environment, large=s.large_city, rooftop=s.rooftop)
-    thresholds = Thresholds(s.line_of_sight, s.long_range)
-    return distance, hybrid(distance, height, to_height, s.frequency, city, thresholds)
+    ends = distance, height, to_height
+    return distance, hybrid(*ends, s.frequency, city, s.line_of_sight, s.long_range)

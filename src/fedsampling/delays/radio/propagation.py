@@ -19,20 +19,16 @@ Array = NDArray[np.float64]
 
 SPEED_OF_LIGHT = 299_792_458.0  # m/s
 
-# Loss of one external wall in dB; COST 231 final report, section 4.6, as ns-3 tabulates it.
-WALLS = {
-    "wood": 4.0,
-    "concrete with windows": 7.0,
-    "concrete without windows": 15.0,
-    "stone": 12.0,
-}
-
-FLOOR_GAIN = 2.0  # dB per floor above ground; Turkmani, Parsons, Lewis 1988
+# Of the buildings, as ns-3 has them.
+SEPARATION = 50.0  # b, m
+EXTENT = 80.0  # l over which they extend along the path, m
+STREET = 20.0  # width w, m
+ORIENTATION = 2.5 + 0.075 * (45.0 - 35.0)  # dB, of streets at 45° to the path
 
 
 @dataclass(frozen=True)
 class City:
-    """What the over-rooftop models know of the buildings; defaults are ns-3's.
+    """What differs between cities; defaults are ns-3's.
 
     Parameters
     ----------
@@ -41,39 +37,11 @@ class City:
         A metropolitan centre, not a medium-sized city.
     rooftop : float
         Mean height of the roofs h_r, m.
-    separation : float
-        Distance between buildings b, m.
-    extent : float
-        Distance l over which the buildings extend along the path, m.
-    street : float
-        Street width w, m.
-    orientation : float
-        Angle φ of the streets to the path, degrees in [0, 90].
     """
 
     environment: str = "urban"
     large: bool = True
     rooftop: float = 20.0
-    separation: float = 50.0
-    extent: float = 80.0
-    street: float = 20.0
-    orientation: float = 45.0
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Where the hybrid model changes from one formula to the next; defaults are ns-3's.
-
-    Parameters
-    ----------
-    line_of_sight : float
-        Shorter paths are in line of sight, m.
-    long_range : float
-        Longer paths between nodes above the roofs follow Okumura-Hata, m.
-    """
-
-    line_of_sight: float = 200.0
-    long_range: float = 1000.0
 
 
 def hybrid(
@@ -82,11 +50,10 @@ def hybrid(
     h_other: ArrayLike,
     f: float,
     city: City,
-    thresholds: Thresholds,
-    wall: ArrayLike = 0.0,
-    floors: ArrayLike = 0.0,
+    line_of_sight: float = 200.0,
+    long_range: float = 1000.0,
 ) -> Array:
-    """Combine the models as ns-3 does, for two nodes that are not in the same building.
+    """Combine the models as ns-3 does, for two nodes outdoors; its defaults are ns-3's.
 
     Beyond `long_range`, with both nodes above the roofs: :func:`okumura_hata`, or :func:`kun`
     above 2.3 GHz.  Else ITU-R P.1411: in line of sight up to that threshold, then over rooftops.
@@ -99,12 +66,8 @@ def hybrid(
         Heights; the higher one is the base station.
     f : float
         Frequency, MHz; the documentation names 200 to 2600.
-    city : City
-    thresholds : Thresholds
-    wall : array
-        Loss of the walls of all nodes that are indoors, dB; see :data:`WALLS`.
-    floors : array
-        How many floors above ground the indoor node is: :data:`FLOOR_GAIN` each is regained.
+    line_of_sight, long_range : float
+        Where it changes from one formula to the next, m.
 
     References
     ----------
@@ -113,14 +76,12 @@ def hybrid(
     d, h_b, h_m = _link(d, h_one, h_other)
     long = kun(d) if f > 2300 else okumura_hata(d, h_b, h_m, f, city)
     short = np.where(
-        d < thresholds.line_of_sight,
+        d < line_of_sight,
         p1411_line_of_sight(d, h_b, h_m, f),
         p1411_over_rooftops(d, h_b, h_m, f, city),
     )
     above = h_m >= city.rooftop
-    outdoors = np.where((d > thresholds.long_range) & above, long, short)
-    loss: Array = outdoors + np.asarray(wall) - FLOOR_GAIN * np.asarray(floors)
-    return loss
+    return np.where((d > long_range) & above, long, short)
 
 
 def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: City) -> Array:
@@ -206,8 +167,8 @@ def p1411_over_rooftops(
     d, h_b, h_m = _link(d, h_one, h_other)
     free_space = 32.4 + 20 * np.log10(d / 1000) + 20 * np.log10(f)
     fall = np.maximum(city.rooftop - h_m, 1.0)
-    street = -8.2 - 10 * np.log10(city.street) + 10 * np.log10(f) + 20 * np.log10(fall)
-    excess = street + _orientation(city.orientation) + _screens(d, h_b, f, city)
+    street = -8.2 - 10 * np.log10(STREET) + 10 * np.log10(f) + 20 * np.log10(fall)
+    excess = street + ORIENTATION + _screens(d, h_b, f, city)
     return np.asarray(free_space + np.maximum(excess, 0))
 
 
@@ -219,18 +180,10 @@ def _link(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike) -> tuple[Array, Ar
     return distance, np.maximum(one, other), np.minimum(one, other)
 
 
-def _orientation(phi: float) -> float:
-    if phi < 35:
-        return -10 + 0.354 * phi
-    if phi < 55:
-        return 2.5 + 0.075 * (phi - 35)
-    return 4.0 - 0.114 * (phi - 55)
-
-
 def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
     """Loss L_msd past rows of buildings: settled field or not."""
     wavelength = SPEED_OF_LIGHT / (f * 1e6)
-    b = city.separation
+    b = SEPARATION
     rise = h_b - city.rooftop
     over = rise > 0
     k_a = np.where(d >= 500, 54 - 0.8 * rise, 54 - 1.6 * rise * d / 1000)
@@ -248,4 +201,4 @@ def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
         below = below * (1 / theta - 1 / (2 * np.pi + theta))
     level = b / d
     Q_M = np.where(np.abs(rise) < 1, level, np.where(over, above, below))
-    return np.where(city.extent > reach, settled, -20 * np.log10(np.abs(Q_M)))
+    return np.where(reach < EXTENT, settled, -20 * np.log10(np.abs(Q_M)))
