@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.experiments.specs import Job
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.digests import TEMPLATES, Digests
@@ -129,3 +130,23 @@ def test_changed_code_moves_all_that_is_made_with_it(monkeypatch: pytest.MonkeyP
         f"judged {RIZK}",
         "report",
     }
+
+
+def test_what_stands_beside_moves_the_figures_drawn_from_it(tmp_path: Path):
+    kept = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("runs")
+    given = {"papers": [RIZK], "scale": "quick", "data": "embedded", "beside": "first"}
+    before = workflow.plan(given, ROOT / "papers", tmp_path)
+    assert moved(before, before) == set()
+    earlier = digests(before)
+    kept.write_text("other runs")
+    later = digests(workflow.plan(given, ROOT / "papers", tmp_path))
+    assert {name for name in later if later[name] != earlier[name]} == {f"drawn {RIZK}/figure2"}
+
+
+def test_a_run_that_is_not_there_cannot_stand_beside(tmp_path: Path):
+    with pytest.raises(InputError, match=r"beside: 'first' has no results in .*; run it first"):
+        workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
+    with pytest.raises(InputError, match="beside: is this run itself"):
+        workflow.plan({"beside": "results"}, ROOT / "papers", tmp_path)

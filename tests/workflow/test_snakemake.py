@@ -307,7 +307,7 @@ class TestRunsWithAName:
         checkout = copied(finished)
         results = checkout.root / "results"
         before = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
-        checkout.configure(run="my-try", regression={"seeds": [0, 1, 2]})
+        checkout.configure(run="my-try", beside="results", regression={"seeds": [0, 1, 2]})
         checkout.snakemake()
         after = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
         assert before.items() <= after.items()
@@ -316,6 +316,8 @@ class TestRunsWithAName:
         assert len(checkout.stored()) == 9  # the six of the baseline are found
         page = (results / "my-try" / "report" / f"{PAPER}.html").read_text()
         assert "seeds 0, 1, 2 (" in page
+        assert "Dotted: results" in page
+        assert "values are in brackets: seeds 0, 1, 2 (0, 1)." in page
         checkout.configure()
         assert checkout.due() == {}
         status, output = checkout.call("snakemake", "-n", "--config", "run=data")

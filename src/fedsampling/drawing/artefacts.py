@@ -31,6 +31,8 @@ class Artefact:
         Column name to the number of significant digits that a table shows of it.
     table : DataFrame, optional
         The table as people read it, where that is not the data as they are.
+    beside : str
+        For the figure's face: the run whose curves are dotted beside these.
     """
 
     data: pd.DataFrame
@@ -39,6 +41,7 @@ class Artefact:
     notes: tuple[str, ...] = ()
     formats: Mapping[str, int] = field(default_factory=dict)
     table: pd.DataFrame | None = None
+    beside: str = ""
 
 
 Draw = Callable[[Summaries, Paper], Artefact]

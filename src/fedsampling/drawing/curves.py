@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from fedsampling.drawing.style import Line
 from fedsampling.evidence.summaries import Summary
@@ -96,6 +98,50 @@ def focus(axes: Axes) -> None:
     room = np.ptp(values)
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, values.min() - room), min(top, values.max() + room))
+
+
+def overlay(figure: Figure, other: Figure) -> bool:
+    """Add the curves that another drawing of a figure has elsewhere, dotted, with a pale rim.
+
+    Lines across a panel and single seeds are no curves.  A panel then shows what both showed.
+
+    Returns
+    -------
+    bool
+        Whether there were any; none are taken from a figure of more or fewer panels.
+    """
+    found = False
+    if len(figure.axes) != len(other.axes):
+        return found
+    for panel, theirs in zip(figure.axes, other.axes, strict=True):
+        drawn = [line.get_xydata() for line in panel.lines]
+        differing = [
+            line
+            for line in theirs.lines
+            if line.get_gid() != "seed"
+            and line.get_transform() is theirs.transData
+            and not any(np.array_equal(line.get_xydata(), one, equal_nan=True) for one in drawn)
+        ]
+        found = found or bool(differing)
+        if differing:
+            shown = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
+            low, high = shown.min(axis=0), shown.max(axis=0)
+        for line in differing:
+            looks = line.properties()
+            joined = looks["linestyle"] != "None"
+            panel.plot(
+                *line.get_data(),
+                color=looks["color"],
+                marker=looks["marker"],
+                markersize=looks["markersize"],
+                markerfacecolor="none",
+                linestyle=(0, (1, 1.5)) if joined else "None",
+                path_effects=[withStroke(linewidth=3, foreground="white", alpha=0.8)],
+                gid="beside",
+            )
+        if differing:
+            panel.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
+    return found
 
 
 def only(summary: Summary, metrics: Collection[str]) -> Summary:

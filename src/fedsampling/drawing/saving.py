@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,18 @@ from matplotlib.figure import Figure
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, write_json, write_text
 from fedsampling.drawing.artefacts import Artefact, Exhibit
+from fedsampling.drawing.curves import overlay
 from fedsampling.drawing.style import VERMILION
 from fedsampling.drawing.tables import displayed, markup
 from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.provenance import Summaries, badges, changed, provenance
+from fedsampling.evidence.provenance import (
+    FEW_KEYS,
+    Summaries,
+    badges,
+    changed,
+    differing,
+    provenance,
+)
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 
@@ -45,7 +53,7 @@ def save(
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
     if artefact.figure is not None:
-        _stamp(artefact.figure, obstacles)
+        _stamp(artefact.figure, obstacles, artefact.beside)
         _lay_out(artefact.figure)
         for kind in ("svg", "png", "pdf"):
             files[kind] = f"{name}.{kind}"
@@ -71,6 +79,37 @@ def save(
     )
     write_json(folder / "artefact.json", asdict(exhibit))
     return [folder / name for name in (*files.values(), "artefact.json")]
+
+
+def overlaid(
+    artefact: Artefact,
+    theirs: Artefact,
+    name: str,
+    summaries: Summaries,
+    others: Summaries,
+    facts: Mapping[str, str],
+) -> Artefact:
+    """Lay the curves of another run over a figure; its face and a note say what differs.
+
+    Parameters
+    ----------
+    theirs : Artefact
+        The same figure, drawn from the other run.
+    name : str
+        Of the other run.
+    summaries, others : mapping
+        Of what both were drawn from.
+    facts : mapping
+        ``scale`` and ``data`` of the configuration.
+    """
+    if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
+        return artefact
+    keys = differing(summaries, others)
+    told = "; ".join(keys) if len(keys) <= FEW_KEYS else f"{len(keys)} keys differ"
+    standing = f" ({', '.join(badges(others, facts))})".replace(" ()", "")
+    note = f"Dotted: {name}{standing}, whose values are in brackets: {'; '.join(keys)}."
+    said = name if keys == changed(summaries) else f"{name}, {told}"  # its badge names the keys
+    return replace(artefact, beside=f"dotted: {said}", notes=(*artefact.notes, note))
 
 
 def _changes(summaries: Summaries) -> Iterator[str]:
@@ -131,10 +170,11 @@ def _settings(summary: Summary, found: re.Match[str]) -> Iterator[str]:
         yield " to ".join(dict.fromkeys(numbers))
 
 
-def _stamp(figure: Figure, words: Sequence[str]) -> None:
+def _stamp(figure: Figure, words: Sequence[str], beside: str) -> None:
     """Say on a figure's face why it is not evidence: files travel without the page around them."""
-    if words:
-        figure.suptitle(" · ".join(words), x=0.995, ha="right", fontsize=8, color=VERMILION)
+    if words or beside:
+        told = "\n".join(filter(None, (" · ".join(words), beside)))
+        figure.suptitle(told, x=0.995, ha="right", fontsize=8, color=VERMILION)
 
 
 def _lay_out(figure: Figure) -> None:

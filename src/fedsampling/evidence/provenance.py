@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
+from fedsampling.experiments.specs import differences
 
 Summaries = Mapping[str, Summary]
 
@@ -197,6 +198,26 @@ def changed(summaries: Summaries) -> list[str]:
     """Name what overrides have changed of the runs behind an artefact."""
     listed = [line for each in summaries.values() for line in each.provenance.get("changed", ())]
     return list(dict.fromkeys(listed))
+
+
+def differing(summaries: Summaries, others: Summaries) -> list[str]:
+    """Name what differs between the runs of the same experiments in two folders of results.
+
+    Returns
+    -------
+    list of str
+        ``key value (the others' value)``; ``"code"`` where only that differs, and nothing if the
+        runs are the same ones.
+    """
+    pairs = [(summaries[name], others[name]) for name in summaries]
+    if all(_made_of(mine) == _made_of(other) for mine, other in pairs):
+        return []
+    listed = [line for mine, other in pairs for line in differences(mine.settings, other.settings)]
+    return list(dict.fromkeys(listed)) or ["code"]
+
+
+def _made_of(summary: Summary) -> tuple[Any, Any]:
+    return summary.provenance["hashes"], summary.provenance["code"]
 
 
 def _changed(summaries: Summaries) -> list[str]:

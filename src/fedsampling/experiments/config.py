@@ -20,10 +20,12 @@ from fedsampling.sources.fetch import folder, is_url
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 # Where things are and how they run: no result depends on these keys, and no report shows them.
 PRIVATE = frozenset({"mirror", "reuse", "store", "cluster"})
+UNNAMED = "results"  # what `beside` calls the run without a name
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 # Folders of results, none of which may be the name of a run.
 TAKEN = [
     *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
-    *("compare", "data", "made", "report", "runs", "store", "summaries", "unfinished"),
+    *("compare", "data", "made", "report", "runs", "store", "summaries", "unfinished", UNNAMED),
 ]
 
 
@@ -92,9 +94,15 @@ class Config(Strict):
     )
     run: str | None = Field(
         None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        pattern=NAME,
         description="Name of this run, as my-try: all that is made goes to results/my-try/, beside "
         "that of other names, which stays as it is. Downloaded data and finished runs are shared.",
+    )
+    beside: str | None = Field(
+        None,
+        pattern=NAME,
+        description="Another run, by its name, or results for the one without a name: its curves "
+        "are dotted in this run's figures, wherever the two differ.",
     )
     schemes: list[str] = Field(
         default_factory=list,
@@ -166,9 +174,22 @@ class Config(Strict):
             raise ValueError("is a folder of every run; give another name")
         return run
 
+    @field_validator("beside")
+    @classmethod
+    def _another(cls, beside: str | None, info: ValidationInfo) -> str | None:
+        if beside and beside == (info.data.get("run") or UNNAMED):
+            raise ValueError("is this run itself; name another one, or this one with run")
+        return beside
+
     def place(self, results: Path) -> Path:
         """Return the folder of results that is this run's own."""
         return results / self.run if self.run else results
+
+    def other(self, results: Path) -> Path | None:
+        """Return the folder of the run whose curves stand beside this one's."""
+        if self.beside is None:
+            return None
+        return results if self.beside == UNNAMED else results / self.beside
 
     def public(self) -> dict[str, Any]:
         """Return what a report shows: no key of this machine, and papers without their folders."""

@@ -157,12 +157,17 @@ def scale_of(paper: Paper, name: str, config: Config) -> str:
 def changed(paper: Paper, name: str, config: Config) -> list[str]:
     """Name what overrides change of an experiment: ``key value (the paper's file's)``."""
     unchanged = config.model_copy(update={"overrides": {}})
-    asked = _flat(_resolved(paper, name, config)[0].model_dump(mode="json"))
-    given = _flat(_resolved(paper, name, unchanged)[0].model_dump(mode="json"))
+    asked, given = (_resolved(paper, name, one)[0] for one in (config, unchanged))
+    return differences(asked.model_dump(mode="json"), given.model_dump(mode="json"))
+
+
+def differences(asked: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Name what differs between two experiments as resolved: ``key value (the other's value)``."""
+    mine, others = _flat(asked), _flat(given)
     return [
-        f"{key.removeprefix('settings.')} {_shown(asked, key)} ({_shown(given, key)})"
-        for key in {**given, **asked}
-        if asked.get(key) != given.get(key)
+        f"{key.removeprefix('settings.')} {_shown(mine, key)} ({_shown(others, key)})"
+        for key in {**others, **mine}
+        if mine.get(key) != others.get(key)
     ]
 
 

@@ -79,6 +79,7 @@ def compare(
         "data": "embedded" if scale == "quick" else "official",
         "papers": [PAPER],
         "run": None,
+        "beside": None,
         "schemes": list(dict.fromkeys([*own.schemes, str(file)])),
         "overrides": {},
     }

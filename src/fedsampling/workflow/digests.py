@@ -5,7 +5,7 @@ cover everything upstream: a stage that is interrupted leaves no output, and beh
 seems up to date Snakemake does not look for missing files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,8 @@ class Digests:
         asked = self.plan.papers[paper]
         spec = asked.artefacts[artefact]
         summaries = [self.summary(paper, name) for name in spec.experiments]
-        return digest([spec.model_dump(mode="json"), _reported(asked), summaries, self._noted])
+        made_from = [spec.model_dump(mode="json"), _reported(asked), summaries, self._noted]
+        return digest(made_from + self._beside(paper, spec.experiments))
 
     def claims(self, paper: str) -> str:
         """Of what a paper's verdicts are made from: its summaries, and its files."""
@@ -124,6 +125,14 @@ class Digests:
             key: digest([experiment, runs[key], code, self._noted])
             for key, experiment in self.plan.experiments.items()
         }
+
+    def _beside(self, paper: str, experiments: Iterable[str]) -> list[str]:
+        """Of the summaries that an artefact has from the run beside this one, if there is one."""
+        if self.plan.beside is None:
+            return []
+        folder = self.plan.beside / "summaries" / paper
+        files = [folder / f"{name}.parquet" for name in experiments]
+        return [self.plan.beside.name, *(sha256(path) for path in files if path.is_file())]
 
     @property
     def _noted(self) -> list[str]:

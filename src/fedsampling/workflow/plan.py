@@ -42,10 +42,13 @@ class Plan:
     config : Config
     papers : mapping
         By key.
+    beside : Path, optional
+        Results of another run, whose curves stand beside this one's.
     """
 
     config: Config
     papers: Mapping[str, Paper]
+    beside: Path | None = None
 
     @cached_property
     def jobs(self) -> dict[str, Job]:
@@ -240,7 +243,11 @@ def plan(
     found = load_papers(config, papers)
     wanted = {key: paper for key, paper in found.items() if only in (None, key)}
     chosen = {key: at_best(paper, config, results) for key, paper in wanted.items()}
-    return Plan(config, chosen)
+    beside = config.other(results)
+    if beside and not (beside / "summaries").is_dir():
+        mend = "run it first, or name another one"
+        raise InputError(f"beside: '{config.beside}' has no results in {beside}; {mend}")
+    return Plan(config, chosen, beside)
 
 
 def read_plan(config: Path, papers: Path, results: Path = RESULTS, only: str | None = None) -> Plan:

@@ -7,7 +7,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -17,9 +17,16 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.cluster import resources
 from fedsampling.drawing import saving
+from fedsampling.drawing.artefacts import Artefact
 from fedsampling.evidence import agreement, summaries, verdicts
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.provenance import UNVERIFIED, Standing, Summaries, standing
+from fedsampling.evidence.provenance import (
+    UNVERIFIED,
+    Standing,
+    Summaries,
+    differing,
+    standing,
+)
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
@@ -95,7 +102,7 @@ def draw(
         return [gather(plan, paper, name, results, folder)]
 
     def render(name: str) -> list[Path]:
-        return _render(spec, name, load(spec.artefacts[name].experiments), plan.config, folder)
+        return _render(plan, spec, name, load(spec.artefacts[name].experiments), folder)
 
     def judge() -> list[Path]:
         out = folder / "claims" / f"{paper}.json"
@@ -144,26 +151,43 @@ class _Kept:
 
 def render_artefact(paper: str, artefact: str, config: Path, results: Path, papers: Path) -> Path:
     """Draw an artefact into ``artefacts/<paper>/<artefact>/``."""
-    asked = read_plan(config, papers, results, only=paper).papers
+    plan = read_plan(config, papers, results, only=paper)
     # Of a paper that is not asked for all summaries must be there.
-    spec = asked[paper] if paper in asked else load_paper(paper, papers)
+    spec = plan.papers[paper] if paper in plan.papers else load_paper(paper, papers)
     if artefact not in spec.artefacts:
         raise InputError(
             f"artefact: '{artefact}' is not known; {nearest(artefact, spec.artefacts)}"
         )
-    given = configuration.load(config)
-    found = _summaries(paper, spec.artefacts[artefact].experiments, given.place(results))
-    return _render(spec, artefact, found, given, given.place(results))[-1]
+    place = plan.config.place(results)
+    found = _summaries(paper, spec.artefacts[artefact].experiments, place)
+    return _render(plan, spec, artefact, found, place)[-1]
 
 
-def _render(
-    spec: Paper, artefact: str, every: Summaries, config: Config, results: Path
-) -> list[Path]:
+def _render(plan: Plan, spec: Paper, artefact: str, every: Summaries, results: Path) -> list[Path]:
     folder = results / "artefacts" / spec.key / artefact
     cases = spec.artefacts[artefact].cases
     found = {name: summary.only(cases) for name, summary in every.items()}
     made = draw_function(spec, artefact)(found, spec)
-    return saving.save(made, spec, artefact, folder, found, _facts(config))
+    if plan.beside and made.figure and found:
+        made = _overlaid(made, plan.beside, plan, spec, artefact, found)
+    return saving.save(made, spec, artefact, folder, found, _facts(plan.config))
+
+
+def _overlaid(
+    made: Artefact, beside: Path, plan: Plan, spec: Paper, artefact: str, found: Summaries
+) -> Artefact:
+    """Draw the same from the run beside this one, and lay its curves over these."""
+    kept = beside / "summaries" / spec.key
+    if lacking := [name for name in found if not (kept / f"{name}.parquet").is_file()]:
+        note = f"{beside.name} has no {', '.join(lacking)}: nothing of it stands beside these."
+        return replace(made, notes=(*made.notes, note))
+    others = _summaries(spec.key, found, beside)
+    cases = spec.artefacts[artefact].cases
+    others = {name: summary.only(cases) for name, summary in others.items()}
+    if not differing(found, others):
+        return made
+    theirs = draw_function(spec, artefact)(others, spec)
+    return saving.overlaid(made, theirs, beside.name, found, others, _facts(plan.config))
 
 
 def judge_claims(paper: str, config: Path, results: Path, papers: Path) -> Path:
