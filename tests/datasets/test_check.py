@@ -9,7 +9,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.datasets import check
-from fedsampling.sources.sources import SOURCES
+from fedsampling.sources.sources import SOURCES, known
 
 MESH = ("nodes.csv", "links.csv")
 
@@ -126,7 +126,7 @@ def test_every_line_comes_before_the_faults(copy: Path, tmp_path: Path):
 
 def test_absence_is_a_fault_only_of_what_is_named(tmp_path: Path):
     lines = list(check.check_each([], tmp_path, None))
-    assert lines == [f"{name}: not here" for name in check.known()]
+    assert lines == [f"{name}: not here" for name in known()]
 
 
 def test_unknown_name_is_told_before_anything_is_fetched(tmp_path: Path):

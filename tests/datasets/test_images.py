@@ -132,13 +132,6 @@ def test_real_writers_unbalanced(mirror: str, tmp_path: Path):
     assert held == pytest.approx(0.82, abs=0.02)
 
 
-def test_fashion_mnist_over_all_clients(mirror: str, tmp_path: Path):
-    partition = {"name": "all_by_dirichlet", "clients": 50, "alpha": 2}
-    found = loaded("fashion_mnist", partition, "official", cache=tmp_path, mirror=mirror)
-    assert len(found.x) == 60_000
-    assert not found.unverified
-
-
 def test_cifar10_from_a_mirrors_sheets_is_marked(mirror: str, tmp_path: Path):
     if not Path(mirror, "cifar10").is_dir():
         pytest.skip(f"no real data: {mirror} does not hold cifar10/")

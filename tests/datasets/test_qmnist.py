@@ -66,13 +66,6 @@ def test_tables_of_other_shape_are_refused(
 
 
 class TestReal:
-    def test_writers_are_as_many_as_known(self, written: Raw):
-        assert mnist.verify_writers(written) == (
-            "539 writers of the training images",
-            "297 writers of the test images",
-            "different writers in training and test",
-        )
-
     def test_training_writers_have_19_to_131_images(self, written: Raw):
         sizes = np.unique_counts(written.writer).counts
         assert (sizes.min(), np.median(sizes), sizes.max()) == (19, 116, 131)

@@ -1,5 +1,4 @@
 import csv
-import time
 import zipfile
 from pathlib import Path
 
@@ -73,14 +72,10 @@ def said(roles: Roles) -> dict[str, str]:
 
 def test_hand_written_plays_are_cut_as_leaf_cuts_them():
     roles = parse(PLAYS)
-    assert (
-        said(roles)
-        == {
-            "A_PLAY__OR__WHAT_YOU_WILL_FIRST_LORD": LONG + "second line, third line fourth Exit ",
-            "THE_COMEDY_OF_ERRORS_DUKE": LONG + "to the end last A POEM ",
-        }
-        or said(roles) == {}
-    )
+    assert said(roles) == {
+        "A_PLAY__OR__WHAT_YOU_WILL_FIRST_LORD": LONG + "second line, third line fourth Exit ",
+        "THE_COMEDY_OF_ERRORS_DUKE": LONG + "to the end last A POEM ",
+    }
     assert roles.play == ("A PLAY; OR, WHAT YOU WILL", "THE COMEDY OF ERRORS")
 
 
@@ -126,8 +121,3 @@ class TestOfficial:
             ]
         assert list(found) == expected
         assert verify(roles) == ("1,130 roles", "4,226,206 samples")
-
-    def test_reading_takes_far_less_than_ten_seconds(self, text: Path):
-        begun = time.perf_counter()
-        windows(read(text))
-        assert time.perf_counter() - begun < 5

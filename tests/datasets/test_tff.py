@@ -134,10 +134,6 @@ class TestVerify:
                 tff.verify(raw)
 
 
-def test_share_of_the_largest_is_counted_by_hand():
-    assert tff.share_of_largest(np.array([1, 5, 1, 3]), 0.5) == 0.8
-
-
 def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(tmp_path: Path):
     image = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 32, 32, 3)
     client = {"image": image, "label": np.array([99, 7]), "coarse_label": np.array([3, 4])}

@@ -18,8 +18,7 @@ SPLITS = ("digits_only_train", "digits_only_test")
 
 @pytest.fixture(autouse=True)
 def _forgetful() -> None:
-    emnist_digits._digits.cache_clear()
-    tff_cifar100._samples.cache_clear()
+    _forget()
 
 
 def digits(

@@ -9,7 +9,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.datasets.formats import tff
-from fedsampling.datasets.formats.tff_files import Kind, Part, sqlite_examples, unpacked
+from fedsampling.datasets.formats.tff_files import Kind, Part, sqlite_examples
+from fedsampling.datasets.formats.tff_files import parts as parts_of
 
 from .tff_files import Features, database, hdf5
 
@@ -141,21 +142,7 @@ def test_reading_leaves_nothing_behind(tmp_path: Path, parts: tuple[Part, Part])
     assert parts[0].path.read_bytes() == before
 
 
-class TestUnpacked:
-    @pytest.mark.parametrize("form", [lzma.FORMAT_ALONE, lzma.FORMAT_XZ])
-    def test_either_form_of_lzma(self, tmp_path: Path, form: int):
-        (tmp_path / "a.lzma").write_bytes(lzma.compress(b"abc" * 9, form))
-        unpacked(tmp_path / "a.lzma", tmp_path / "a", 27)
-        assert (tmp_path / "a").read_bytes() == b"abc" * 9
-
-    def test_no_more_than_the_bound_is_unpacked(self, tmp_path: Path):
-        (tmp_path / "a.lzma").write_bytes(lzma.compress(bytes(5 << 20)))
-        with pytest.raises(InputError, match="more than 3,145,728 bytes"):
-            unpacked(tmp_path / "a.lzma", tmp_path / "a", 3 << 20)
-        assert (tmp_path / "a").stat().st_size <= 3 << 20
-
-    @pytest.mark.parametrize("damage", [lambda each: each[:-9], lambda each: b"<html>"])
-    def test_damage_is_named(self, tmp_path: Path, damage):
-        (tmp_path / "a.lzma").write_bytes(damage(lzma.compress(bytes(9))))
-        with pytest.raises(InputError, match=r"is damaged .*fetch it again"):
-            unpacked(tmp_path / "a.lzma", tmp_path / "a", 99)
+def test_damaged_archive_is_refused(tmp_path: Path):
+    (tmp_path / "all.sqlite.lzma").write_bytes(lzma.compress(bytes(9))[:-9])
+    with pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"):
+        parts_of(tmp_path / "all.sqlite.lzma", "tff_emnist", "sqlite", tmp_path)

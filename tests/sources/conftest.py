@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+import requests
 
 from .publisher import Publisher, running
 
@@ -11,3 +12,16 @@ from .publisher import Publisher, running
 def publisher() -> Iterator[Publisher]:
     with running() as server:
         yield server
+
+
+@pytest.fixture
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """No network: whatever is asked for is noted and cannot be reached."""
+    urls: list[str] = []
+
+    def unreachable(url: str, **_: object) -> requests.Response:
+        urls.append(url)
+        raise requests.ConnectionError("name\nresolution failed")
+
+    monkeypatch.setattr(requests, "get", unreachable)
+    return urls

@@ -123,6 +123,12 @@ def big(*urls: str, content: bytes = CONTENT, checksum: bool = True) -> Source:
     )
 
 
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
 def beside(folder: Path) -> set[str]:
     """Name what is in a folder but for locks, which stay."""
     return {path.name for path in folder.iterdir() if path.suffix != ".lock"}

@@ -17,6 +17,8 @@ from fedsampling.sources.download import Patience
 from fedsampling.sources.fetch import fetch, is_verified
 from fedsampling.sources.sources import SOURCES, Source
 
+from .publisher import put
+
 TEXT = b"-1 1:0.5 3:1\n+1 2:-0.25\n" * 200
 OTHER = TEXT.replace(b"0.5", b"0.6")
 PACKED = {
@@ -37,25 +39,7 @@ SMALL = Source(
     becomes="a test",
 )
 HASTE = Patience(pause=0.0)
-
-
-@pytest.fixture(autouse=True)
-def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No network: whatever is asked for is noted and cannot be reached."""
-    urls: list[str] = []
-
-    def unreachable(url: str, **_: object) -> requests.Response:
-        urls.append(url)
-        raise requests.ConnectionError("name\nresolution failed")
-
-    monkeypatch.setattr(requests, "get", unreachable)
-    return urls
-
-
-def put(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
+pytestmark = pytest.mark.usefixtures("requested")
 
 
 def complaint(cache: Path, mirror: str | None) -> str:

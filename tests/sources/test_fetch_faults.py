@@ -61,7 +61,7 @@ def in_process(cache: Path, source: Source, found: Any) -> None:
 
 
 def test_two_processes_fetch_a_file_once(tmp_path: Path, publisher: Publisher):
-    publisher.delay = 0.3
+    publisher.delay = 0.1
     spawn = multiprocessing.get_context("fork")
     found: Any = spawn.Queue()
     arguments = (tmp_path, big(publisher.url), found)

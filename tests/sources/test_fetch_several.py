@@ -12,30 +12,14 @@ from fedsampling.sources.download import Patience
 from fedsampling.sources.fetch import converted, fetch_all, fetch_dataset, made_of
 from fedsampling.sources.sources import SOURCES, Source, editions
 
-from .publisher import beside
+from .publisher import beside, put
 
 TEXT = b"-1 1:0.5 3:1\n"
 HASTE = Patience(pause=0.0)
 URL = "https://publisher.example/things/small.txt"
 
 
-@pytest.fixture(autouse=True)
-def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No network: whatever is asked for is noted and cannot be reached."""
-    urls: list[str] = []
-
-    def unreachable(url: str, **_: object) -> requests.Response:
-        urls.append(url)
-        raise requests.ConnectionError
-
-    monkeypatch.setattr(requests, "get", unreachable)
-    return urls
-
-
-def put(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
+pytestmark = pytest.mark.usefixtures("requested")
 
 
 def small(dataset: str, file: str, edition: str = "", urls: tuple[str, ...] = (URL,)) -> Source:

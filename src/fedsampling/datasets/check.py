@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import sha256, write_json
 from fedsampling.datasets.dataset import Dataset
 from fedsampling.delays.delay_model import DelayModel
@@ -25,7 +25,7 @@ from fedsampling.sources.fetch import (
     is_verified,
     verify,
 )
-from fedsampling.sources.sources import SOURCES, VERIFIED, Source, editions
+from fedsampling.sources.sources import SOURCES, VERIFIED, Source, editions, known, no_files
 
 _BESIDE = {"qmnist": "mnist"}  # a dataset whose reader needs the files of another
 
@@ -104,7 +104,7 @@ def check(dataset: str, cache: Path, mirror: str | None) -> Verification:
         If the dataset is not known.
     """
     if dataset not in known():
-        raise InputError(f"dataset: '{dataset}' has no official files; {nearest(dataset, known())}")
+        raise InputError(no_files(dataset))
     files: list[FileCheck] = []
     contents: dict[str, tuple[str, ...]] = {}
     faults: list[str] = []
@@ -148,22 +148,12 @@ def fetch_each(
 
     The hashes are noted in the cache as ``<name>.json``, once all files of a dataset are there.
     """
-    unknown = [
-        f"dataset: '{name}' has no official files; {nearest(name, known())}"
-        for name in names
-        if name not in known()
-    ]
-    if unknown:
+    if unknown := [no_files(name) for name in names if name not in known()]:
         raise InputError(*unknown)
     for name in names:
         paths = fetch_dataset(name, cache, mirror, tell).values()
         write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
         yield from paths
-
-
-def known() -> tuple[str, ...]:
-    """Return every dataset that has official files."""
-    return tuple(dict.fromkeys(source.dataset for source in SOURCES.values()))
 
 
 def where(source: Source, cache: Path, mirror: str | None) -> str:

@@ -3,7 +3,7 @@
 LIBSVM's text becomes arrays, the arrays go to clients of unequal size and label share.  The paper
 shares out "35,000 training samples ... randomly in a non-IID fashion to K=100 agents", with N_k
 "from 79 to 688"; how, it leaves open.  Our reading: sizes and labels as
-:mod:`fedsampling.partitions.label_skew` and :mod:`fedsampling.partitions.label_skew` draw them.
+:mod:`fedsampling.partitions.label_skew` draws them.
 """
 
 from pathlib import Path

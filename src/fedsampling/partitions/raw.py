@@ -44,11 +44,6 @@ class Raw:
         Whether some file could not be compared with its publisher's checksum.
     inputs : mapping of str to str
         The files read, by name, with the SHA-256 of their content; empty for generated data.
-
-    Raises
-    ------
-    ValueError
-        If the parts do not fit together: a reader's mistake, not a user's.
     """
 
     name: str
@@ -61,16 +56,6 @@ class Raw:
     writer_test: NDArray[np.int64] | None = None
     unverified: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        faults = [
-            *_faults("", self.x, self.y, self.writer, self.classes),
-            *_faults("_test", self.x_test, self.y_test, self.writer_test, self.classes),
-        ]
-        if self.x.dtype != self.x_test.dtype or self.x.shape[1:] != self.x_test.shape[1:]:
-            faults.append("x and x_test differ in their type or sample shape")
-        if faults:
-            raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
 
 
 def gather(
@@ -173,20 +158,3 @@ def confirmed(name: str, found: Mapping[str, bool]) -> tuple[str, ...]:
 
 def _per_class(y: NDArray[np.int64], classes: int) -> list[int]:
     return list(np.bincount(y, minlength=classes).tolist())
-
-
-def _faults(
-    part: str,
-    x: NDArray[Any],
-    y: NDArray[np.int64],
-    writer: NDArray[np.int64] | None,
-    classes: int,
-) -> list[str]:
-    faults = []
-    if y.dtype != np.int64 or y.shape != x.shape[:1]:
-        faults.append(f"y{part} must be int64 of shape ({len(x)},), not {y.dtype} {y.shape}")
-    elif len(y) and not 0 <= y.min() <= y.max() < classes:
-        faults.append(f"y{part} must lie in [0, {classes})")
-    if writer is not None and (writer.dtype != np.int64 or writer.shape != y.shape):
-        faults.append(f"writer{part} must be int64 with one entry per sample")
-    return faults

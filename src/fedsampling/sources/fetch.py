@@ -1,8 +1,8 @@
 """From a :class:`~fedsampling.sources.sources.Source` to its verified file in the cache.
 
 The cache, then the mirror, then the publisher's URLs in order.  Pooch compares checksums and lets
-nothing but the right file take its place; :class:`Resuming` and :class:`Copying` bring it what it
-compares, unpacked.  Of several processes one fetches and the others wait.
+nothing but the right file take its place; it is brought what it compares, unpacked, by :func:`copy`
+and :class:`Resuming`.  Of several processes one fetches and the others wait.
 """
 
 import bz2
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock
 
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import sha256
 from fedsampling.sources.download import (
     PIECE,
@@ -32,7 +32,7 @@ from fedsampling.sources.download import (
     download,
     writing,
 )
-from fedsampling.sources.sources import SOURCES, Source, editions
+from fedsampling.sources.sources import SOURCES, Source, editions, no_files
 
 Tell = Callable[[str, int, int], None]  # name, bytes here, bytes in all
 
@@ -180,12 +180,9 @@ def preferred(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Sourc
     InputError
         If the dataset has no files to fetch.
     """
-    known = list(editions(dataset).values())
-    if not known:
-        datasets = {source.dataset for source in SOURCES.values()}
-        raise InputError(
-            f"dataset: '{dataset}' has no official files; {nearest(dataset, datasets)}"
-        )
+    listed = list(editions(dataset).values())
+    if not listed:
+        raise InputError(no_files(dataset))
 
     def rank(files: tuple[Source, ...]) -> int:
         if all(is_verified(each, cache / each.dataset / each.file) for each in files):
@@ -195,7 +192,7 @@ def preferred(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Sourc
         # A mirror that is a URL may hold what has no other address.
         return 2 if all(each.urls for each in files) or (mirror and is_url(mirror)) else 3
 
-    return sorted(known, key=rank)
+    return sorted(listed, key=rank)
 
 
 def is_verified(source: Source, path: Path) -> bool:
@@ -262,9 +259,15 @@ def copy(source: Source, name: str, found: Path, output: Path) -> None:
     InputError
         If `output` cannot be written.
     """
-    left = bound = source.size or _UNKNOWN_BOUND
+    opener = _OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
+    unpacked(found, opener, output, source.size or _UNKNOWN_BOUND)
+
+
+def unpacked(found: Path, opener: Callable[..., Any], output: Path, bound: int) -> None:
+    """Copy what `opener` reads of a file; at most `bound` bytes; errors as of :func:`copy`."""
+    left = bound
     with writing(output), output.open("wb") as stream:
-        for piece in _pieces(source, name, found):
+        for piece in _pieces(found, opener):
             left -= len(piece)
             if left < 0:
                 raise CorruptError(f"holds more than the {bound:,} bytes expected")
@@ -350,17 +353,6 @@ class _Job:
 
 
 @dataclass(frozen=True)
-class Copying:
-    """Pooch's downloader for a file in a mirror's folder."""
-
-    source: Source
-
-    def __call__(self, found: str, output: str, _: Any) -> None:
-        """Copy the file, unpacked."""
-        copy(self.source, found, Path(found), Path(output))
-
-
-@dataclass(frozen=True)
 class Resuming:
     """Pooch's downloader for a URL: continues what an earlier one left beside the file's place."""
 
@@ -402,6 +394,10 @@ class Resuming:
 def _from_mirror(job: _Job, mirror: str) -> bool:
     """Bring the file to its place, or say that the mirror does not hold it."""
     source = job.source
+
+    def copying(found: str, output: str, _: Any) -> None:
+        copy(source, found, Path(found), Path(output))
+
     for name in _names(source):
         found = f"{mirror.rstrip('/')}/{name}" if is_url(mirror) else str(folder(mirror) / name)
         try:
@@ -409,7 +405,7 @@ def _from_mirror(job: _Job, mirror: str) -> bool:
                 if _download(job, found):
                     return True
             elif Path(found).exists():
-                job.take(found, Copying(source))
+                job.take(found, copying)
                 return True
         except CorruptError as error:
             raise InputError(
@@ -482,8 +478,7 @@ def _names(source: Source) -> list[str]:
     return [place + source.file + suffix for place in folders for suffix in suffixes]
 
 
-def _pieces(source: Source, name: str, path: Path) -> Iterator[bytes]:
-    opener = _OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
+def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
     try:
         with opener(path, "rb") as stream:
             while piece := stream.read(PIECE):

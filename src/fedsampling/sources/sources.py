@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from fedsampling.base.errors import nearest
 from fedsampling.base.records import Positive, Strict, read_yaml
 
 # What stands behind a checksum, the strongest first; the readers check contents in every case.
@@ -72,6 +73,16 @@ class Source:
     def unverified(self) -> bool:
         """Whether nobody but this project vouches for the file."""
         return self.verified in ("copy", "content")
+
+
+def known() -> tuple[str, ...]:
+    """Return every dataset that has official files."""
+    return tuple(dict.fromkeys(source.dataset for source in SOURCES.values()))
+
+
+def no_files(dataset: str) -> str:
+    """Say what was probably meant by a dataset that is not known."""
+    return f"dataset: '{dataset}' has no official files; {nearest(dataset, known())}"
 
 
 def editions(dataset: str) -> dict[str, tuple[Source, ...]]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256
 from fedsampling.partitions.raw import Raw, confirmed
+from fedsampling.partitions.shares import starts
 
 CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase
 IMAGES, WRITERS = 814_255, 3_597
@@ -63,18 +64,19 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
         x, y = np.empty((len(names), 28, 28), np.uint8), np.empty(len(names), np.uint8)
         for row, name in enumerate(names):
             content = _content(archive, name)
-            label = labels.get(_hash(content))
+            label = labels.get(hashlib.sha256(content).digest())
             if label is None:
                 raise InputError(f"{by_write}: {name} is not in {by_class.name}; fetch both again")
             x[row], y[row] = shrink(content), label
-    by_writer = [(writer, len(list(each))) for writer, each in groupby(names, _writer)]
+    by_writer = groupby(PurePosixPath(name).parts[2] for name in names)
+    writers, sizes = zip(*((writer, len(list(each))) for writer, each in by_writer), strict=True)
     with replacing(target) as temporary:
         np.savez(
             temporary,
             x=x,
             y=y,
-            start=np.cumsum([0] + [count for _, count in by_writer], dtype=np.int64),
-            writers=np.array([writer for writer, _ in by_writer]),
+            start=starts(sizes),
+            writers=np.array(writers),
         )
 
 
@@ -155,7 +157,8 @@ def _labels(by_class: Path) -> dict[bytes, int]:
             code, part = PurePosixPath(name).parts[1:3]
             # The folders train_<code> repeat images of the parts hsf_<number>.
             if part.startswith("hsf_"):
-                labels.setdefault(_hash(_content(archive, name)), _label(by_class, code))
+                digest = hashlib.sha256(_content(archive, name)).digest()
+                labels.setdefault(digest, _label(by_class, code))
     return labels
 
 
@@ -164,10 +167,6 @@ def _label(by_class: Path, code: str) -> int:
         return CLASSES.index(chr(int(code, 16)))
     except (ValueError, OverflowError) as error:
         raise InputError(f"{by_class}: folder {code} is no character's code; fetch it") from error
-
-
-def _writer(name: str) -> str:
-    return PurePosixPath(name).parts[2]
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
@@ -191,7 +190,3 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
         return archive.read(name)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{archive.filename}: {name} is damaged ({error}); fetch it") from error
-
-
-def _hash(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()

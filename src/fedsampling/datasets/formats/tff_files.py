@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from fedsampling.base.errors import InputError
 from fedsampling.datasets.formats.tf_example import Feature, parse_example
 from fedsampling.sources.archives import Bounds, unpack
-from fedsampling.sources.fetch import fetch_dataset
+from fedsampling.sources.download import CorruptError
+from fedsampling.sources.fetch import fetch_dataset, unpacked
 from fedsampling.sources.sources import SOURCES, editions
 
 
@@ -121,7 +122,10 @@ def parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part
     stem = archive.name.split(".")[0]
     if edition == "sqlite":
         database = folder / f"{stem}.sqlite"
-        unpacked(archive, database, _SQLITE)
+        try:
+            unpacked(archive, lzma.open, database, _SQLITE)
+        except CorruptError as error:
+            raise InputError(f"{archive}: it {error}; fetch it again") from error
         train, test = _SPLITS.get(dataset, ("train", "test"))
         return Part(database, train, archive), Part(database, test, archive)
     unpack(archive, folder, _HDF5)
@@ -135,30 +139,7 @@ def extracted(dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
     return parts(folder / source.file, dataset, edition, folder)
 
 
-_PIECE = 1 << 20
 _LONGEST = 1 << 20  # bytes of one value; an image of CIFAR has about 12,000
-
-
-def unpacked(archive: Path, target: Path, bound: int) -> None:
-    """Unpack a database to `target`.
-
-    Raises
-    ------
-    InputError
-        If the archive is damaged or would unpack to more than `bound` bytes.
-    """
-    left = bound
-    try:
-        with lzma.open(archive) as stream, target.open("wb") as copy:
-            while piece := stream.read(_PIECE):
-                left -= len(piece)
-                if left < 0:
-                    raise InputError(
-                        f"{archive}: it unpacks to more than {bound:,} bytes; fetch it again"
-                    )
-                copy.write(piece)
-    except (EOFError, lzma.LZMAError) as error:
-        raise InputError(f"{archive}: is damaged ({error}); fetch it again") from error
 
 
 @contextmanager
@@ -183,9 +164,34 @@ def sqlite_examples(database: Path, split: str, kinds: Mapping[str, Kind]) -> It
     ValueError
         If the file is no such database, has no such split, or a sample is of another kind.
     """
+    where = f"{database}: {split}"
     try:
         with closing(_opened(database)) as connection:
-            yield _Split(connection, f"{database}: {split}", split, kinds).examples()
+            sizes = dict(
+                connection.execute(
+                    "SELECT client_id, COUNT(*) FROM examples WHERE split_name = ? "
+                    "GROUP BY client_id",
+                    (split,),
+                )
+            )
+            if not sizes:
+                raise ValueError(f"{where} has no examples")
+
+            def read(client: str) -> dict[str, NDArray[Any]]:
+                rows = connection.execute(
+                    "SELECT serialized_example_proto FROM examples "
+                    "WHERE split_name = ? AND client_id = ? ORDER BY rowid",
+                    (split, client),
+                )
+                records = [parse_example(content) for (content,) in rows]
+                return {
+                    name: np.stack(
+                        [_values(record, name, kind, f"{where}: {client}") for record in records]
+                    )
+                    for name, kind in kinds.items()
+                }
+
+            yield Examples({client: sizes[client] for client in sorted(sizes)}, read)
     except sqlite3.Error as error:
         raise ValueError(f"{database}: is no database of examples ({error})") from error
 
@@ -203,64 +209,27 @@ def _opened(database: Path) -> sqlite3.Connection:
     return connection
 
 
-class _Split:
-    """The rows of one split."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, where: str, name: str, kinds: Mapping[str, Kind]
-    ) -> None:
-        self.connection = connection
-        self.where = where
-        self.name = name
-        self.kinds = kinds
-
-    def examples(self) -> Examples:
-        sizes = dict(
-            self.connection.execute(
-                "SELECT client_id, COUNT(*) FROM examples WHERE split_name = ? GROUP BY client_id",
-                (self.name,),
-            )
+def _values(record: Mapping[str, Feature], name: str, kind: Kind, where: str) -> NDArray[Any]:
+    """Take a feature of one sample out of its record; bytes are stored as int64."""
+    if name not in record:
+        raise ValueError(f"{where} has no '{name}', but {sorted(record)}")
+    given = record[name]
+    if isinstance(given, list):
+        values: NDArray[Any] = np.empty(len(given), object)
+        values[:] = given
+    else:
+        values = given
+    dtype = np.dtype(kind.dtype)
+    fits = values.size == int(np.prod(kind.shape)) and values.dtype.kind == dtype.kind.replace(
+        "u", "i"
+    )
+    if fits and dtype.kind == "u":
+        fits = bool((values >= 0).all() and (values <= np.iinfo(dtype).max).all())
+    if not fits:
+        raise ValueError(
+            f"{where} has {name} {values.dtype} {values.shape}, not {dtype} {kind.shape}"
         )
-        if not sizes:
-            raise ValueError(f"{self.where} has no examples")
-        return Examples({client: sizes[client] for client in sorted(sizes)}, self.read)
-
-    def read(self, client: str) -> dict[str, NDArray[Any]]:
-        """Return the features of a client, its samples in the order of their rows."""
-        rows = self.connection.execute(
-            "SELECT serialized_example_proto FROM examples "
-            "WHERE split_name = ? AND client_id = ? ORDER BY rowid",
-            (self.name, client),
-        )
-        records = [parse_example(content) for (content,) in rows]
-        return {
-            name: np.stack([self.feature(record, name, kind, client) for record in records])
-            for name, kind in self.kinds.items()
-        }
-
-    def feature(
-        self, record: Mapping[str, Feature], name: str, kind: Kind, client: str
-    ) -> NDArray[Any]:
-        if name not in record:
-            raise ValueError(f"{self.where}: {client} has no '{name}', but {sorted(record)}")
-        given = record[name]
-        if isinstance(given, list):
-            values: NDArray[Any] = np.empty(len(given), object)
-            values[:] = given
-        else:
-            values = given
-        dtype = np.dtype(kind.dtype)
-        fits = values.size == int(np.prod(kind.shape)) and values.dtype.kind == dtype.kind.replace(
-            "u", "i"
-        )
-        if fits and dtype.kind == "u":  # bytes are stored as int64
-            fits = bool((values >= 0).all() and (values <= np.iinfo(dtype).max).all())
-        if not fits:
-            raise ValueError(
-                f"{self.where}: {client} has {name} {values.dtype} {values.shape}, "
-                f"not {dtype} {kind.shape}"
-            )
-        return values.reshape(kind.shape).astype(dtype, copy=False)
+    return values.reshape(kind.shape).astype(dtype, copy=False)
 
 
 @contextmanager
