@@ -140,7 +140,7 @@ class Stacked:
         sights = [self.sights[name] for name in self.sights if name in sampler.needs]
         for sight in sights:
             sight.renew(theta, slots)
-        sent = [sight.bits() for sight in sights]
+        sent = [sight.bits(sampler.asked()) for sight in sights]
         if "work_losses" in sampler.needs:  # one number of each slot, with its update
             sent.append(32.0 * np.bincount(slots.run, minlength=runs))
         if sent:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.models.networks.network import everything
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.scheme import Bools, Slots
 from fedsampling.theory.heterogeneity import Precision, pairwise, refresh
 from fedsampling.training.network.evaluation import client_losses
 from fedsampling.training.network.learner import Stacked
@@ -51,8 +51,14 @@ class Sight:
     def renew(self, theta: Tensor, slots: Slots) -> None:
         """Take up what the round's participants report of the models that they were sent."""
 
-    def bits(self) -> Array:
-        """Return what it cost to send since it was last asked, shape (runs,)."""
+    def bits(self, asked: Bools | None) -> Array:
+        """Return what it cost to send since the last call, shape (runs,).
+
+        Parameters
+        ----------
+        asked : bool array, shape (runs, n), optional
+            Whom the scheme had to ask before it selected, where it names them.
+        """
         sent, self.sent = self.sent, np.zeros_like(self.sent)
         return sent
 
@@ -74,6 +80,11 @@ class Losses(Sight):
             there = np.isin(np.arange(len(there)), offered)
         self.sent = np.full(len(theta), 32.0 * there.sum())
         return np.where(there, client_losses(self.learner, theta), np.nan)
+
+    def bits(self, asked: Bools | None) -> Array:
+        """Return 32 for each client that was asked: all who are there, unless they are named."""
+        sent = super().bits(asked)
+        return sent if asked is None else 32.0 * asked.sum(1)
 
 
 class Heterogeneity(Sight):
