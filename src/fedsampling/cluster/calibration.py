@@ -29,7 +29,7 @@ from fedsampling.sources.sources import Source, editions
 if TYPE_CHECKING:
     from fedsampling.cluster.estimate import Effort
 
-CAP = 6.0  # seconds of the processor for which a job is measured at most
+CAP = 4.0  # seconds of the processor for which a job is measured at most
 ENOUGH = 0.05  # seconds between two lengths of a piece; of a much longer one little more is run
 MOST = 2 * 4**6  # steps of the shorter one
 BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
