@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.curves import divergences, only
+from fedsampling.drawing.curves import band, divergences, only, unseen_seeds
 from fedsampling.drawing.style import BLACK, BLUE, legend_below, panels, style
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
+from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, SINGLE, Summary
 from fedsampling.experiments.papers import Paper
 
 from .runs import BITS, LINES, course, mean_course, set_number, title
@@ -239,10 +239,14 @@ def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
             continue
         if (here["runs"] == 2).all():  # too few for a band: the runs themselves
             for one in ("least", "most"):
-                axis.plot(x, here[f"{metric}_{one}"], color=line.colour, lw=0.6, alpha=0.6)
+                label = f"_{line.label}"
+                axis.plot(
+                    x, here[f"{metric}_{one}"], color=line.colour, lw=0.6, alpha=0.6, label=label
+                )
         ends = BOUNDS["loss" if metric == "train_loss" else "accuracy"]
         low, high = np.clip(mean - error, *ends), np.clip(mean + error, *ends)
-        axis.fill_between(x, low, high, color=line.colour, alpha=0.18, linewidth=0)
+        band(axis, x, low, high, line.label, line.colour)
+        unseen_seeds(axis, x, here[f"{metric}_{SINGLE}"], line.label, line.colour)
     axis.set_ylabel(LABELS[metric])
     if across == "at":
         axis.set_xlabel("communication round")

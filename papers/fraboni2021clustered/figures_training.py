@@ -48,7 +48,7 @@ PANELS = {
     "accuracy_std": "std of test accuracy over clients",
 }
 MEASURES = {
-    "arccos": Line("Algorithm 2, arccos", VERMILION),
+    "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
     "l2": Line("Algorithm 2, L2", ORANGE),
     "l1": Line("Algorithm 2, L1", SKY),
 }

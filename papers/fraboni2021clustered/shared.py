@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.drawing.style import BLACK, PURPLE, SCHEMES, VERMILION, Line
+from fedsampling.drawing.style import SCHEMES, Line
 from fedsampling.evidence.statistics import Estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.partitions.by_digit import ByDigit
@@ -14,10 +14,12 @@ from fedsampling.theory.clustered import all_distinct
 LINES = {
     "md": Line("MD", SCHEMES["md"]),
     "algorithm1": Line("Algorithm 1", SCHEMES["clustered_size"]),
-    "algorithm2": Line("Algorithm 2", VERMILION),
-    "algorithm2-code": Line("Algorithm 2, Ward as in the code", VERMILION, variant=True),
-    "target": Line("target", BLACK),
-    "fedavg": Line("FedAvg", PURPLE),
+    "algorithm2": Line("Algorithm 2", SCHEMES["clustered_similarity"]),
+    "algorithm2-code": Line(
+        "Algorithm 2, Ward as in the code", SCHEMES["clustered_similarity"], variant=True
+    ),
+    "target": Line("target", SCHEMES["target"]),
+    "fedavg": Line("FedAvg", SCHEMES["fedavg"]),
 }
 CLUSTERED = ("algorithm1", "algorithm2")
 LATE = 0.5  # of the rounds: late losses are means from there on
