@@ -220,8 +220,8 @@ class TestLoading:
         origin = "papers/two/paper.yaml: "
         assert caught.value.lines == (
             f"{origin}artefacts.figure1.experiments: 'E' is not known; known: e",
-            f"{origin}claims.c1.artefact: 'figur1' is not known; did you mean 'figure1'?",
             f"{origin}artefacts.figure1.cases: 'basis' is not known; did you mean 'base'?",
+            f"{origin}claims.c1.artefact: 'figur1' is not known; did you mean 'figure1'?",
             f"{origin}key: 'one' is not the folder's name; write 'two'",
         )
 

@@ -23,8 +23,8 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import device
 from fedsampling.simulations.network import Network
 from fedsampling.simulations.simulation import Simulation, Where
-from fedsampling.sources.fetch import held, preferred
-from fedsampling.sources.sources import Source, editions
+from fedsampling.sources.fetch import held_in, preferred
+from fedsampling.sources.sources import editions
 
 if TYPE_CHECKING:
     from fedsampling.cluster.estimate import Effort
@@ -135,7 +135,7 @@ def downloads(datasets: Iterable[str], cache: Path, mirror: str | None) -> dict[
         source.name: source.size
         for dataset in sorted(set(datasets))
         for source in preferred(dataset, cache, mirror)[0]
-        if not (cache / source.dataset / source.file).is_file()
+        if not source.kept(cache).is_file()
     }
 
 
@@ -182,18 +182,11 @@ def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
 
 def _data(job: Job, cache: Path, mirror: str | None) -> str:
     """Say of which data a job is measured: the stand-in has fewer samples, but is always here."""
-    here = all(_is_here(dataset, cache, mirror) for dataset in job.files)
-    return job.runs[0].data if here else "embedded"
-
-
-def _is_here(dataset: str, cache: Path, mirror: str | None) -> bool:
-    """Whether the cache, or the mirror if that is a folder, holds some edition of a dataset."""
-
-    def found(source: Source) -> bool:
-        kept = (cache / source.dataset / source.file).is_file()
-        return kept or bool(mirror and held(source, mirror))
-
-    return any(all(map(found, files)) for files in editions(dataset).values())
+    for name in job.files:
+        of_each = editions(name).values()
+        if not any(all(held_in(each, cache, mirror) for each in files) for files in of_each):
+            return "embedded"
+    return job.runs[0].data
 
 
 def _unsampled(job: Job) -> bool:

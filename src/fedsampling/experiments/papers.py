@@ -374,34 +374,22 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
     paper = check(Paper, {**read_yaml(path), **beside}, origin)
+    cases = {
+        case for given in paper.experiments.values() for case in given.get("cases") or ("base",)
+    }
     problems = [
-        f"artefacts.{artefact}.experiments: '{name}' is not known; "
-        f"{nearest(name, paper.experiments)}"
-        for artefact, spec in paper.artefacts.items()
-        for name in spec.experiments
-        if name not in paper.experiments
-    ]
-    problems += [
-        f"claims.{claim}.experiments: '{name}' is not known; {nearest(name, paper.experiments)}"
-        for claim, spec in paper.claims.items()
-        for name in spec.experiments
-        if name not in paper.experiments
+        f"{kind}.{name}.{field}: '{word}' is not known; {nearest(word, known)}"
+        for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims))
+        for name, spec in specs.items()
+        for field, known in (("experiments", paper.experiments), ("cases", cases))
+        for word in getattr(spec, field)
+        if word not in known
     ]
     problems += [
         f"claims.{claim}.artefact: '{spec.artefact}' is not known; "
         f"{nearest(spec.artefact, paper.artefacts)}"
         for claim, spec in paper.claims.items()
         if spec.artefact not in paper.artefacts
-    ]
-    cases = {
-        case for given in paper.experiments.values() for case in given.get("cases") or ("base",)
-    }
-    problems += [
-        f"{kind}.{name}.cases: '{case}' is not known; {nearest(case, cases)}"
-        for kind, named in (("artefacts", paper.artefacts), ("claims", paper.claims))
-        for name, spec in named.items()
-        for case in spec.cases
-        if case not in cases
     ]
     if paper.key != key:
         problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
