@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.style import SCHEMES, Line
-from fedsampling.evidence.statistics import Estimate
+from fedsampling.evidence.statistics import Estimate, percent
 from fedsampling.evidence.summaries import Summary
 from fedsampling.partitions.by_digit import ByDigit
 from fedsampling.theory.clustered import all_distinct
@@ -53,12 +53,7 @@ def probability_all_distinct(summary: Summary) -> float:
     return all_distinct(np.full(n, 1 / n), summary.setting("m", sampler="md"))
 
 
-def percent(share: Estimate) -> Estimate:
-    """Turn a share, or a difference of shares, into per cent."""
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n)
-
-
-def whole(share: Estimate) -> Estimate:
-    """End a share's interval where the share does."""
+def percent_of_rounds(share: Estimate) -> Estimate:
+    """Turn a share into per cent; its interval ends where the share does."""
     low, high = np.clip([share.low, share.high], 0, 1)
-    return replace(share, low=float(low), high=float(high))
+    return percent(replace(share, low=float(low), high=float(high)))

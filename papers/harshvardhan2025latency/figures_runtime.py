@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.curves import band
-from fedsampling.drawing.style import BLACK, BLUE, ORANGE, legend_below, panels, style
+from fedsampling.drawing.style import BLACK, BLUE, ORANGE, absent, legend_below, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
@@ -145,10 +145,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
             title = f"({'abcd'[number]}) {DATA[experiment]}, {DELAYS[case]}"
             panel.set(title=title, xlabel="runtime (10³ s)", ylabel="test accuracy")
             if experiment not in summaries:
-                panel.text(
-                    0.5, 0.5, "not run at this scale", ha="center", transform=panel.transAxes
-                )
-                panel.set(xticks=[], yticks=[])
+                absent(panel)
                 notes.append(f"{title}: not run at this scale.")
                 continue
             summary = summaries[experiment]

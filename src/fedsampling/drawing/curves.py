@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike
 
 from fedsampling.drawing.style import Line
 from fedsampling.evidence.summaries import SINGLE, Summary
@@ -115,6 +116,31 @@ def learning_curves(
         if len(curve):
             learning_curve(axes, curve, line.label, line.colour, variant=line.variant)
     focus(axes)
+
+
+def with_interval(axes: Axes, x: ArrayLike, table: pd.DataFrame, value: str, **look: Any) -> None:
+    """Draw a column against `x`, with its intervals ``low`` to ``high`` where there are any."""
+    reach = np.abs(table[["low", "high"]].to_numpy() - table[[value]].to_numpy()).T
+    axes.errorbar(x, table[value], np.nan_to_num(reach), capsize=2, **look)
+
+
+def over_grid(
+    axes: Axes, table: pd.DataFrame, x: str, label: str, colour: str, top: float = 0.0
+) -> None:
+    """Draw a loss over a grid; a run that diverged is a cross as high as the largest loss.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns `x`, ``loss`` (NaN where a run diverged), ``low``, ``high``.
+    top : float
+        Where the crosses are if there is no loss.
+    """
+    table = table.sort_values(x)
+    with_interval(axes, table[x], table, "loss", fmt="o-", color=colour, label=label)
+    lost = table[table["loss"].isna()]
+    top = table["loss"].max() if len(lost) < len(table) else top
+    axes.plot(lost[x], np.full(len(lost), top), "X", color=colour, markersize=7)
 
 
 def focus(axes: Axes) -> None:

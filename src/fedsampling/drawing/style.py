@@ -96,6 +96,12 @@ def panels(
     return figure, list(axes.ravel())
 
 
+def absent(axes: Axes, words: str = "not run at this scale") -> None:
+    """Say in place of curves that there are none."""
+    axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
+    axes.set(xticks=[], yticks=[])
+
+
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
     """Give a figure one legend below all panels, each label once."""
     entries: dict[str, Any] = {}
