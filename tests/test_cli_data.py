@@ -33,13 +33,6 @@ def mesh(mirror: str, tmp_path: Path) -> Path:
     return tmp_path / "mirror"
 
 
-@pytest.mark.parametrize("verb", sorted(main.commands["data"].commands))  # type: ignore[attr-defined]
-def test_every_verb_explains_itself(call, verb: str):
-    found = call(verb, "--help")
-    assert found.exit_code == 0
-    assert len(found.stdout.split("\n\n")[1].strip()) > 20
-
-
 def test_list_names_every_dataset_without_any_here(call):
     found = call("list")
     assert found.exit_code == 0
