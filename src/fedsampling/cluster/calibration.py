@@ -167,7 +167,7 @@ def counted(job: Job, network: Network, results: Path, config: Config) -> "Effor
 
 def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
     seeds, settings = [run.seed for run in job.runs], dict(job.runs[0].settings)
-    if _unsampled(job):  # a seed is a step
+    if job.runs[0].settings["sampler"]["name"] == "none":  # a seed is a step
         seeds = length * seeds[:1]
     else:
         settings["rounds" if "rounds" in settings else "draws"] = length
@@ -187,7 +187,3 @@ def _data(job: Job, cache: Path, mirror: str | None) -> str:
         if not any(all(held_in(each, cache, mirror) for each in files) for files in of_each):
             return "embedded"
     return job.runs[0].data
-
-
-def _unsampled(job: Job) -> bool:
-    return bool(job.runs[0].settings["sampler"]["name"] == "none")

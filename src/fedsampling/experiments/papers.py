@@ -201,7 +201,11 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
         with gathering(problems):
             changes = config.overrides.get(key, {})
             paper = load_paper(key, folder.parent, "papers")
-            left_out = dict.fromkeys(_not_at(config.scale, paper), NOT_AT.format(config.scale))
+            left_out = {  # null instead of what the scale changes
+                name: NOT_AT.format(config.scale)
+                for name, given in paper.experiments.items()
+                if given.get(config.scale, {}) is None
+            }
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             found[key] = without(paper, left_out)
     if problems:
@@ -346,11 +350,6 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
             "not_made": not_made,
         }
     )
-
-
-def _not_at(scale: str, paper: Paper) -> list[str]:
-    """Name the experiments that are not run at a scale: null instead of what it changes."""
-    return [name for name, given in paper.experiments.items() if given.get(scale, {}) is None]
 
 
 def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:

@@ -10,14 +10,13 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fedsampling import __version__
-from fedsampling.base.errors import InputError
+from fedsampling.base.files import writing
 
 if TYPE_CHECKING:
     import requests
@@ -64,18 +63,6 @@ class CorruptError(Exception):
 
 class UnreachableError(Exception):
     """A URL did not give its file; the text says why in a few words."""
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say it in the user's words if the disk is full or may not be written."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); "
-            "give a folder that you may write to, with space left"
-        ) from error
 
 
 def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -> None:

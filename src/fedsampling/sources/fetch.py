@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256, writing
 from fedsampling.sources.download import (
     PIECE,
     AbsentError,
@@ -30,7 +30,6 @@ from fedsampling.sources.download import (
     Patience,
     UnreachableError,
     download,
-    writing,
 )
 from fedsampling.sources.sources import SOURCES, Source, editions, no_files
 
