@@ -182,7 +182,7 @@ class Training(Strict):
         )
 
 
-class Network(Simulation, Training, name="network"):
+class Network(Training, Simulation, name="network"):
     """A training run of a network."""
 
     gpu: ClassVar[bool] = True
@@ -196,10 +196,6 @@ class Network(Simulation, Training, name="network"):
         if self.dataset.most_clients is not None:
             self.sampler.fit(self.dataset.most_clients)
         return self
-
-    def least_bytes(self, seeds: int, parameters: int = 0) -> float:
-        """As of any training."""
-        return Training.least_bytes(self, seeds, parameters)
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
