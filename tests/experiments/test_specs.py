@@ -77,7 +77,6 @@ class TestErrors:
         ("changes", "line"),
         [
             ({"rouns": 3}, "rouns: unknown key; did you mean 'rounds'?"),
-            ({"sedes": 3}, "sedes: unknown key; did you mean 'seeds'?"),
             ({"samplers": {"*": {"mm": 3}}}, "samplers.*.mm: no scheme has it; did you mean 'm'?"),
             ({"rounds": 0}, "rounds: 0 is out of range; give at least 1"),
             ({"seeds": [1, 2, 1]}, "seeds: 1 stands twice; remove one"),
