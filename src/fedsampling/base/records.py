@@ -205,8 +205,6 @@ def check(model: type[Record], given: dict[str, Any], origin: str) -> Record:
 
     Parameters
     ----------
-    model : type
-    given : dict
     origin : str
         What begins each error line, such as ``config.yaml: ``.
 

@@ -94,7 +94,6 @@ def check(dataset: str, cache: Path, mirror: str | None) -> Verification:
     ----------
     dataset : str
         As ``SOURCES`` names it.
-    cache : Path
     mirror : str or None
         A folder; a mirror that is a URL is passed over.
 

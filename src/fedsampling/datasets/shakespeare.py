@@ -132,7 +132,6 @@ def gather(
 
     Parameters
     ----------
-    roles : Roles
     index : int64 array, shape (B,)
         Places as :func:`windows` gives them.
     vocabulary : {"printable", "leaf"}

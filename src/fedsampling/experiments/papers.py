@@ -183,7 +183,6 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     ----------
     config : Config
         ``papers`` names folders of `papers`, or folders anywhere; null: all of `papers`.
-    papers : Path
 
     Raises
     ------
@@ -244,7 +243,6 @@ def defining(paper: Paper, files: str, *names: str) -> list[str]:
 
     Parameters
     ----------
-    paper : Paper
     files : {"figures", "claims"}
         What the modules' names begin with.
     *names : str
@@ -318,7 +316,6 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
 
     Parameters
     ----------
-    paper : Paper
     left_out : mapping of str to str
         Why, by experiment.
 

@@ -136,7 +136,6 @@ def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    data : FederatedDataset
     share : float
         Rounded down for each client, so that nobody is left without samples.
     rng : numpy.random.Generator

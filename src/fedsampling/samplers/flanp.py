@@ -65,7 +65,6 @@ def finished(
         n.
     first : int
         n_0.
-    accuracy : float
 
     Returns
     -------

@@ -363,7 +363,6 @@ def distinct(n: int, u: Array) -> Ints:
 
     Parameters
     ----------
-    n : int
     u : float array, shape (runs, m)
         In [0, 1).
 

@@ -116,7 +116,6 @@ class Training(Strict):
 
         Parameters
         ----------
-        seeds : int
         parameters : int
             d; until the network is built there are at least as many as its widest layer.
         """
@@ -140,11 +139,8 @@ class Training(Strict):
 
         Parameters
         ----------
-        problem : FederatedDataset
         data : {"embedded", "official"}
             Which edition of the delays' files is read.
-        seeds : sequence of int
-        where : Where
         progress : callable
             Told the number of finished rounds.
 

@@ -70,12 +70,10 @@ def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -
 
     Parameters
     ----------
-    url : str
     part : Path
         The file's URL and validator are noted beside it, for other attempts and processes.
     bound : int
         Bytes that the file has at most.
-    patience : Patience
     tell : callable
         Told the bytes here and in all, after every piece.
 

@@ -61,7 +61,6 @@ def fetch(
 
     Parameters
     ----------
-    source : Source
     cache : Path
         The file is kept as ``<cache>/<dataset>/<file>`` and verified again whenever it is used.
     mirror : str or None
