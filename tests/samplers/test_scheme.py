@@ -74,8 +74,9 @@ def test_more_clients_than_there_are_and_what_they_lack_are_refused():
     setup = Setup(one, one / 4, one, one, 1)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
         scheme("md", m=5).prepared(setup)
-    with pytest.raises(InputError, match="flanp needs the clients' delays"):
-        scheme("flanp", first=1).prepared(setup)
+    for name, settings, lacking in (("flanp", {"first": 1}, "delays"), ("target", {}, "labels")):
+        with pytest.raises(InputError, match=f"{name} needs the clients' {lacking}"):
+            scheme(name, **settings).prepared(setup)
 
 
 def test_a_job_does_not_change_the_record():
