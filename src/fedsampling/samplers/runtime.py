@@ -17,12 +17,12 @@ Chen, Zhou, Zhang, Sun, Poor: Client Selection for Wireless Federated Learning w
 Heterogeneity. IEEE Internet of Things Journal 2024.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.records import Positive
+from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
     Array,
@@ -34,8 +34,6 @@ from fedsampling.samplers.scheme import (
     invert,
 )
 from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
-
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 LEAST = 1e-7  # probability, as in Luo et al.'s code
 ITERATIONS = 100  # of SLSQP, which needs fewer
