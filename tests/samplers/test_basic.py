@@ -71,13 +71,11 @@ def test_uniform_draws_distinct_clients_every_ordered_pair_alike():
 
 def test_a_random_choice_is_unbiased_among_equals_alone():
     one = np.ones(4, np.int64)
-    claims = [
-        Random(m=2).prepared(Setup(one, p, one, one, 1)).unbiased for p in (P, np.full(4, 0.25))
-    ]
+    claims = [Random(m=2).prepared(Setup(one, p)).unbiased for p in (P, np.full(4, 0.25))]
     assert claims == [False, True]
 
 
 def test_poisson_refuses_probabilities_above_one():
     one = np.ones(4, np.int64)
     with pytest.raises(InputError, match="use m <= 2"):
-        Poisson(m=3).prepared(Setup(one, P, one, one, 1))
+        Poisson(m=3).prepared(Setup(one, P))

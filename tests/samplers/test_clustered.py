@@ -325,7 +325,7 @@ P = SIZES / SIZES.sum()
 
 def setup(sizes, runs=1, p=None):
     p = sizes / sizes.sum() if p is None else p
-    return Setup(sizes, p, sizes, sizes, runs, dimension=D)
+    return Setup(sizes, p, runs, dimension=D)
 
 
 def size(**given):

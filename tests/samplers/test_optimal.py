@@ -174,7 +174,7 @@ P = np.arange(1, N + 1) / 45
 NORMS = np.array([3.0, 0.1, 0.5, 9.0, 0.2, 1.0, 0.3, 2.0, 0.0])
 
 
-SETUP = Setup(np.arange(1, N + 1), P, np.arange(N), np.arange(N), 1)
+SETUP = Setup(np.arange(1, N + 1), P)
 
 
 def play(report, seeds, t=0, norms=NORMS, j_max=4, **options):

@@ -9,7 +9,7 @@ from fedsampling.samplers.target import Target
 
 def play(labels, p, runs):
     one = np.ones(len(p), np.int64)
-    sampler = Target().prepared(Setup(one, p, one, one, runs, labels=labels))
+    sampler = Target().prepared(Setup(one, p, runs, labels=labels))
     view = View(np.ones(len(p), np.int64), p, 0, runs)
     slots = sampler.select(view, Draws(np.arange(runs), 0))
     return slots, sampler.weigh(slots, view, Draws(np.arange(runs), 0))

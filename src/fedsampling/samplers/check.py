@@ -349,9 +349,9 @@ def _setup(population: Population, seeds: Ints) -> Setup:
     return Setup(
         n_samples,
         population.p,
-        np.ones(N, np.int64),
-        np.ones(N, np.int64),
         len(seeds),
+        np.ones(N, np.int64),
+        np.ones(N, np.int64),
         optimum,
         labels=LABELS,
         dimension=D,

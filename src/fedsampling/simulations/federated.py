@@ -153,7 +153,7 @@ def build_sampler(
     scheme: Scheme, learner: Convex, runs: int, optimum: Mapping[str, Array]
 ) -> Scheme:
     """Prepare a scheme for the rounds of a job."""
-    return scheme.prepared(Setup(learner.n_samples, learner.p, learner.E, learner.B, runs, optimum))
+    return scheme.prepared(Setup(learner.n_samples, learner.p, runs, learner.E, learner.B, optimum))
 
 
 def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array]) -> Measure:

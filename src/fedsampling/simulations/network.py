@@ -259,14 +259,10 @@ def build_learner(
 
 def build_sampler(settings: Training, learner: "Stacked", seeds: Sequence[int]) -> Scheme:
     """Prepare the scheme that the settings name."""
-    ones = np.ones(len(learner.p), np.int64)
     setup = Setup(
         learner.n_samples,
         learner.p,
-        ones,
-        ones * settings.work.batch,
         len(seeds),
-        {},
         labels=learner.labels,
         dimension=learner.network.dimension,
         delays=None if learner.delays is None else learner.delays.mean,
