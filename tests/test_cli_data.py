@@ -63,6 +63,8 @@ def test_card_is_printed_or_written_for_the_report(call, tmp_path: Path):
     path = Path(call("card", "ijcnn1", "--json").stdout.strip())
     assert path == tmp_path / "results" / "cards" / "ijcnn1.json"
     assert json.loads(path.read_text())["badges"] == ["embedded data"]
+    both = call("card", "ijcnn1", "regression", "--json").stdout.split()
+    assert both == [str(path), str(path.with_name("regression.json"))]
 
 
 @pytest.mark.parametrize("verb", ["fetch", "verify", "card"])
