@@ -1,5 +1,15 @@
 #!/usr/bin/env bash
-# Snakemake runs this in the new environment, from the folder of the checkout.
+# Snakemake runs this in the new environment, from the working folder.
 set -euo pipefail
 pip install --quiet --requirement envs/requirements.lock
-pip install --quiet --no-deps --no-build-isolation --editable .
+if [ -f pyproject.toml ]; then
+    pip install --quiet --no-deps --no-build-isolation --editable .
+    exit
+fi
+# A folder of `fedsampling init`: the package is copied from where Snakemake runs, whose command
+# is still found behind the environment's own.
+origin=$("$(sed -n '1s/^#!//p' "$(command -v fedsampling)")" -c \
+    'import fedsampling; print(*fedsampling.__path__)')
+cp -R "$origin" "$origin"-*.dist-info "$(python -c 'import site; print(site.getsitepackages()[0])')"
+printf '#!%s\nfrom fedsampling.cli import main\nmain()\n' "$(command -v python)" > "${CONDA_PREFIX:?}/bin/fedsampling"
+chmod +x "$CONDA_PREFIX/bin/fedsampling"

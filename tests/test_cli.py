@@ -19,7 +19,8 @@ from fedsampling.sources.sources import SOURCES
 from fedsampling.workflow import plan as workflow
 
 PAPER = "rizk2022importance"
-VERBS = sorted(main.commands)
+DATA = main.commands["data"].commands  # type: ignore[attr-defined]
+VERBS = [[verb] for verb in sorted(main.commands)] + [["data", verb] for verb in sorted(DATA)]
 FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
 
 
@@ -59,13 +60,14 @@ def configured(pipeline, tmp_path: Path, **changes: Any) -> list[Any]:
     return options(pipeline, tmp_path / "results", path)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself(verb: str):
-    found = call(verb, "--help")
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_every_verb_explains_itself(verb: list[str]):
+    *group, name = verb
+    listed = call(*group, "--help").stdout.split(f"  {name} ")[1].split("\n  ")[0]
+    assert "..." not in listed  # as click cuts a long sentence off
+    found = call(*verb, "--help")
     assert found.exit_code == 0
-    assert "..." not in call("--help").stdout.split(f"  {verb} ")[1].split("\n  ")[0]
-    first = found.stdout.split("\n\n")[1].strip()
-    assert first.endswith((".", "errors.")) or len(first) > 20
+    assert len(found.stdout.split("\n\n")[1].strip()) > 20
 
 
 @pytest.mark.parametrize(
@@ -173,31 +175,10 @@ class TestBadInput:
         found = complaint(*arguments, *options(pipeline, tmp_path))
         assert found == line or (line.endswith("known: ") and found.startswith(line))
 
-    @pytest.mark.parametrize(
-        ("changes", "line"),
-        [
-            ({"scal": "quick"}, "scal: unknown key; did you mean 'scale'?"),
-            (
-                {"overrides": {PAPER: {"regression": {"samplers": {"fedavg": {"m": -1}}}}}},
-                f"overrides.{PAPER}.regression.samplers.fedavg.m: -1 is out of range; "
-                "give at least 1",
-            ),
-            (
-                {"overrides": {PAPER: {"regression": {"samplers": {"fedavg": {"m": 301}}}}}},
-                f"overrides.{PAPER}.regression.samplers.fedavg.m: 301 exceeds the 300 agents of "
-                "the dataset; give at most 300",
-            ),
-            (
-                {"overrides": {PAPER: {"regression": {"seeds": [3, 3]}}}},
-                f"overrides.{PAPER}.regression.seeds: 3 stands twice; remove one",
-            ),
-        ],
-    )
-    @pytest.mark.parametrize("verb", ["check", "run", "summarise"])
-    def test_a_wrong_configuration(self, pipeline, tmp_path, changes, line, verb):
-        where = configured(pipeline, tmp_path, **changes)
-        named = {"run": [FEDAVG], "summarise": [PAPER, "regression"]}.get(verb, [])
-        assert complaint(verb, *named, *where) == f"{where[1]}: {line}"
+    @pytest.mark.parametrize("verb", [["check"], ["run", FEDAVG], ["summarise", PAPER, "few"]])
+    def test_a_wrong_configuration(self, pipeline, tmp_path, verb):
+        where = configured(pipeline, tmp_path, scal="quick")
+        assert complaint(*verb, *where) == f"{where[1]}: scal: unknown key; did you mean 'scale'?"
 
     @pytest.mark.parametrize("verb", ["check", "verdicts"])
     def test_an_unknown_paper(self, pipeline, tmp_path, verb):

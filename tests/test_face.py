@@ -185,8 +185,8 @@ def test_own_schemes_and_generated_data_train() -> None:
             lambda d: fs.train(
                 d, fs.scheme("md", m=2), **{**WORK, "model": {"name": "mlp", "hidden": 10**11}}
             ),
-            "memory: this machine has too little for it; "
-            "give a smaller model or batch, fewer seeds or fewer clients",
+            "memory: there is too little for it; "
+            "give a smaller model or batch, fewer seeds at once or fewer clients",
         ),
         (
             lambda _: fs.check_sampler("md"),

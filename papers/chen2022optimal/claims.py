@@ -18,6 +18,7 @@ from fedsampling.evidence.statistics import (
     difference,
     holm,
     mean,
+    percent,
     ratio,
 )
 from fedsampling.evidence.summaries import Summary
@@ -43,33 +44,133 @@ Sets = Mapping[str, tuple[Summary, str]]  # runs and case of each set
 
 
 def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge uniform < optimal ≲ full on the authors' sets."""
-    return _order(_official(summaries), claim)
-
-
-def c1_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge uniform < optimal ≲ full on MNIST by writer."""
-    return _order(_writers(summaries), claim)
+    """Judge uniform < optimal ≲ full, by rounds."""
+    found = _sets(summaries, claim, paper)
+    gains, shorts, ours = {}, {}, []
+    titles = {name: title(*each) for name, each in found.items()}
+    for name, each in found.items():
+        runs = course(*each)
+        if lacks := set(SCHEMES) - set(runs["sampler"]):
+            ours.append(f"{titles[name]}: no runs of {', '.join(sorted(lacks))}")
+            continue
+        gains[name] = _pair(runs, "optimal", "uniform", since=0)
+        shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - LATE)
+    verdicts: list[Verdict] = ["inconclusive"] * len(ours)
+    ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
+    for name, gain in ahead.items():
+        better, worse = above(gain, 0), beyond(behind[name], claim.margin)
+        if better == "fails":
+            verdicts.append("contradicted")
+        elif "open" in (better, worse):
+            verdicts.append("inconclusive")
+        else:
+            verdicts.append("partly" if worse == "holds" else "reproduced")
+        ours.append(
+            f"{titles[name]}: optimal − uniform {show_estimate(gain)}, "
+            f"full − optimal at the end {show_estimate(behind[name])}"
+        )
+    order: tuple[Verdict, ...] = ("contradicted", "inconclusive", "partly", "reproduced")
+    worst: Verdict = next((each for each in order if each in verdicts), "inconclusive")
+    drawn = intervals(
+        {f"optimal − uniform, {titles[name]}": each for name, each in ahead.items()},
+        "accuracy",
+        least=0,
+    ) + intervals(
+        {f"full − optimal at the end, {titles[name]}": each for name, each in behind.items()},
+        "accuracy",
+        most=claim.margin,
+    )
+    return Finding(worst, "; ".join(ours), f"By set: {', '.join(verdicts)}.", drawn=drawn)
 
 
 def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1."""
-    return _budget(_official(summaries), claim, paper)
-
-
-def c2_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the same on MNIST by writer."""
-    return _budget(_writers(summaries), claim, paper)
+    found = _sets(summaries, claim, paper)
+    if "dataset1" not in found:
+        return Finding("inconclusive", "no runs of Dataset 1", "Dataset 1 was left out.")
+    runs = course(*found["dataset1"])
+    if not set(SCHEMES) <= set(runs["sampler"]):
+        return Finding("inconclusive", "a scheme has no runs", "A scheme was left out.")
+    goal, others = paper.reported("accuracy") / 100, paper.reported("accuracy_of_others") / 100
+    least, sent = paper.reported("bits_ratio"), paper.reported("budget")
+    at_budget = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
+    needed = {name: bits_to(runs, name, goal) for name in SCHEMES}
+    levels = {name: mean(values) for name, values in at_budget.items()}
+    rest = ("full", "uniform")
+    ahead = holm({name: (at_budget["optimal"], at_budget[name]) for name in rest}, difference)
+    times = compare(needed["full"], needed["optimal"], ratio)
+    fewer = beyond(times, 1)
+    if np.isinf(needed["full"]).any() and np.isfinite(needed["optimal"]).all():
+        fewer = stated(bool((needed["full"] > needed["optimal"]).all()))  # cut off: at least so
+    best = [above(each, 0) for each in ahead.values()]
+    numbers = {
+        f"optimal has {100 * (goal - claim.margin):g} % at that budget": beyond(
+            levels["optimal"], goal - claim.margin
+        ),
+        **{
+            f"{name} has less than {100 * others:g} %": _below(levels[name], others)
+            for name in rest
+        },
+        f"full needs {least:g} times its bits": beyond(times, least),
+    }
+    if "fails" in (*best, fewer):
+        decided: Verdict = "contradicted"
+    elif "open" in (*best, fewer):
+        decided = "inconclusive"
+    else:
+        decided = "reproduced" if set(numbers.values()) == {"holds"} else "partly"
+    shown = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
+    bits = ", ".join(
+        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
+        for name, values in needed.items()
+    )
+    told = {"holds": "", "fails": "not: ", "open": "open: "}
+    return Finding(
+        decided,
+        ours=(
+            f"at {sent:g}·10^8 bits: {shown}; median of the 10^8 bits to {100 * goal:g} %: {bits}; "
+            f"full over optimal {show_estimate(times)}"
+        ),
+        reason="; ".join(f"{told[part]}{name}" for name, part in numbers.items()) + ".",
+        drawn=(
+            *intervals(
+                {"optimal": percent(levels["optimal"])},
+                "% accuracy",
+                least=100 * (goal - claim.margin),
+                paper=100 * goal,
+            ),
+            *intervals(
+                {name: percent(levels[name]) for name in rest}, "% accuracy", most=100 * others
+            ),
+            *intervals({"full over optimal": times}, "times", least=least, paper=least),
+        ),
+    )
 
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the share of the available clients that report on the authors' sets."""
-    return _reports(_official(summaries), claim)
+    """Judge the share of the available clients that report under optimal sampling."""
+    shares: list[float] = []
+    largest = 0.0
+    for summary, case in _sets(summaries, claim, paper).values():
+        n, _ = population(summary)
+        reports = summary.select("optimal", "reports", case)
+        shares += (reports.groupby("seed")["value"].mean() / n).to_list()
+        largest = max(largest, float(reports["value"].max()) / n)
+    share, limit = mean(shares), claim.margin
+    decided = share.high < limit or share.low >= limit
+    return verdict(
+        {"the share": stated(share.high < limit if decided else None)},
+        ours=f"{show_estimate(share)} on average, {show(largest)} in the fullest round",
+        why={
+            "reproduced": f"The interval of the mean over rounds lies below {limit:g}; {SINGLE}",
+            "contradicted": f"The interval of the mean over rounds lies above {limit:g}; {SINGLE}",
+            "inconclusive": f"The mean over rounds has no interval on one side of {limit:g}.",
+        },
+        drawn=intervals({"mean over rounds": percent(share)}, "% of clients", most=100 * limit),
+    )
 
 
-def c3_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the same on MNIST by writer."""
-    return _reports(_writers(summaries), claim)
+c1_writers, c2_writers, c3_writers = c1, c2, c3
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -162,122 +263,14 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
     return first.reindex(sorted(here["seed"].unique()), fill_value=np.inf)
 
 
-def _official(summaries: Summaries) -> Sets:
-    """Find the runs on the authors' sets."""
-    names = ("dataset1", "dataset2", "dataset3")
-    return {name: (summaries[name], "base") for name in names if name in summaries}
-
-
-def _writers(summaries: Summaries) -> Sets:
-    """Find the runs on MNIST by writer, whose cases are called as the authors' sets."""
-    summary = summaries["writers_training"]
-    return {case: (summary, case) for case in summary.settings["cases"]}
-
-
-def _order(found: Sets, claim: ClaimSpec) -> Finding:
-    """Judge uniform < optimal ≲ full, by rounds."""
-    gains, shorts, ours = {}, {}, []
-    titles = {name: title(*each) for name, each in found.items()}
-    for name, each in found.items():
-        runs = course(*each)
-        if lacks := set(SCHEMES) - set(runs["sampler"]):
-            ours.append(f"{titles[name]}: no runs of {', '.join(sorted(lacks))}")
-            continue
-        gains[name] = _pair(runs, "optimal", "uniform", since=0)
-        shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - LATE)
-    verdicts: list[Verdict] = ["inconclusive"] * len(ours)
-    ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
-    for name, gain in ahead.items():
-        better, worse = above(gain, 0), beyond(behind[name], claim.margin)
-        if better == "fails":
-            verdicts.append("contradicted")
-        elif "open" in (better, worse):
-            verdicts.append("inconclusive")
-        else:
-            verdicts.append("partly" if worse == "holds" else "reproduced")
-        ours.append(
-            f"{titles[name]}: optimal − uniform {show_estimate(gain)}, "
-            f"full − optimal at the end {show_estimate(behind[name])}"
-        )
-    order: tuple[Verdict, ...] = ("contradicted", "inconclusive", "partly", "reproduced")
-    worst: Verdict = next((each for each in order if each in verdicts), "inconclusive")
-    drawn = intervals(
-        {f"optimal − uniform, {titles[name]}": each for name, each in ahead.items()},
-        "accuracy",
-        least=0,
-    ) + intervals(
-        {f"full − optimal at the end, {titles[name]}": each for name, each in behind.items()},
-        "accuracy",
-        most=claim.margin,
-    )
-    return Finding(worst, "; ".join(ours), f"By set: {', '.join(verdicts)}.", drawn=drawn)
-
-
-def _budget(found: Sets, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1."""
-    if "dataset1" not in found:
-        return Finding("inconclusive", "no runs of Dataset 1", "Dataset 1 was left out.")
-    runs = course(*found["dataset1"])
-    if not set(SCHEMES) <= set(runs["sampler"]):
-        return Finding("inconclusive", "a scheme has no runs", "A scheme was left out.")
-    goal, others = paper.reported("accuracy") / 100, paper.reported("accuracy_of_others") / 100
-    least, sent = paper.reported("bits_ratio"), paper.reported("budget")
-    at_budget = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
-    needed = {name: bits_to(runs, name, goal) for name in SCHEMES}
-    levels = {name: mean(values) for name, values in at_budget.items()}
-    rest = ("full", "uniform")
-    ahead = holm({name: (at_budget["optimal"], at_budget[name]) for name in rest}, difference)
-    times = compare(needed["full"], needed["optimal"], ratio)
-    fewer = beyond(times, 1)
-    if np.isinf(needed["full"]).any() and np.isfinite(needed["optimal"]).all():
-        fewer = stated(bool((needed["full"] > needed["optimal"]).all()))  # cut off: at least so
-    best = [above(each, 0) for each in ahead.values()]
-    numbers = {
-        f"optimal has {100 * (goal - claim.margin):g} % at that budget": beyond(
-            levels["optimal"], goal - claim.margin
-        ),
-        **{
-            f"{name} has less than {100 * others:g} %": _below(levels[name], others)
-            for name in rest
-        },
-        f"full needs {least:g} times its bits": beyond(times, least),
+def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
+    """Find a claim's sets: an experiment each, or cases of one that are called as those."""
+    return {
+        name if case == "base" else case: (summaries[name], case)
+        for name in claim.experiments or paper.artefacts[claim.artefact].experiments
+        if name in summaries
+        for case in summaries[name].settings["cases"]
     }
-    if "fails" in (*best, fewer):
-        decided: Verdict = "contradicted"
-    elif "open" in (*best, fewer):
-        decided = "inconclusive"
-    else:
-        decided = "reproduced" if set(numbers.values()) == {"holds"} else "partly"
-    shown = ", ".join(f"{name} {show_estimate(_percent(e), '%')}" for name, e in levels.items())
-    bits = ", ".join(
-        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
-        for name, values in needed.items()
-    )
-    told = {"holds": "", "fails": "not: ", "open": "open: "}
-    return Finding(
-        decided,
-        ours=(
-            f"at {sent:g}·10^8 bits: {shown}; median of the 10^8 bits to {100 * goal:g} %: {bits}; "
-            f"full over optimal {show_estimate(times)}"
-        ),
-        reason="; ".join(f"{told[part]}{name}" for name, part in numbers.items()) + ".",
-        drawn=(
-            *intervals(
-                {"optimal": _percent(levels["optimal"])},
-                "% accuracy",
-                least=100 * (goal - claim.margin),
-                paper=100 * goal,
-            ),
-            *intervals(
-                {name: _percent(levels[name]) for name in rest}, "% accuracy", most=100 * others
-            ),
-            *intervals({"full over optimal": times}, "times", least=least, paper=least),
-        ),
-    )
-
-
-def _percent(share: Estimate) -> Estimate:
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n)
 
 
 def _below(estimate: Estimate, bound: float) -> Part:
@@ -289,29 +282,6 @@ def _sent(runs: pd.DataFrame, sampler: str) -> float:
     """Bits that the run that sent fewest had sent at its end."""
     return float(
         runs[runs["sampler"] == sampler].groupby("seed", observed=True)["bits"].max().min()
-    )
-
-
-def _reports(found: Sets, claim: ClaimSpec) -> Finding:
-    """Judge the share of the available clients that report under optimal sampling."""
-    shares: list[float] = []
-    largest = 0.0
-    for summary, case in found.values():
-        n, _ = population(summary)
-        reports = summary.select("optimal", "reports", case)
-        shares += (reports.groupby("seed")["value"].mean() / n).to_list()
-        largest = max(largest, float(reports["value"].max()) / n)
-    share, limit = mean(shares), claim.margin
-    decided = share.high < limit or share.low >= limit
-    return verdict(
-        {"the share": stated(share.high < limit if decided else None)},
-        ours=f"{show_estimate(share)} on average, {show(largest)} in the fullest round",
-        why={
-            "reproduced": f"The interval of the mean over rounds lies below {limit:g}; {SINGLE}",
-            "contradicted": f"The interval of the mean over rounds lies above {limit:g}; {SINGLE}",
-            "inconclusive": f"The mean over rounds has no interval on one side of {limit:g}.",
-        },
-        drawn=intervals({"mean over rounds": _percent(share)}, "% of clients", most=100 * limit),
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
+from fedsampling.drawing.curves import band
 from fedsampling.drawing.style import (
     BLACK,
     BLUE,
@@ -208,7 +209,7 @@ def _draw_factor(axis: Axes, training: Summary, exchanges: Summary, metric: str)
             low, high = (
                 _curve(summary, case, sampler, f"{metric}_{end}") for end in ("low", "high")
             )
-            axis.fill_between(mean.index, low, high, color=colour, alpha=0.18, linewidth=0)
+            band(axis, mean.index, low, high, label, colour)
             for end, values in (("least", low), ("largest", high)):
                 lines.append(_series(metric, f"{label}, {end}", values))
     axis.set_xlabel("round $k$")

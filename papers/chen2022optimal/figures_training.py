@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.curves import divergences, only
+from fedsampling.drawing.curves import band, divergences, unseen_seeds
 from fedsampling.drawing.style import BLACK, BLUE, legend_below, panels, style
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
+from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, SINGLE, Summary
 from fedsampling.experiments.papers import Paper
 
 from .runs import BITS, LINES, course, mean_course, set_number, title
@@ -29,113 +29,9 @@ ACROSS: tuple[Across, ...] = ("at", "bits")
 BINS = 30  # of Figure 1, from 0 to the largest client of all sets
 
 
-def figure1(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw how many clients have how many samples, in the three sets."""
-    return _draw_sets(summaries["sets"], paper)
-
-
-def figure1_writers(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the same for MNIST by writer, made unbalanced by our procedure."""
-    return _draw_sets(summaries["writers"], paper)
-
-
-def figure2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw accuracy and loss on Dataset 1."""
-    return _draw_curves(summaries["dataset1"])
-
-
-def figure3(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw accuracy and loss on Dataset 2."""
-    return _draw_curves(summaries["dataset2"])
-
-
-def figure4(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw accuracy and loss on Dataset 3."""
-    return _draw_curves(summaries["dataset3"])
-
-
-def figure2_best(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the best accuracy so far on Dataset 1."""
-    return _draw_best(summaries["dataset1"])
-
-
-def figure3_best(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the best accuracy so far on Dataset 2."""
-    return _draw_best(summaries["dataset2"])
-
-
-def figure4_best(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the best accuracy so far on Dataset 3."""
-    return _draw_best(summaries["dataset3"])
-
-
-def writers_training(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw accuracy, loss and best accuracy on MNIST by writer."""
-    return _draw_all(summaries["writers_training"])
-
-
-def digits_training(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the same on Federated EMNIST, unbalanced by our procedure."""
-    return _draw_all(summaries["digits_training"])
-
-
-def shakespeare(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the same on Shakespeare."""
-    return _draw_all(summaries["shakespeare"])
-
-
-def cifar100(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the same on CIFAR-100."""
-    return _draw_all(summaries["cifar100"])
-
-
-def tuning(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the score of local steps on the authors' sets."""
-    return _draw_tuning(summaries["tuning"])
-
-
-def tuning_writers(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the score of local steps on MNIST by writer."""
-    return _draw_tuning(summaries["tuning_writers"])
-
-
-def held(samples: np.ndarray, top: float) -> float:
-    """Share of all samples that the largest `top` of the clients hold."""
-    ordered = np.sort(samples)[::-1]
-    return float(ordered[: max(round(top * len(ordered)), 1)].sum() / ordered.sum())
-
-
-def scores(summary: Summary) -> pd.DataFrame:
-    """Score every run: its mean accuracy on the holdout, measured in the second half of the rounds.
-
-    One measurement of a scheme with few reports says little: they go up and down by tens of per
-    cent from round to round.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``set``, ``step``, ``sampler``, ``seed``, ``accuracy``; 0 for a run that diverged.
-    """
-    rows = summary.select(metric="accuracy", since=summary.settings["settings"]["rounds"] / 2)
-    grouped = rows.groupby(["case", "sampler", "seed"], observed=True)["value"]
-    score = grouped.mean().mask(grouped.count() < grouped.size(), 0.0)
-    found: pd.DataFrame = score.rename("accuracy").reset_index()
-    cases = list(found.pop("case"))
-    found["set"] = [title(summary, case) for case in cases]
-    found["step"] = [float(summary.setting("work.step", case)) for case in cases]
-    return found
-
-
-def chosen(summary: Summary) -> pd.DataFrame:
-    """Pick each scheme's step on each set: the one with the best mean score."""
-    means = scores(summary).groupby(["set", "sampler", "step"], observed=True)["accuracy"].mean()
-    best = means.groupby(level=["set", "sampler"], observed=True).idxmax()
-    table = pd.DataFrame(best.to_list(), columns=["set", "sampler", "step"])
-    return table.assign(accuracy=means.loc[best].to_numpy())
-
-
-def _draw_sets(summary: Summary, paper: Paper) -> Artefact:
+def sets(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw a histogram of the samples per client for each set, of the first draw alone."""
+    (summary,) = summaries.values()
     table = summary.select(metric="samples").sort_values(["case", "seed", "at"])
     cases, notes = sorted(table["case"].unique()), []
     first = table[table["seed"] == table["seed"].min()]
@@ -185,31 +81,19 @@ def _draw_sets(summary: Summary, paper: Paper) -> Artefact:
     )
 
 
-def _draw_curves(summary: Summary) -> Artefact:
-    """Draw accuracy and loss against rounds and against bits, as Figures 2 to 4."""
-    table = mean_course(course(summary))
-    with style():
-        figure, axes = panels(2, 2, width=8.0, height=5.8)
-        for row, across in enumerate(ACROSS):
-            for column, metric in enumerate(("accuracy", "train_loss")):
-                _draw(axes[2 * row + column], table, metric, across)
-        legend_below(figure, axes)
-    return _artefact(summary, table, figure, LABELS["accuracy"], LABELS["train_loss"])
+def accuracy_and_loss(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw accuracy and loss against rounds, and below against bits."""
+    return _draw_training(summaries, ("accuracy", "train_loss"), 2, width=8.0, height=5.8)
 
 
-def _draw_best(summary: Summary) -> Artefact:
+def best_accuracy(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the best accuracy so far against rounds and against bits."""
-    table = mean_course(course(summary))
-    with style():
-        figure, axes = panels(1, 2, width=8.0, height=3.3)
-        for panel, across in zip(axes, ACROSS, strict=True):
-            _draw(panel, table, "best", across)
-        legend_below(figure, axes)
-    return _artefact(summary, table, figure, LABELS["best"])
+    return _draw_training(summaries, ("best",), 1, width=8.0, height=3.3)
 
 
-def _draw_all(summary: Summary) -> Artefact:
-    """Draw all of it for every case of an experiment, two rows each."""
+def training(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw accuracy, loss and best accuracy for every case of an experiment, two rows each."""
+    (summary,) = summaries.values()
     cases = list(summary.settings["cases"])
     tables = {case: mean_course(course(summary, case)) for case in cases}
     with style():
@@ -222,6 +106,97 @@ def _draw_all(summary: Summary) -> Artefact:
         legend_below(figure, axes)
     data = pd.concat([table.assign(case=case) for case, table in tables.items()])
     return _artefact(summary, data.reset_index(drop=True), figure, *LABELS.values())
+
+
+def steps(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the score against the step, a panel for each set."""
+    (summary,) = summaries.values()
+    found, picked = scores(summary), chosen(summary)
+    keys = ["set", "sampler", "step"]
+    grouped = found.groupby(keys, observed=True)["accuracy"]
+    table = grouped.agg(["mean", "std", "size"]).reset_index()
+    table["se"] = (table.pop("std") / np.sqrt(table["size"])).where(table["size"] >= FEWEST_SEEDS)
+    names = sorted(table["set"].unique())
+    with style():
+        figure, axes = panels(1, len(names), width=max(3.0 * len(names), 4.6), height=3.4)
+        for panel, name in zip(axes, names, strict=True):
+            for sampler, line in LINES.items():
+                here = table[(table["set"] == name) & (table["sampler"] == sampler)]
+                if here.empty:
+                    continue
+                panel.errorbar(
+                    here["step"], here["mean"], here["se"].fillna(0), fmt="o-", markersize=4,
+                    capsize=2, color=line.colour, label=line.label,
+                )  # fmt: skip
+            panel.set_xscale("log", base=2)
+            panel.set(title=name, xlabel=r"local step $\eta_l$")
+        axes[0].set_ylabel("accuracy on the holdout")
+        legend_below(figure, axes)
+    data = table.merge(picked[keys].assign(chosen=True), on=keys, how="left")
+    return Artefact(
+        data.assign(chosen=data["chosen"].eq(True)),
+        figure,
+        alt="Accuracy on the holdout in the second half of the rounds, against the local step.",
+        notes=(_best_steps(picked), *divergences(summary, LINES)),
+    )
+
+
+# Each is drawn from the one experiment that the paper's file gives it.
+figure1 = figure1_writers = sets
+figure2 = figure3 = figure4 = accuracy_and_loss
+figure2_best = figure3_best = figure4_best = best_accuracy
+writers_training = digits_training = shakespeare = cifar100 = training
+tuning = tuning_writers = steps
+
+
+def held(samples: np.ndarray, top: float) -> float:
+    """Share of all samples that the largest `top` of the clients hold."""
+    ordered = np.sort(samples)[::-1]
+    return float(ordered[: max(round(top * len(ordered)), 1)].sum() / ordered.sum())
+
+
+def scores(summary: Summary) -> pd.DataFrame:
+    """Score every run: its mean accuracy on the holdout, measured in the second half of the rounds.
+
+    One measurement of a scheme with few reports says little: they go up and down by tens of per
+    cent from round to round.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``set``, ``step``, ``sampler``, ``seed``, ``accuracy``; 0 for a run that diverged.
+    """
+    rows = summary.select(metric="accuracy", since=summary.settings["settings"]["rounds"] / 2)
+    grouped = rows.groupby(["case", "sampler", "seed"], observed=True)["value"]
+    score = grouped.mean().mask(grouped.count() < grouped.size(), 0.0)
+    found: pd.DataFrame = score.rename("accuracy").reset_index()
+    cases = list(found.pop("case"))
+    found["set"] = [title(summary, case) for case in cases]
+    found["step"] = [float(summary.setting("work.step", case)) for case in cases]
+    return found
+
+
+def chosen(summary: Summary) -> pd.DataFrame:
+    """Pick each scheme's step on each set: the one with the best mean score."""
+    means = scores(summary).groupby(["set", "sampler", "step"], observed=True)["accuracy"].mean()
+    best = means.groupby(level=["set", "sampler"], observed=True).idxmax()
+    table = pd.DataFrame(best.to_list(), columns=["set", "sampler", "step"])
+    return table.assign(accuracy=means.loc[best].to_numpy())
+
+
+def _draw_training(
+    summaries: Summaries, metrics: tuple[str, ...], rows: int, **size: float
+) -> Artefact:
+    """Draw metrics against rounds, then against bits, row by row."""
+    (summary,) = summaries.values()
+    table = mean_course(course(summary))
+    views = [(across, metric) for across in ACROSS for metric in metrics]
+    with style():
+        figure, axes = panels(rows, len(views) // rows, **size)
+        for panel, (across, metric) in zip(axes, views, strict=True):
+            _draw(panel, table, metric, across)
+        legend_below(figure, axes)
+    return _artefact(summary, table, figure, *(LABELS[metric] for metric in metrics))
 
 
 def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
@@ -239,10 +214,14 @@ def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
             continue
         if (here["runs"] == 2).all():  # too few for a band: the runs themselves
             for one in ("least", "most"):
-                axis.plot(x, here[f"{metric}_{one}"], color=line.colour, lw=0.6, alpha=0.6)
+                label = f"_{line.label}"
+                axis.plot(
+                    x, here[f"{metric}_{one}"], color=line.colour, lw=0.6, alpha=0.6, label=label
+                )
         ends = BOUNDS["loss" if metric == "train_loss" else "accuracy"]
         low, high = np.clip(mean - error, *ends), np.clip(mean + error, *ends)
-        axis.fill_between(x, low, high, color=line.colour, alpha=0.18, linewidth=0)
+        band(axis, x, low, high, line.label, line.colour)
+        unseen_seeds(axis, x, here[f"{metric}_{SINGLE}"], line.label, line.colour)
     axis.set_ylabel(LABELS[metric])
     if across == "at":
         axis.set_xlabel("communication round")
@@ -280,39 +259,7 @@ def _notes(summary: Summary) -> tuple[str, ...]:
             f"{where} by clients in all rounds, in 10^8 bits: {', '.join(parts)}; to clients, the "
             f"model for all that train: {down} under every scheme, which no axis shows."
         )
-    return (*found, *divergences(only(summary, ("diverged_at",)), LINES))
-
-
-def _draw_tuning(summary: Summary) -> Artefact:
-    """Draw the score against the step, a panel for each set."""
-    found, picked = scores(summary), chosen(summary)
-    keys = ["set", "sampler", "step"]
-    grouped = found.groupby(keys, observed=True)["accuracy"]
-    table = grouped.agg(["mean", "std", "size"]).reset_index()
-    table["se"] = (table.pop("std") / np.sqrt(table["size"])).where(table["size"] >= FEWEST_SEEDS)
-    names = sorted(table["set"].unique())
-    with style():
-        figure, axes = panels(1, len(names), width=max(3.0 * len(names), 4.6), height=3.4)
-        for panel, name in zip(axes, names, strict=True):
-            for sampler, line in LINES.items():
-                here = table[(table["set"] == name) & (table["sampler"] == sampler)]
-                if here.empty:
-                    continue
-                panel.errorbar(
-                    here["step"], here["mean"], here["se"].fillna(0), fmt="o-", markersize=4,
-                    capsize=2, color=line.colour, label=line.label,
-                )  # fmt: skip
-            panel.set_xscale("log", base=2)
-            panel.set(title=name, xlabel=r"local step $\eta_l$")
-        axes[0].set_ylabel("accuracy on the holdout")
-        legend_below(figure, axes)
-    data = table.merge(picked[keys].assign(chosen=True), on=keys, how="left")
-    return Artefact(
-        data.assign(chosen=data["chosen"].eq(True)),
-        figure,
-        alt="Accuracy on the holdout in the second half of the rounds, against the local step.",
-        notes=(_best_steps(picked), *divergences(only(summary, ("diverged_at",)), LINES)),
-    )
+    return (*found, *divergences(summary, LINES))
 
 
 def _best_steps(picked: pd.DataFrame) -> str:

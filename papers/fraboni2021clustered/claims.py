@@ -10,8 +10,16 @@ from dataclasses import replace
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
-from fedsampling.evidence.numbers import show, show_estimate
-from fedsampling.evidence.statistics import Estimate, compare, difference, holm, mean, ratio
+from fedsampling.evidence.numbers import show, show_estimate, show_estimates
+from fedsampling.evidence.statistics import (
+    Estimate,
+    compare,
+    difference,
+    holm,
+    mean,
+    percent,
+    ratio,
+)
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
     Finding,
@@ -33,9 +41,8 @@ from .shared import (
     all_clients_distinct,
     by_alpha,
     late,
-    percent,
+    percent_of_rounds,
     probability_all_distinct,
-    whole,
 )
 
 CLOSE: Mapping[Verdict, str] = {
@@ -54,7 +61,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     shares = {name: all_clients_distinct(summary, name) for name in ("md", *CLUSTERED)}
     found, expected = mean(shares["md"]), probability_all_distinct(summary)
     ours = (
-        f"MD {show_estimate(percent(whole(found)), '%')} (closed form {100 * expected:.1f} %); "
+        f"MD {show_estimate(percent_of_rounds(found), '%')} (closed form {100 * expected:.1f} %); "
         + "; ".join(f"{LINES[name].label} {100 * shares[name].mean():.4g} %" for name in CLUSTERED)
     )
     share = close(found, found, expected, claim.margin)
@@ -69,7 +76,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         "never draw a client twice." if always else "draw a client twice in some rounds."
     )
     drawn = intervals(
-        {"MD": percent(whole(found))},
+        {"MD": percent_of_rounds(found)},
         "% of rounds",
         least=100 * (expected - claim.margin),
         most=100 * (expected + claim.margin),
@@ -83,7 +90,7 @@ def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     rounds = summaries["mnist"].select("md", "labels", since=1)
     usual = rounds["value"].between(paper.reported("least_digits"), paper.reported("most_digits"))
     found = mean(usual.groupby(rounds["seed"]).mean())
-    shown = percent(whole(found))
+    shown = percent_of_rounds(found)
     why: dict[Verdict, str] = {
         "reproduced": "The interval lies above the margin.",
         "contradicted": "The interval lies below the margin.",
@@ -120,9 +127,7 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     found = holm(deciding, difference)
     beside = {name: compare(*pair, difference) for name, pair in others.items()}
     reversed_ = [above(step, claim.margin) == "fails" for step in holm(steps, difference).values()]
-    ours = "MD − Algorithm 2: " + "; ".join(
-        f"{name}: {show_estimate(each)}" for name, each in (found | beside).items()
-    )
+    ours = f"MD − Algorithm 2: {show_estimates(found | beside, link=': ')}"
     parts = {name: above(each, claim.margin) for name, each in found.items()}
     whole = verdict(
         parts,
@@ -163,8 +168,12 @@ def c6(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     fewer = _gain(clients, f"-{min(sampled)}", case), _gain(clients, f"-{max(sampled)}", case)
     found = holm({"more work": more, "fewer clients": fewer}, difference)
     points = {name: percent(each) for name, each in found.items()}
-    ours = "; ".join(f"{name} {show_estimate(each, 'points')}" for name, each in points.items())
-    return _all_above(found, claim, ours, intervals(points, "points", least=100 * claim.margin))
+    return _all_above(
+        found,
+        claim,
+        show_estimates(points, "points"),
+        intervals(points, "points", least=100 * claim.margin),
+    )
 
 
 def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -180,8 +189,8 @@ def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     md, *losses = (late(summaries["prox"], name) for name in ("md", *CLUSTERED))
     pairs = {LINES[n].label: (md, loss) for n, loss in zip(CLUSTERED, losses, strict=True)}
     found = holm(pairs, difference)
-    ours = "MD − " + "; MD − ".join(f"{name}: {show_estimate(e)}" for name, e in found.items())
     lower = {f"MD − {name}": each for name, each in found.items()}
+    ours = show_estimates(lower, link=": ")
     return _all_above(found, claim, ours, intervals(lower, "loss", least=claim.margin))
 
 
@@ -221,7 +230,7 @@ def c10(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             quantity = f"{LINES[name].label} {'digits' if metric == 'labels' else metric}"
             pairs[quantity] = pair if sign > 0 else pair[::-1]
     found = holm(pairs, difference)
-    ours = "better than MD by " + "; ".join(f"{k} {show_estimate(e)}" for k, e in found.items())
+    ours = f"better than MD by {show_estimates(found)}"
     drawn = [
         each
         for unit in ("loss", "accuracy", "digits")
@@ -258,13 +267,9 @@ def _ratios(
         ratios[name], narrow = compare(*pair, ratio), compare(*pair, ratio, level=0.9)
         wide = compare(*pair, ratio, level=1 - 0.05 / len(pairs))
         parts[name] = close(wide, narrow, 1, claim.margin)
-    shown = "; ".join(f"{name} {show_estimate(each)}" for name, each in ratios.items())
-    margin = claim.margin
-    return (
-        parts,
-        shown,
-        intervals(ratios, f"times, {what}", least=1 - margin, most=1 + margin, paper=1),
-    )
+    least, most = 1 - claim.margin, 1 + claim.margin
+    drawn = intervals(ratios, f"times, {what}", least=least, most=most, paper=1)
+    return parts, show_estimates(ratios), drawn
 
 
 def _gain(summary: Summary, suffix: str = "", case: str = "base") -> pd.Series:

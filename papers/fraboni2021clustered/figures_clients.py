@@ -3,7 +3,7 @@
 The distributions are the r_ki that the experiment `allocation` kept of real client sets.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 HATCH = "////"
+PATCHES = [Patch(color=colour, label=str(c)) for c, colour in enumerate(CLASSES)]
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 COUNT = "count/label="  # how the metrics of a partition begin
 
@@ -56,7 +57,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
             order = np.argsort(-one.samples, kind="stable")
             _distributions(panel, one, order, hatched=(one.r > 0).sum(0) > 1)
             panel.set_title(_title(summary, case))
-        _legend(figure)
+        _legend(figure, PATCHES)
     split = {case: int(((one.r > 0).sum(0) > 1).sum()) for case, one in found.items()}
     return Artefact(
         _table(found),
@@ -86,7 +87,7 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
         for panel, one in zip(axes[len(found) :], found.values(), strict=True):
             order = np.argsort(one.group, kind="stable")
             _distributions(panel, one, order, hatched=one.group >= len(one.r), last=True)
-        _legend(figure)
+        _legend(figure, PATCHES)
     return Artefact(
         _table(found),
         figure,
@@ -155,13 +156,12 @@ def _colour(one: Allocation, client: np.integer) -> str:
     return CLASSES[int(one.label[client]) % len(CLASSES)]
 
 
-def _legend(figure: Figure) -> None:
-    patches = [Patch(color=colour, label=str(c)) for c, colour in enumerate(CLASSES)]
+def _legend(figure: Figure, handles: Sequence[Any]) -> None:
     figure.legend(
-        handles=patches,
+        handles=handles,
         title="class",
         loc="outside lower center",
-        ncols=len(patches),
+        ncols=len(handles),
         handlelength=0.9,
         columnspacing=1.2,
     )
@@ -274,16 +274,7 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
         axes[0, 1].set_title("(b) samples per class")
         axes[-1, 0].set_xlabel("client")
         axes[-1, 1].set(xlabel="class", xticks=label)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(
-            handles,
-            names,
-            title="class",
-            loc="outside lower center",
-            ncols=len(names),
-            handlelength=0.9,
-            columnspacing=1.2,
-        )
+        _legend(figure, axes[0, 0].containers)
     return figure
 
 

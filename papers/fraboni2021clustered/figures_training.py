@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.curves import divergences, learning_curves, only, rolling
+from fedsampling.drawing.curves import divergences, learning_curves, only, over_grid, rolling
 from fedsampling.drawing.style import (
     BLUE,
     GREEN,
@@ -34,9 +33,8 @@ from .shared import (
     all_clients_distinct,
     by_alpha,
     late,
-    percent,
+    percent_of_rounds,
     probability_all_distinct,
-    whole,
 )
 
 PANELS = {
@@ -48,7 +46,7 @@ PANELS = {
     "accuracy_std": "std of test accuracy over clients",
 }
 MEASURES = {
-    "arccos": Line("Algorithm 2, arccos", VERMILION),
+    "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
     "l2": Line("Algorithm 2, L2", ORANGE),
     "l1": Line("Algorithm 2, L1", SKY),
 }
@@ -98,7 +96,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _clients_note(summary: Summary) -> str:
     shares = {
-        name: show_estimate(percent(whole(mean(all_clients_distinct(summary, name)))), "%")
+        name: show_estimate(percent_of_rounds(mean(all_clients_distinct(summary, name))), "%")
         for name in ("md", *CLUSTERED)
     }
     return (
@@ -294,10 +292,10 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         figure, (left, right) = panels(1, 2, width=8.6, height=3.8)
         colours = (BLUE, GREEN, ORANGE, VERMILION)
         for colour, (alpha, part) in zip(colours, rates.groupby("alpha"), strict=False):
-            _draw_grid(left, part, "step", f"α = {alpha:g}", colour)
+            over_grid(left, part, "step", f"α = {alpha:g}", colour, part["highest"].max())
         left.set(xlabel="learning rate", ylabel="late training loss", title="(a) learning rate")
         left.legend()
-        _draw_grid(right, regular, "mu", "", BLUE)
+        over_grid(right, regular, "mu", "", BLUE, regular["highest"].max())
         right.set(xlabel="μ", ylabel="late training loss", title="(b) FedProx")
         for panel, values in ((left, rates["step"]), (right, regular["mu"])):
             panel.set_xscale("log")
@@ -316,8 +314,8 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         notes=(
             f"Least late loss at learning rate {', '.join(best)}; at μ = {_least(regular, 'mu'):g} "
             f"(paper {paper.reported('mu'):g}).",
-            *divergences(only(summaries["learning_rate"], ("diverged_at",)), LINES),
-            *divergences(only(summaries["prox_grid"], ("diverged_at",)), LINES),
+            *divergences(summaries["learning_rate"], LINES),
+            *divergences(summaries["prox_grid"], LINES),
         ),
     )
 
@@ -347,17 +345,6 @@ def _least(part: pd.DataFrame, x: str) -> float:
     """Return the value with the least late loss; NaN if every run diverged."""
     left = part.dropna(subset="loss").sort_values("loss")
     return float(left[x].iloc[0]) if len(left) else np.nan
-
-
-def _draw_grid(axes: Axes, part: pd.DataFrame, x: str, label: str, colour: str) -> None:
-    part = part.sort_values(x)
-    reach = np.abs(part[["low", "high"]].to_numpy() - part[["loss"]].to_numpy()).T
-    axes.errorbar(
-        part[x], part["loss"], np.nan_to_num(reach), fmt="o-", color=colour, label=label, capsize=2
-    )
-    lost = part[part["loss"].isna()]
-    top = part["loss"].max() if part["loss"].notna().any() else lost["highest"].max()
-    axes.plot(lost[x], np.full(len(lost), top), "X", color=colour, markersize=7)
 
 
 def _rows(cells: Sequence[Cell], alt: str) -> Artefact:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.drawing.style import BLACK, PURPLE, SCHEMES, VERMILION, Line
-from fedsampling.evidence.statistics import Estimate
+from fedsampling.drawing.style import SCHEMES, Line
+from fedsampling.evidence.statistics import Estimate, percent
 from fedsampling.evidence.summaries import Summary
 from fedsampling.partitions.by_digit import ByDigit
 from fedsampling.theory.clustered import all_distinct
@@ -14,10 +14,12 @@ from fedsampling.theory.clustered import all_distinct
 LINES = {
     "md": Line("MD", SCHEMES["md"]),
     "algorithm1": Line("Algorithm 1", SCHEMES["clustered_size"]),
-    "algorithm2": Line("Algorithm 2", VERMILION),
-    "algorithm2-code": Line("Algorithm 2, Ward as in the code", VERMILION, variant=True),
-    "target": Line("target", BLACK),
-    "fedavg": Line("FedAvg", PURPLE),
+    "algorithm2": Line("Algorithm 2", SCHEMES["clustered_similarity"]),
+    "algorithm2-code": Line(
+        "Algorithm 2, Ward as in the code", SCHEMES["clustered_similarity"], variant=True
+    ),
+    "target": Line("target", SCHEMES["target"]),
+    "fedavg": Line("FedAvg", SCHEMES["fedavg"]),
 }
 CLUSTERED = ("algorithm1", "algorithm2")
 LATE = 0.5  # of the rounds: late losses are means from there on
@@ -51,12 +53,7 @@ def probability_all_distinct(summary: Summary) -> float:
     return all_distinct(np.full(n, 1 / n), summary.setting("m", sampler="md"))
 
 
-def percent(share: Estimate) -> Estimate:
-    """Turn a share, or a difference of shares, into per cent."""
-    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n)
-
-
-def whole(share: Estimate) -> Estimate:
-    """End a share's interval where the share does."""
+def percent_of_rounds(share: Estimate) -> Estimate:
+    """Turn a share into per cent; its interval ends where the share does."""
     low, high = np.clip([share.low, share.high], 0, 1)
-    return replace(share, low=float(low), high=float(high))
+    return percent(replace(share, low=float(low), high=float(high)))

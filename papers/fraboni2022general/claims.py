@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
-from fedsampling.evidence.numbers import show, show_estimate
+from fedsampling.evidence.numbers import show, show_estimate, show_estimates
 from fedsampling.evidence.statistics import Estimate, bound, compare, difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
@@ -228,7 +228,7 @@ def _pairs(
 
 
 def _listed(gaps: Mapping[str, Estimate]) -> str:
-    return "; ".join(f"{name}: {show_estimate(each)}" for name, each in gaps.items()) or "not run"
+    return show_estimates(gaps, link=": ") or "not run"
 
 
 def _all_above(gaps: Mapping[str, Estimate], margin: float, what: str) -> Finding:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
+from fedsampling.drawing.curves import band
 from fedsampling.drawing.style import BLACK, BLUE, VERMILION, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import bound
@@ -70,8 +71,8 @@ def quadratic_variance(summaries: Summaries, paper: Paper) -> Artefact:
             _draw_lines(axis, chosen, "mean")
             for scheme, part in chosen.groupby("scheme", sort=False):
                 low, high = (edge[part.index] for edge in bands[name])
-                colour = SCHEMES[str(scheme)].colour
-                axis.fill_between(part["p_1"], low, high, color=colour, alpha=0.22, linewidth=0)
+                line = SCHEMES[str(scheme)]
+                band(axis, part["p_1"], low, high, line.label, line.colour)
             axis.set(title=f"({letter}) {CASES[case]}: {name}", ylim=(0, top), xlim=(0, 1))
         for axis in axes[::2]:
             axis.set_ylabel(DISTANCE)

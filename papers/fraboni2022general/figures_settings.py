@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.curves import divergences, only
+from fedsampling.drawing.curves import divergences, only, over_grid, with_interval
 from fedsampling.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import compare, difference, mean
@@ -93,16 +92,8 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
             axis.axhline(0, color="black", linewidth=0.8)
             for own, colour in ((False, BLUE), (True, VERMILION)):
                 part = table[(table["case"] == case) & (table["own"] == own)]
-                reach = part[["gap", "gap"]].to_numpy() - part[["low", "high"]].to_numpy()
-                axis.errorbar(
-                    part["sd"],
-                    part["gap"],
-                    np.nan_to_num(np.abs(reach)).T,
-                    fmt="o",
-                    capsize=2,
-                    color=colour,
-                    label="clients of Figures 1 to 6" if own else "other choices",
-                )
+                label = "clients of Figures 1 to 6" if own else "other choices"
+                with_interval(axis, part["sd"], part, "gap", fmt="o", color=colour, label=label)
             axis.set(title=f"({letter}) {title}, $n = 10$, $m = 5$")
             axis.set_xlabel("standard deviation of $n_i/M$")
         axes[0].set_ylabel(f"{GAP}, mean")
@@ -139,7 +130,7 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
             summary, chosen = only(summaries[name], SHOWN), paper.reported(name)
             whose = "the paper" if name == "learning_rate" else "its authors' code"
             table = final_losses(summary)
-            _draw_losses(axis, table)
+            over_grid(axis, table, "step", FULL.label, FULL.colour)
             axis.axvline(chosen, color=VERMILION, linestyle=":", label=f"{whose}: {chosen:g}")
             rounds = summary.settings["settings"]["rounds"]
             axis.set(xscale="log", xlabel=r"$\eta_l$", ylabel=r"$\mathcal{L}(\theta^T)$")
@@ -213,22 +204,6 @@ def _common_rounds(summaries: Summaries) -> Sequence[int]:
     """Return the rounds after the start that both experiments of ten clients measured."""
     each = [summaries[name].select(metric="loss", since=1)["at"] for name in ("choices", HALF[10])]
     return sorted(int(at) for at in set(each[0]) & set(each[1]))
-
-
-def _draw_losses(axis: Axes, table: pd.DataFrame) -> None:
-    reach = np.abs(table[["low", "high"]].to_numpy() - table[["loss"]].to_numpy()).T
-    axis.errorbar(
-        table["step"],
-        table["loss"],
-        np.nan_to_num(reach),
-        fmt="o-",
-        color=FULL.colour,
-        capsize=2,
-        label=FULL.label,
-    )
-    lost = table[table["loss"].isna()]
-    top = table["loss"].max() if table["loss"].notna().any() else 0.0
-    axis.plot(lost["step"], np.full(len(lost), top), "X", color=FULL.colour, markersize=7)
 
 
 def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:

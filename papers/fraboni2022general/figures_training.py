@@ -23,6 +23,7 @@ from fedsampling.drawing.style import (
     ORANGE,
     PURPLE,
     Line,
+    absent,
     legend_below,
     panels,
     style,
@@ -98,7 +99,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             curves = curves[(curves["metric"] == "loss") & (curves["case"] == case)]
             axis.set_title(f"({letter}) $n = {n}$, {IMPORTANCES[case]}")
             if curves.empty:
-                _absent(axis)
+                absent(axis)
                 continue
             learning_curves(axis, curves, TRAINED, "loss", case)
             _draw_inset(axis, curves, case, late, height)
@@ -158,8 +159,8 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
             alpha = f"α = {given['dataset']['partition']['alpha']:g}"
             above.set_title(f"({'abc'[column]}) {alpha}")
             if not has(summary, case):
-                _absent(above)
-                _absent(below)
+                absent(above)
+                absent(below)
                 continue
             learning_curves(above, curves, COMPARED, "loss", case)
             below.axhline(0, color="black", linewidth=0.8)
@@ -227,7 +228,7 @@ def _draw_gaps(
                     learning_curve(axis, curve, f"$m = {m}$", colour)
                     parts.append(curve.assign(case=case, m=m))
             if not any(has(summary, case, *pair) for _, summary, pair, _ in drawn):
-                _absent(axis)
+                absent(axis)
             axis.set(title=f"({letter}) {title}", xlabel="server aggregations $t$")
         axes[0].set_ylabel(GAP)
         legend_below(figure, axes)
@@ -255,7 +256,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
         for axis, letter, (case, m) in zip(axes, "abcdef", views, strict=False):
             axis.set_title(f"({letter}) $m = {m}$, {IMPORTANCES[case]}")
             if not has(summary, case, *pairs[m]):
-                _absent(axis)
+                absent(axis)
                 continue
             learning_curves(axis, curves, _lines(pairs[m]), "loss", case)
             axis.set_xlabel("$t$")
@@ -287,12 +288,6 @@ def _lines(pair: tuple[str, str], m: int | None = None) -> dict[str, Line]:
     tail = "" if m is None else f", m = {m}"
     lines = zip(pair, COMPARED.values(), strict=True)
     return {name: Line(line.label + tail, line.colour) for name, line in lines}
-
-
-def _absent(axis: Axes) -> None:
-    """Say in place of curves that there are none."""
-    axis.text(0.5, 0.5, "not run at this scale", ha="center", transform=axis.transAxes)
-    axis.set(xticks=[], yticks=[])
 
 
 def _draw_inset(axis: Axes, curves: pd.DataFrame, case: str, late: float, height: float) -> None:

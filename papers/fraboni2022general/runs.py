@@ -13,8 +13,8 @@ import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
 from fedsampling.drawing.curves import only
-from fedsampling.drawing.style import ORANGE, SKY, Line
 from fedsampling.drawing.style import SCHEMES as COLOURS
+from fedsampling.drawing.style import Line
 from fedsampling.evidence.statistics import Estimate, compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -27,8 +27,8 @@ SCHEMES = {
     "full": Line("Full participation", COLOURS["full"]),
     "md": Line("MD", COLOURS["md"]),
     "uniform": Line("Uniform", COLOURS["uniform"]),
-    "poisson": Line("Poisson", ORANGE),
-    "binomial": Line("Binomial", SKY),
+    "poisson": Line("Poisson", COLOURS["poisson"]),
+    "binomial": Line("Binomial", COLOURS["binomial"]),
     "clustered": Line("Clustered", COLOURS["clustered_size"]),
     "optimal": Line("Optimal", COLOURS["optimal"]),
 }

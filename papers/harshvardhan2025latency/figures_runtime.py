@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.style import BLACK, BLUE, ORANGE, legend_below, panels, style
+from fedsampling.drawing.curves import band
+from fedsampling.drawing.style import BLACK, BLUE, ORANGE, absent, legend_below, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
@@ -144,10 +145,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
             title = f"({'abcd'[number]}) {DATA[experiment]}, {DELAYS[case]}"
             panel.set(title=title, xlabel="runtime (10³ s)", ylabel="test accuracy")
             if experiment not in summaries:
-                panel.text(
-                    0.5, 0.5, "not run at this scale", ha="center", transform=panel.transAxes
-                )
-                panel.set(xticks=[], yticks=[])
+                absent(panel)
                 notes.append(f"{title}: not run at this scale.")
                 continue
             summary = summaries[experiment]
@@ -201,7 +199,15 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
             met = table[np.isfinite(table[clock])]
             mean = met.groupby("clients")[clock].mean() / 1e3
             axes.plot(mean.index, mean, "-", color=colour, label=labels[clock])
-            axes.plot(met["clients"], met[clock] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
+            axes.plot(
+                met["clients"],
+                met[clock] / 1e3,
+                "o",
+                ms=3.5,
+                color=colour,
+                alpha=0.6,
+                label=f"_{labels[clock]}",
+            )
         axes.set_xticks(sorted(table["clients"].unique()))
         axes.set(xlabel="clients per round", ylabel=f"runtime to {goal:g} (10³ s)", ylim=(0, None))
         axes.legend()
@@ -223,7 +229,7 @@ def _losses(axes: Axes, way: pd.DataFrame, goal: float, unit: float, log: bool) 
     for name, line in LINES.items():
         runs = way[(way["sampler"] == name) & ((way["at"] > 0) | (not log))]
         for number, (_, run) in enumerate(runs.groupby("seed")):
-            label = line.label if number == 0 else None
+            label = line.label if number == 0 else f"_{line.label}"
             x = run["counted"] / unit
             axes.plot(x, run["value"], color=line.colour, lw=1.2, alpha=0.85, label=label)
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
@@ -252,15 +258,8 @@ def _accuracies(axes: Axes, way: pd.DataFrame, goal: float) -> None:
             [run["value"].to_numpy()[place] for run, place in zip(runs, last, strict=True)]
         )
         axes.step(times / 1e3, values.mean(0), where="post", color=line.colour, label=line.label)
-        axes.fill_between(
-            times / 1e3,
-            values.min(0),
-            values.max(0),
-            step="post",
-            color=line.colour,
-            alpha=0.15,
-            lw=0,
-        )
+        low, high = values.min(0), values.max(0)
+        band(axes, times / 1e3, low, high, line.label, line.colour, step="post")
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
     if len(ends) and ends.max() > 20 * ends.min():
         axes.set_xscale("log")

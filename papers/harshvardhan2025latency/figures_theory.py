@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
+from fedsampling.drawing.curves import band
 from fedsampling.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels, style
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -190,7 +191,7 @@ def _solved(axes: Axes, table: pd.DataFrame, metric: str) -> None:
         # An interval of a ratio may reach below its least value, which is 1.
         low = np.maximum(chosen["low"].to_numpy(), np.minimum(1.0, mean))
         axes.plot(x, mean, "o-", ms=3, color=colour, label=label)
-        axes.fill_between(x, low, chosen["high"], color=colour, alpha=0.15, linewidth=0)
+        band(axes, x, low, chosen["high"], label, colour)
         axes.set_xticks(x, [f"{at:,}" for at in chosen["at"]])
 
 

@@ -13,17 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
-from fedsampling.drawing.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Line,
-)
+from fedsampling.drawing.style import SCHEMES, Line
 from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
@@ -31,14 +21,14 @@ from fedsampling.experiments.papers import Experiment, Paper, Reported
 from fedsampling.experiments.specs import settings
 
 LINES = {
-    "submodular": Line("DelayHetSubmodular", VERMILION),
-    "sampling": Line("DelayHetSampling", BLUE),
-    "random": Line("random", BLACK),
-    "flanp": Line("FLANP", GREEN),
-    "divfl": Line("DivFL", ORANGE),
-    "power_of_choice": Line("Power-of-Choice", PURPLE),
-    "approx_opt": Line("ApproxOptSampling", SKY),
-    "luo2022": Line("Luo et al.", YELLOW),
+    "submodular": Line("DelayHetSubmodular", SCHEMES["delayhet_submodular"]),
+    "sampling": Line("DelayHetSampling", SCHEMES["delayhet_sampling"]),
+    "random": Line("random", SCHEMES["random"]),
+    "flanp": Line("FLANP", SCHEMES["flanp"]),
+    "divfl": Line("DivFL", SCHEMES["divfl"]),
+    "power_of_choice": Line("Power-of-Choice", SCHEMES["power_of_choice"]),
+    "approx_opt": Line("ApproxOptSampling", SCHEMES["approx_opt"]),
+    "luo2022": Line("Luo et al.", SCHEMES["luo2022"]),
 }
 SEVEN = tuple(LINES)[:7]  # the paper's
 PROPOSED = SEVEN[:2]

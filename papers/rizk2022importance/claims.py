@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
-from fedsampling.evidence.numbers import show, show_estimate
+from fedsampling.evidence.numbers import show, show_estimate, show_estimates
 from fedsampling.evidence.statistics import (
     Estimate,
     bound,
@@ -109,10 +109,7 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     summary, baseline = summaries["regression"], summaries["standard"]
     found = _while_falling(summary, baseline, STANDARD)
     corrected = _while_falling(summary, summary, "fedavg")
-    shown, others = (
-        "; ".join(f"{name} {show_estimate(value, 'dB')}" for name, value in each.items())
-        for each in (found, corrected)
-    )
+    shown, others = (show_estimates(each, "dB") for each in (found, corrected))
     open_ones = [name for name, value in found.items() if above(value, spec.margin) == "open"]
     lower = [name for name, value in found.items() if above(value, spec.margin) == "fails"]
     return verdict(

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.drawing.artefacts import Artefact, Summaries
-from fedsampling.drawing.curves import learning_curve
+from fedsampling.drawing.curves import learning_curve, with_interval
 from fedsampling.drawing.style import (
     BLACK,
     BLUE,
@@ -224,8 +224,11 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             bounds = [summary.setting("dataset.noise", case) for case in noises]
             ratio = np.array([largest / smallest for smallest, largest in bounds])
             name = label.replace("E_k", "$E_k$")
-            _points(left, ratio, noise, name, colour)
-            _points(right, np.arange(len(others)), chosen.loc[others], name, colour, line=False)
+            look = {"label": name, "color": colour, "markersize": 4}
+            with_interval(left, ratio, noise, "gap_db", fmt="o-", **look)
+            with_interval(
+                right, np.arange(len(others)), chosen.loc[others], "gap_db", fmt="o", **look
+            )
         left.axhline(reported, color=BLACK, linestyle=":", linewidth=1.1)
         left.text(1, reported - 0.4, f"the paper's {reported} dB", va="top", fontsize=8.5)
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
@@ -411,23 +414,6 @@ def gradient(summaries: Summaries, paper: Paper) -> Artefact:
             f"{show(factors['optimum'], 2)} times FedAvg's at w^o, where they are optimal, and "
             f"{show(factors['start'], 2)} times FedAvg's at w = 0.",
         ),
-    )
-
-
-def _points(
-    axes: Axes, x: np.ndarray, data: pd.DataFrame, label: str, colour: str, line: bool = True
-) -> None:
-    value = data["gap_db"].to_numpy()
-    spread = np.stack([value - data["low"].to_numpy(), data["high"].to_numpy() - value])
-    axes.errorbar(
-        x,
-        value,
-        yerr=np.maximum(np.nan_to_num(spread), 0),
-        fmt="o-" if line else "o",
-        color=colour,
-        label=label,
-        capsize=2,
-        markersize=4,
     )
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.drawing.artefacts import Summaries
-from fedsampling.drawing.style import BLUE, GREEN, PURPLE, VERMILION, Line
+from fedsampling.drawing.style import SCHEMES as COLOURS
+from fedsampling.drawing.style import Line
 from fedsampling.evidence.statistics import Estimate, compare, decibels, difference, mean
 from fedsampling.evidence.summaries import Summary
 
@@ -20,12 +21,13 @@ GAPS = {
 # Experiments over populations, each with that of standard FedAvg and this one's name in it.
 BASELINES = {"sensitivity": ("uncorrected", "fedavg"), "few": ("few_standard", "standard")}
 
-# The paper's curves, in its colours: blue, green, red and purple.
 SCHEMES = {
-    "fedavg": Line("FedAvg", BLUE),
-    "isfedavg-optimal": Line("ISFedAvg, true (44), (48)", GREEN),
-    "isfedavg-approximate": Line("ISFedAvg, approximate (49), (50)", VERMILION),
-    "isfedavg-tracked": Line("ISFedAvg, tracked (52), (53)", PURPLE),
+    "fedavg": Line("FedAvg", COLOURS["uniform"]),
+    "isfedavg-optimal": Line("ISFedAvg, true (44), (48)", COLOURS["isfedavg_optimal"]),
+    "isfedavg-approximate": Line(
+        "ISFedAvg, approximate (49), (50)", COLOURS["isfedavg_approximate"]
+    ),
+    "isfedavg-tracked": Line("ISFedAvg, tracked (52), (53)", COLOURS["isfedavg_tracked"]),
 }
 # The regression's baseline: FedAvg as the paper calls standard, whose steps are not divided by E_k.
 STANDARD = "standard"
@@ -36,8 +38,10 @@ ESTIMATED = "isfedavg-tracked-estimated"
 LINES = {
     STANDARD: SCHEMES["fedavg"],
     **{name: line for name, line in SCHEMES.items() if name != "fedavg"},
-    ESTIMATED: Line(r"tracked, $\sigma^2_{s,k}$ estimated", PURPLE, variant=True),
-    "fedavg": Line("FedAvg, steps divided by $E_k$", BLUE, variant=True),
+    ESTIMATED: Line(
+        r"tracked, $\sigma^2_{s,k}$ estimated", COLOURS["isfedavg_tracked"], variant=True
+    ),
+    "fedavg": Line("FedAvg, steps divided by $E_k$", COLOURS["uniform"], variant=True),
 }
 
 

@@ -196,14 +196,14 @@ def verify_datasets(names: tuple[str, ...], config: Path, results: Path, papers:
 
 
 @data.command("card")
-@click.argument("name")
+@click.argument("names", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Write it to RESULTS/cards for the report.")
 @click.option("--ship", is_flag=True, help="Write it to published_runs, for who has no files.")
 @located
-def show_card(
-    name: str, as_json: bool, ship: bool, config: Path, results: Path, papers: Path
+def show_cards(
+    names: tuple[str, ...], as_json: bool, ship: bool, config: Path, results: Path, papers: Path
 ) -> None:
-    """Show a dataset: source, licence, counts, clients."""
+    """Show datasets NAMES, each with source, licence, counts, clients."""
     from fedsampling.base.files import write_text
     from fedsampling.experiments.uses import uses
     from fedsampling.report.cards import card, text, write
@@ -211,18 +211,21 @@ def show_card(
     from fedsampling.workflow.plan import read_plan
 
     plan = read_plan(config, papers, results)
-    shipped = None if ship else plan.shipped_card(name)
-    if as_json and shipped:
-        path = plan.config.place(results) / "cards" / shipped.name
-        write_text(path, shipped.read_text(encoding="utf-8"))
-        click.echo(path)
-        return
-    ways = uses(plan.jobs.values()).get(name, ())
-    made = card(name, plan.config.data, results / "data", plan.config.mirror, ways)
-    if ship and made.data != "official":
-        raise InputError(f"{name}: the official files cannot be had here, and no other is shipped")
-    folder = CARDS if ship else plan.config.place(results) / "cards"
-    click.echo(write(made, folder) if as_json or ship else text(made))
+    used = uses(plan.jobs.values())
+    for name in names:
+        shipped = None if ship else plan.shipped_card(name)
+        if as_json and shipped:
+            path = plan.config.place(results) / "cards" / shipped.name
+            write_text(path, shipped.read_text(encoding="utf-8"))
+            click.echo(path)
+            continue
+        ways = used.get(name, ())
+        made = card(name, plan.config.data, results / "data", plan.config.mirror, ways)
+        if ship and made.data != "official":
+            why = "the official files cannot be had here, and no other is shipped"
+            raise InputError(f"{name}: {why}")
+        folder = CARDS if ship else plan.config.place(results) / "cards"
+        click.echo(write(made, folder) if as_json or ship else text(made))
 
 
 @main.command()

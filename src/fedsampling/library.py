@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base import memory
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict, check
 from fedsampling.datasets.dataset import Dataset
@@ -317,15 +318,11 @@ def _as_asked() -> Iterator[None]:
 def _blaming(scheme: Scheme) -> Iterator[None]:
     """Say in a line that memory ran out, or that a scheme of the user's own did wrong."""
     try:
-        yield
+        with memory.in_a_line():
+            yield
     except InputError:
         raise
     except Exception as error:
-        if isinstance(error, MemoryError) or "allocate memory" in str(error):
-            raise InputError(
-                "memory: this machine has too little for it; "
-                "give a smaller model or batch, fewer seeds or fewer clients"
-            ) from error
         if type(scheme).__module__.startswith("fedsampling."):
             raise
         raise InputError(

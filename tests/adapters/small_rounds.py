@@ -38,8 +38,7 @@ def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list
     ours = learner(work, server_step=SERVER_STEP)
     for what, sight in SIGHTS.items():
         ours.sights[what] = sight(ours, 100, np.random.default_rng(0))
-    ones = np.ones(len(SIZES), np.int64)
-    setup = Setup(SIZES, ours.p, ones, ones, 1, {}, dimension=ours.network.dimension)
+    setup = Setup(SIZES, ours.p, dimension=ours.network.dimension)
     scheme = fs.scheme(name, **SCHEMES[name]).prepared(setup)
     clients, weights = [], []
     advance = ours.advance

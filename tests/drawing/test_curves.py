@@ -6,7 +6,7 @@ import pytest
 
 from fedsampling.drawing.curves import divergences, learning_curves, only, overlay, rolling
 from fedsampling.drawing.style import Line, panels, style
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import SINGLE, Summary
 
 LINES = {"md": Line("MD", "red"), "other": Line("Other", "blue", variant=True)}
 
@@ -89,6 +89,29 @@ def test_fewer_rounds_than_make_a_curve_are_points_with_their_intervals():
     assert (points.get_linestyle(), points.get_marker()) == ("None", "o")
     ends = [segment[:, 1] for segment in axes.collections[0].get_segments()]
     np.testing.assert_allclose(ends, curves[["low", "high"]])
+
+
+def test_seeds_behind_a_band_are_in_the_figure_unseen_and_change_no_axis():
+    curves = summary(md=[[3.0, 2.0, 2.0, 2.0], [2.0, 1.0, 1.0, 1.0], [9.0, 1.0, 1.0, 1.0]]).curves
+    drawn = {}
+    for name, given in {"with": curves, "without": curves.drop(columns=SINGLE)}.items():
+        with style():
+            _, (drawn[name],) = panels(1, 1)
+            learning_curves(drawn[name], given, LINES, "loss")
+    seeds = drawn["with"].lines[1:]
+    assert [(line.get_gid(), line.get_visible()) for line in seeds] == [
+        (f"seed-{number}", False) for number in (1, 2, 3)
+    ]
+    assert [line.get_ydata()[0] for line in seeds] == [3, 2, 9]
+    assert drawn["with"].axis() == drawn["without"].axis()
+
+
+def test_seeds_that_would_make_a_figure_heavy_are_left_out():
+    curves = summary(md=3 * [list(np.linspace(3, 2, 200))], other=11 * [[3.0, 2.0, 2.0, 2.0]])
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves.curves, {**LINES, "other": Line("Other", "blue")}, "loss")
+    assert [line.get_label() for line in axes.lines] == ["MD", "Other"]
 
 
 def test_divergences_are_told_by_scheme_and_case():

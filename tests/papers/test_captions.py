@@ -1,4 +1,4 @@
-"""Captions stay true whatever is drawn, and colours are the same in all papers."""
+"""Captions stay true whatever is drawn."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedsampling.drawing.saving import PLACE
-from fedsampling.drawing.style import SCHEMES
 from fedsampling.experiments.papers import load_paper
-from papers.chen2022optimal import runs as chen
-from papers.fraboni2021clustered import shared
-from papers.fraboni2022general import runs as fraboni
 
 PAPERS = Path(__file__).parents[2] / "papers"
 # Names with numbers in them, and what no run decides.
@@ -43,17 +39,3 @@ def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key: str
         left = NAMES.sub("", PLACE.sub("", spec.caption))
         known = printed.union(FIXED.get(f"{key}/{name}", []))
         assert [one for one in re.findall(r"\d+(?:\.\d+)?", left) if one not in known] == []
-
-
-def test_a_scheme_of_several_papers_has_the_same_colour_in_all_figures() -> None:
-    optimal, clustered, general = chen.LINES, shared.LINES, fraboni.SCHEMES
-    lines = {
-        "full": (optimal["full"], general["full"]),
-        "md": (clustered["md"], general["md"]),
-        "uniform": (optimal["uniform"], general["uniform"]),
-        "clustered_size": (clustered["algorithm1"], general["clustered"]),
-        "optimal": (optimal["optimal"], optimal["exact"], general["optimal"]),
-    }
-    drawn = {name: {line.colour for line in same} for name, same in lines.items()}
-    assert drawn == {name: {colour} for name, colour in SCHEMES.items()}
-    assert len(set(SCHEMES.values())) == len(SCHEMES)

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import yaml
 from matplotlib.figure import Figure
 
+from fedsampling.drawing.saving import name_curves
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.report import site
 
@@ -207,8 +208,14 @@ def _figure(root: Path, paper: str, name: str, origin: dict[str, str], badges: l
     figure = Figure(figsize=(7, 3), layout="constrained")
     for axes in figure.subplots(1, 2):
         axes.plot([1, 10, 100], [0.0, -10.0, -23.1], label="ISFedAvg")
+        if not badges:
+            axes.plot([1, 10, 100], [0.0, -9.0, -20.0], label="$m < 10$")
+            for seed in "12":
+                (line,) = axes.plot([1, 100], [0.0, -19.0], alpha=0, label="_$m < 10$")
+                line.set_gid(f"seed-{seed}")
         axes.set(xlabel="iteration", ylabel="MSD (dB)")
         axes.legend()
+    name_curves(figure)
     with mpl.rc_context({"svg.hashsalt": "fixed"}):
         for form in ("svg", "png", "pdf"):
             date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)

@@ -109,7 +109,7 @@ def test_contents_stay_in_sight(seen: dict[str, Any], name: str, width: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("index.html", 2), ("first2022paper.html", 1), ("second2025paper.html", 1)]
+    ("name", "count"), [("index.html", 2), ("first2022paper.html", 1), ("second2025paper.html", 0)]
 )
 def test_every_image_is_shown(seen: dict[str, Any], name: str, count: int) -> None:
     images = seen["pages"][name, 1400]["images"]
@@ -155,13 +155,44 @@ const told = document.body.appendChild(document.createElement("pre"));
 told.id = "seen";
 told.textContent = JSON.stringify(orders);
 </script></body>"""
+# What is seen of a figure's curves: at first, after its first button, and with one of the seeds.
+SWITCHER = """<script>
+const seen = [];
+const look = (what) => seen.push([what, [...document.querySelectorAll("[data-curve]:not(.entry)")]
+  .filter(part => getComputedStyle(part).display !== "none")
+  .map(part => `${part.dataset.curve} ${part.classList[0]}`)]);
+look("all");
+const button = document.querySelector(".curves button");
+button.focus();
+seen.push(["focused", document.activeElement === button]);
+button.click();
+const buttons = [...document.querySelectorAll(".curves button")];
+seen.push(["names", buttons.map(each => each.textContent)]);
+seen.push(["pressed", button.getAttribute("aria-pressed")]);
+look("one");
+const seeds = document.querySelector(".curves select");
+seeds.value = "seed-2";
+seeds.dispatchEvent(new Event("input"));
+look("seed");
+seen.push(["drawn", getComputedStyle(document.querySelector(".seen path")).strokeOpacity]);
+button.click();
+seeds.value = "";
+seeds.dispatchEvent(new Event("input"));
+look("again");
+const told = document.body.appendChild(document.createElement("pre"));
+told.id = "seen";
+told.textContent = JSON.stringify(seen);
+</script></body>"""
 
 WATCHER = """<script>addEventListener("load", () => {
   const page = document.querySelector("iframe").contentDocument;
   const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
   const told = document.body.appendChild(document.createElement("pre"));
   told.id = "seen";
-  told.textContent = JSON.stringify([shown.length, page.querySelectorAll("select, input").length]);
+  const lines = [...page.querySelectorAll("[data-curve]:not(.entry)")];
+  const drawn = lines.filter(line => line.getBoundingClientRect().width);
+  const asked = page.querySelectorAll("select, input, .curves button");
+  told.textContent = JSON.stringify([shown.length, drawn.length, asked.length]);
 });</script>"""
 
 
@@ -196,14 +227,36 @@ def test_tables_are_sorted_by_number_with_what_is_missing_last(
     ]
 
 
+def test_curves_are_hidden_and_seeds_shown(report: Path, tmp_path: Path) -> None:
+    text = (report / "second2025paper.html").read_text(encoding="utf-8")
+    (tmp_path / "style.css").write_bytes((report / "style.css").read_bytes())
+    seen = dict(_seen(text.replace("</body>", SWITCHER), tmp_path))
+    assert seen["names"] == ["ISFedAvg", "m < 10"]
+    assert seen["focused"]
+    assert seen["pressed"] == "false"
+    assert seen["all"] == seen["again"] == 2 * ["isfedavg line", "m-10 line"]
+    assert seen["one"] == 2 * ["m-10 line"]
+    assert seen["seed"] == 2 * ["m-10 line", "m-10 seed-2"]
+    assert seen["drawn"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("page", "items", "lines", "fields"),
+    [("index.html", 7, 0, 5), ("second2025paper.html", 1, 2 * 2, 4)],
+)
 def test_without_the_script_everything_is_shown_and_nothing_asks_for_it(
-    report: Path, tmp_path: Path
+    report: Path, tmp_path: Path, page: str, items: int, lines: int, fields: int
 ) -> None:
-    text = (report / "index.html").read_text(encoding="utf-8")
+    text = (report / page).read_text(encoding="utf-8")
+    style = (report / "style.css").read_text(encoding="utf-8")
+    text = text.replace("</head>", f"<style>{style}</style></head>")
     # A frame that may not run scripts tells the page around it what it shows.
-    for allowed, fields in {"allow-same-origin allow-scripts": 5, "allow-same-origin": 0}.items():
+    for allowed, asked in {
+        "allow-same-origin allow-scripts": fields,
+        "allow-same-origin": 0,
+    }.items():
         frame = f'<iframe sandbox="{allowed}" srcdoc="{html.escape(text)}"></iframe>'
-        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [7, fields]
+        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, lines, asked]
 
 
 def test_page_prints_with_its_provenance_open(report: Path, tmp_path: Path) -> None:

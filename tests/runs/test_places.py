@@ -71,3 +71,38 @@ def test_the_wheel_is_enough_to_run_the_pipeline(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(package)}
     found = subprocess.run(code, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert found.stdout.startswith("("), found.stderr
+    for options in ([], ["--check"]):
+        code = [sys.executable, "-m", "fedsampling.cli", "schema", *options]
+        found = subprocess.run(code, cwd=project, env=environment, capture_output=True, text=True)
+        assert found.returncode == 2
+        assert found.stderr.endswith("fedsampling is installed; go to its repository for that\n")
+    copied_into_an_environment_of_conda(tmp_path / "conda", project, package)
+
+
+def copied_into_an_environment_of_conda(made: Path, project: Path, package: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    outer = made.with_name("outer")
+    outer.mkdir()
+    for path, text in (
+        (made / "bin/pip", "#!/bin/sh\n"),
+        (outer / "fedsampling", f"#!{sys.executable}\n"),
+    ):
+        path.write_text(text)
+        path.chmod(0o755)
+    found = subprocess.run(
+        ["bash", "envs/fedsampling.post-deploy.sh"],
+        cwd=project,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(package),
+            "CONDA_PREFIX": str(made),
+            "PATH": os.pathsep.join((str(made / "bin"), str(outer), os.environ["PATH"])),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr
+    (copy,) = made.glob("lib/python*/site-packages/fedsampling/cli.py")
+    assert copy.parent.with_name("fedsampling-0.1.0.dist-info").is_dir()
+    verb = (made / "bin/fedsampling").read_text().splitlines()
+    assert verb[0] == f"#!{made / 'bin/python'}"

@@ -69,24 +69,13 @@ def test_uniform_draws_distinct_clients_every_ordered_pair_alike():
     assert chisquare(count[~np.eye(4, dtype=bool)]).pvalue > 1e-4
 
 
-@pytest.mark.parametrize(
-    "sampler", [MD(m=3), Uniform(m=3), Poisson(m=2)], ids=["md", "uniform", "poisson"]
-)
-def test_a_run_draws_the_same_clients_alone_and_among_others(sampler):
-    many, _ = select(sampler, np.array([4, 9, 2]))
-    alone, _ = select(sampler, np.array([9]))
-    np.testing.assert_array_equal(many.client[many.run == 1], alone.client)
-
-
 def test_a_random_choice_is_unbiased_among_equals_alone():
     one = np.ones(4, np.int64)
-    claims = [
-        Random(m=2).prepared(Setup(one, p, one, one, 1)).unbiased for p in (P, np.full(4, 0.25))
-    ]
+    claims = [Random(m=2).prepared(Setup(one, p)).unbiased for p in (P, np.full(4, 0.25))]
     assert claims == [False, True]
 
 
 def test_poisson_refuses_probabilities_above_one():
     one = np.ones(4, np.int64)
     with pytest.raises(InputError, match="use m <= 2"):
-        Poisson(m=3).prepared(Setup(one, P, one, one, 1))
+        Poisson(m=3).prepared(Setup(one, P))

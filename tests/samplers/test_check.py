@@ -233,10 +233,7 @@ def test_a_scheme_that_claims_no_lack_of_bias_may_be_biased(broken):
 def test_the_unbiased_are_unbiased_for_those_who_are_there(given, offered):
     runs, n = 20_000, 12
     sizes = np.arange(4, 16)
-    ones = np.ones(n, np.int64)
-    ready = scheme(**given).prepared(
-        Setup(sizes, sizes / sizes.sum(), ones, ones, runs, dimension=2)
-    )
+    ready = scheme(**given).prepared(Setup(sizes, sizes / sizes.sum(), runs, dimension=2))
     there = np.array(offered)
     view = View(sizes, sizes / sizes.sum(), 0, runs).only(there)
     rng = Draws(np.arange(runs), 0)

@@ -210,23 +210,6 @@ def test_a_client_with_more_than_its_share_has_distributions_to_itself():
     assert r[:, 1].sum() == pytest.approx(2.6)
 
 
-def test_the_same_generator_gives_the_same_distributions():
-    updates, _ = alike(30)
-    n_samples = np.arange(1, 31)
-    one, same, other = (
-        allocate_by_similarity(n_samples, updates, 7, "l2", np.random.default_rng(seed))
-        for seed in (3, 3, 4)
-    )
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
-
-
-def test_before_anybody_was_seen_the_distributions_are_still_unbiased():
-    n_samples = np.arange(1, 21)
-    r = allocate_by_similarity(n_samples, np.zeros((20, 4)), 5, "arccos", np.random.default_rng(0))
-    np.testing.assert_allclose(r.sum(axis=0), 5 * n_samples / n_samples.sum())
-
-
 MEASURES = ["arccos", "l2", "l1"]
 
 
@@ -342,7 +325,7 @@ P = SIZES / SIZES.sum()
 
 def setup(sizes, runs=1, p=None):
     p = sizes / sizes.sum() if p is None else p
-    return Setup(sizes, p, sizes, sizes, runs, dimension=D)
+    return Setup(sizes, p, runs, dimension=D)
 
 
 def size(**given):
@@ -379,15 +362,6 @@ def test_draw_k_comes_from_distribution_k():
         # Five standard errors of forty frequencies: a false alarm has probability 2e-5.
         assert (np.abs(seen - r[k]) <= 5 * np.sqrt(r[k] * (1 - r[k]) / 5000)).all()
     np.testing.assert_allclose(omega, 0.25)
-
-
-def test_a_client_of_two_distributions_may_train_once_for_both():
-    seeds = np.arange(300)
-    apart, _ = draw(size(m=6), seeds)
-    once, omega = draw(size(m=6, duplicates="once"), seeds)
-    assert len(apart) == 1800 == once.times.sum()
-    assert len(once) < 1800
-    np.testing.assert_allclose(np.bincount(once.run, omega), 1)
 
 
 @pytest.mark.parametrize("measure", ["arccos", "l2", "l1"])
@@ -429,17 +403,6 @@ def test_a_run_that_diverges_does_not_stop_the_others():
     updates[slots.run == 0] = np.nan
     sampler.saw_updates(slots, updates)
     assert np.isfinite(draw(sampler, seeds, 1)[1]).all()
-
-
-def test_a_restored_sampler_goes_on_bit_for_bit():
-    seeds = np.array([1, 2])
-    first, second = (similarity(2) for _ in range(2))
-    play(first, seeds, range(3))
-    second.restore({name: array.copy() for name, array in first.state().items()})
-    for sampler in (first, second):
-        play(sampler, seeds, range(3, 5))
-    for name, array in first.state().items():
-        np.testing.assert_array_equal(array, second.state()[name])
 
 
 def test_counts_are_in_proportion_to_importance_whatever_the_sizes():

@@ -14,7 +14,7 @@ P = np.full(6, 1 / 6)
 
 def prepared(runs=1, **given):
     one = np.ones(6, np.int64)
-    return Flanp(**given).prepared(Setup(one, P, one, one, runs, delays=DELAYS))
+    return Flanp(**given).prepared(Setup(one, P, runs, delays=DELAYS))
 
 
 def play(sampler, gradients=None, t=0, runs=1):

@@ -37,7 +37,7 @@ def drawn(scheme, runs, t=0, **setup):
     n = 12
     ones = np.ones(n, np.int64)
     sizes = np.repeat([2, 5, 9], 4)
-    ready = scheme.prepared(Setup(sizes, ones / n, ones, ones, runs, **setup))
+    ready = scheme.prepared(Setup(sizes, ones / n, runs, **setup))
     view, rng = View(sizes, ones / n, t, runs), Draws(np.arange(runs), t)
     slots = ready.select(view, rng)
     return slots, ready.weigh(slots, view, rng)

@@ -52,7 +52,7 @@ def pieces(pi):
 
 
 def prepared(data, rule, runs, B=B, variability="optimum"):
-    setup = Setup(data.n_samples, data.p, E, B, runs, at_optimum(MODEL, data))
+    setup = Setup(data.n_samples, data.p, runs, E, B, at_optimum(MODEL, data))
     return ISFedAvg(m=L, probabilities=rule, variability=variability).prepared(setup)
 
 

@@ -36,7 +36,7 @@ def test_all_is_uniform_where_all_is_mixed_in_or_nothing_known():
 def test_with_constant_norms_it_ends_at_the_optimal_probabilities():
     norms, n = np.array([1.0, 2, 4, 0.5, 1]), 5
     ones = np.ones(n, np.int64)
-    scheme = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(Setup(ones, ones / n, ones, ones, 1))
+    scheme = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(Setup(ones, ones / n))
     for t in range(3000):
         rng, view = Draws(np.array([0]), t), View(ones, ones / n, t, 1)
         slots = scheme.select(view, rng)

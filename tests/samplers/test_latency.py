@@ -206,7 +206,7 @@ def test_proxies_are_the_closest_clients_also_where_b_is_cut_off():
     B *= 1e5
     one = np.ones(20, np.int64)
     scheme = DelayHetSubmodular(solver="exact", share=0.99, rule="clip")
-    scheme = scheme.prepared(Setup(one, one / 20, one, one, 1, delays=delays))
+    scheme = scheme.prepared(Setup(one, one / 20, delays=delays))
     view = View(one, one / 20, 1, 1, {"delays": delays})
     view.observed["heterogeneity"] = B[None]
     slots = scheme.select(view, None)

@@ -14,7 +14,7 @@ ONES = np.ones(8, np.int64)
 
 
 def drawn(scheme, runs, offered=None):
-    setup = Setup(ONES, ONES / 8, ONES, ONES, runs, delays=SECONDS)
+    setup = Setup(ONES, ONES / 8, runs, delays=SECONDS)
     ready = scheme.prepared(setup)
     view = View(ONES, ONES / 8, 0, runs, {"delays": SECONDS})
     view = view if offered is None else view.only(np.array(offered))

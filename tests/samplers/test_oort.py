@@ -48,7 +48,7 @@ def test_who_comes_close_to_the_cut_off_is_admitted():
 def play(scheme, rounds, loss, n=10, runs=4):
     ones = np.ones(n, np.int64)
     seconds = np.arange(1.0, n + 1)
-    setup = Setup(ones, ones / n, ones, ones, runs, delays=seconds)
+    setup = Setup(ones, ones / n, runs, delays=seconds)
     ready = scheme.prepared(setup)
     played = []
     for t in range(rounds):

@@ -53,4 +53,4 @@ def test_too_few_and_too_many_candidates_are_refused():
         scheme("power_of_choice", m=3, d=2)
     one = np.ones(12, np.int64)
     with pytest.raises(InputError, match="exceeds the 12 clients"):
-        PowerOfChoice(m=3, d=13).prepared(Setup(one, one / 12, one, one, 1))
+        PowerOfChoice(m=3, d=13).prepared(Setup(one, one / 12))

@@ -106,7 +106,7 @@ def test_draws_follow_the_probabilities_and_weights_undo_them(scheme, duplicates
         if scheme is Luo
         else approximately_optimal(delays, scores, 0.5 * scores.sum() ** 2, m)
     )
-    setup = Setup(view.n_samples, p, view.n_samples, view.n_samples, runs, delays=delays)
+    setup = Setup(view.n_samples, p, runs, delays=delays)
     sampler = scheme(m=m, c=0.5, duplicates=duplicates).prepared(setup)
     rng = Draws(np.arange(runs), 0)
     slots = sampler.select(view, rng)
@@ -121,7 +121,7 @@ def test_draws_follow_the_probabilities_and_weights_undo_them(scheme, duplicates
 def test_luo_remembers_the_largest_norm_and_the_other_the_last():
     p, delays = np.full(3, 1 / 3), np.ones(3)
     one = np.ones(3, np.int64)
-    setup = Setup(one, p, one, one, 1, delays=delays)
+    setup = Setup(one, p, delays=delays)
     q = {}
     for scheme in (Luo, ApproxOpt):
         sampler = scheme(m=1, c=0.0).prepared(setup)

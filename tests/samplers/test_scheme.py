@@ -71,17 +71,18 @@ def test_inversion_never_returns_an_impossible_client():
 
 def test_more_clients_than_there_are_and_what_they_lack_are_refused():
     one = np.ones(4, np.int64)
-    setup = Setup(one, one / 4, one, one, 1)
+    setup = Setup(one, one / 4)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
         scheme("md", m=5).prepared(setup)
-    with pytest.raises(InputError, match="flanp needs the clients' delays"):
-        scheme("flanp", first=1).prepared(setup)
+    for name, settings, lacking in (("flanp", {"first": 1}, "delays"), ("target", {}, "labels")):
+        with pytest.raises(InputError, match=f"{name} needs the clients' {lacking}"):
+            scheme(name, **settings).prepared(setup)
 
 
 def test_a_job_does_not_change_the_record():
     one = np.ones(4, np.int64)
     made = scheme("clustered_similarity", m=2)
-    ready = made.prepared(Setup(one, one / 4, one, one, 1, dimension=3))
+    ready = made.prepared(Setup(one, one / 4, dimension=3))
     assert ready.state().keys() == {"G", "pairs"}
     assert ready.model_dump() == made.model_dump()
     with pytest.raises(AttributeError):

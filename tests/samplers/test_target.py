@@ -1,9 +1,7 @@
 """Target sampling: one client of each label."""
 
 import numpy as np
-import pytest
 
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Setup, View
 from fedsampling.samplers.target import Target
@@ -11,7 +9,7 @@ from fedsampling.samplers.target import Target
 
 def play(labels, p, runs):
     one = np.ones(len(p), np.int64)
-    sampler = Target().prepared(Setup(one, p, one, one, runs, labels=labels))
+    sampler = Target().prepared(Setup(one, p, runs, labels=labels))
     view = View(np.ones(len(p), np.int64), p, 0, runs)
     slots = sampler.select(view, Draws(np.arange(runs), 0))
     return slots, sampler.weigh(slots, view, Draws(np.arange(runs), 0))
@@ -23,9 +21,3 @@ def test_ten_digits_of_ten_clients_give_one_of_each_with_a_tenth():
     np.testing.assert_array_equal(digits, np.tile(np.arange(10), (400, 1)))
     np.testing.assert_allclose(omega, 0.1)
     assert len(np.unique(slots.client)) == 100
-
-
-def test_a_dataset_without_labels_is_refused():
-    one = np.ones(3, np.int64)
-    with pytest.raises(InputError, match="labels"):
-        Target().prepared(Setup(one, one / 3, one, one, 1))

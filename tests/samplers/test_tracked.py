@@ -12,7 +12,7 @@ P = np.arange(1, N + 1) / 21
 
 
 def prepared(scheme, runs=1, p=P):
-    return scheme.prepared(Setup(ONES, p, ONES, ONES, runs, dimension=3))
+    return scheme.prepared(Setup(ONES, p, runs, dimension=3))
 
 
 def test_those_who_took_part_share_what_they_held():

@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis
-from hypothesis import strategies as st
 from small_runs import settings, tables, wide
 
-from fedsampling.samplers.optimal import approximate_probabilities, probabilities
 from fedsampling.simulations.dsgd import problem
 
 
@@ -118,15 +114,3 @@ def test_aocs_is_ocs_with_enough_exchanges_along_training():
     assert few.loc[0:, "batch_low"].min() < 2 - 1e-3
     assert enough.loc[0:, "gap"].max() < 1e-12
     np.testing.assert_allclose(enough.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9)
-
-
-@hypothesis(derandomize=True, deadline=None)
-@given(
-    st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e6)), min_size=3, max_size=12),
-    st.integers(1, 12),
-)
-def test_m_minus_one_exchanges_are_enough_for_any_norms(norms, m):
-    m = min(m, len(norms))
-    exact = probabilities(np.array(norms), m)
-    found = approximate_probabilities(np.array(norms), m, m - 1)
-    np.testing.assert_allclose(found, exact, rtol=1e-7)

@@ -4,11 +4,12 @@ import pytest
 from small_runs import SMALL, settings, tables
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import check
+from fedsampling.base.records import check, merge
 from fedsampling.simulations.selection import STUDIES
 from fedsampling.simulations.simulation import Simulation
 
 STUDIED = sorted(set(STUDIES) - {"overhead"})  # which is timed
+IJCNN1 = {"name": "ijcnn1", "agents": 10, "smallest": 5, "largest": 9, "alpha": None}
 TRACKED = {"name": "isfedavg", "m": 3, "probabilities": "tracked"}
 RUNS = {
     **{kind: SMALL[kind]["sampler"] for kind in SMALL},
@@ -48,8 +49,51 @@ def test_settings_survive_plain_data(kind: str):
         ("quadratic", {"local_step": 1.5}, "local_step"),
         ("quadratic", {"sampler": {"name": "clustered"}}, "sampler.name"),
         ("selection", {"clients": 9, "sampler": {"name": "enumeration"}}, "give at most 8"),
+        ("weights", {"m": 6}, "m: 6 exceeds the 5 clients; give at most 5"),
+        ("inclusion", {"size": 5}, "size: 5 exceeds 4 units; give at most that"),
+        (
+            "inclusion",
+            {"probabilities": [0.5, 0.5]},
+            "probabilities: 2 values for 4 units; give one for each",
+        ),
+        ("gradient", {"sampler": {"name": "md", "m": 9}}, "sampler.m: 9 exceeds the 8 agents"),
+        ("gradient", {"epochs": [2, 1]}, r"epochs: \[2, 1\] runs backwards; put the least first"),
+        ("gradient", {"batch": [1, 13]}, "batch: 13 exceeds the 12 samples of the smallest agent"),
+        ("federated", {"work": {"batch": [1, 13]}}, "work.batch: 13 exceeds the 12 samples"),
+        ("federated", {"work": {"epochs": [2, 1]}}, "work.epochs: .* runs backwards"),
+        ("federated", {"dataset": {"noise": [1, 0.5]}}, "dataset.noise: .* runs backwards"),
+        (
+            "federated",
+            {"dataset": {"noise": {"few": 99, "factor": 10, "others": 0.1}}},
+            "dataset.noise.few: 99 exceeds the 8 agents; give at most 8",
+        ),
+        ("federated", {"dataset": {"eigenvalues": [2, 1]}}, "dataset.eigenvalues: .* backwards"),
+        (
+            "federated",
+            {"dataset": IJCNN1, "work": {"batch": [6, 6]}},
+            "work.batch: 6 exceeds the 5 samples of the smallest agent; give at most 5",
+        ),
+        (
+            "federated",
+            {"dataset": IJCNN1, "sampler": {"m": 11}},
+            "sampler.m: 11 exceeds the 10 agents of the dataset; give at most 10",
+        ),
+        (
+            "federated",
+            {"dataset": {**IJCNN1, "smallest": 10}},
+            "dataset.smallest: 10 exceeds dataset.largest; give at most 9",
+        ),
     ],
 )
 def test_wrong_settings_are_named(kind: str, changes: dict, line: str):
     with pytest.raises(InputError, match=line):
-        check(Simulation, {"kind": kind, **SMALL[kind], **changes}, "")
+        check(Simulation, {"kind": kind, **merge(SMALL[kind], changes)}, "")
+
+
+def test_all_clients_and_whole_agents_are_allowed():
+    for kind, changes in (
+        ("federated", {"sampler": {"m": 8}, "work": {"batch": [12, 12]}}),
+        ("weights", {"m": 5}),
+        ("inclusion", {"size": 4}),
+    ):
+        check(Simulation, {"kind": kind, **merge(SMALL[kind], changes)}, "")

@@ -48,6 +48,12 @@ def test_only_official_data_are_fetched():
     assert plan().datasets(REAL) == []
 
 
+def test_cards_that_wait_for_no_files_share_a_process():
+    assert plan().cards_together == [*plan().cards]
+    assert plan(papers=[FRABONI, RIZK], data="official").cards_together == []
+    assert plan(together=False).cards_together == []
+
+
 def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys: pytest.CaptureFixture[str]):
     overrides = {RIZK: {"regression": {"rounds": 0}, "gradient": {"draws": 0}}}
     with pytest.raises(SystemExit) as caught:

@@ -1,10 +1,15 @@
 """What planning measures, and what of it the requests of cluster jobs find again."""
 
 import json
+import re
 from pathlib import Path
 
-from fedsampling.cluster.resources import keep, load
+import pytest
+
+from fedsampling.base.errors import InputError
+from fedsampling.cluster.resources import Measured, keep, load
 from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.specs import Job
 from fedsampling.workflow import planning
 
 PAPER, PAPERS = "fraboni2021clustered", Path(__file__).parents[2] / "papers"
@@ -46,3 +51,29 @@ def test_what_cannot_be_measured_is_named_and_the_rest_is_shown(tmp_path: Path):
     (note,) = found.notes
     assert note.startswith("crossmatrix/shakespeare: clients: there are ")
     assert f"not measured  {note}" in lines
+
+
+def test_each_experiment_is_measured_by_a_scheme_that_observes_little_before_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[str] = []
+
+    def measure(job: Job, *_: object) -> Measured:
+        asked.append(f"{job.experiment} {job.sampler}")
+        if job.sampler == "oort":
+            raise InputError("a step takes more than 4 s, and is not timed")
+        return Measured(0.0, 1.0)
+
+    monkeypatch.setattr(planning, "measure", measure)
+    change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
+    schemes = {name: {"name": name, "m": 4} for name in ("oort", "approx_opt", "md")}
+    change |= {name: {"samplers": {"*": None, **schemes}} for name in ("digit", "writer")}
+    given = {"papers": ["crossmatrix"], "scale": "reduced", "shipped": False}
+    given |= {"overrides": {"crossmatrix": change}}
+    (tmp_path / "config.json").write_text(json.dumps(given))
+    found = planning.estimate(tmp_path / "config.json", tmp_path / "results", PAPERS)
+    assert asked[:2] == ["digit md", "writer md"]
+    (first, second) = found.notes
+    assert re.match(r"crossmatrix/digit/step-[0-9.]+/oort: a step takes more than 4 s", first)
+    assert re.match(r"crossmatrix/writer/step-[0-9.]+/oort: ", second)
+    assert all(line.hours > 0 for line in found.lines)

@@ -35,3 +35,24 @@ rule card:
         "Describing {wildcards.dataset}"
     shell:
         "fedsampling data card {wildcards.dataset} --json --config {params.config} > {log} 2>&1"
+
+
+# Those that need no files, in one process.  Without wildcards, this rule comes before the one above.
+if plan.cards_together:
+
+    rule cards:
+        output:
+            collect("<results>/cards/{dataset}.json", dataset=plan.cards_together),
+        log:
+            "<logs>/cards.log",
+        localrule: True
+        conda:
+            "../../envs/fedsampling.yaml"
+        params:
+            config=plan.resolved,
+            datasets=plan.cards_together,
+            made_from=[digests.card(dataset) for dataset in plan.cards_together],
+        message:
+            f"Describing {len(plan.cards_together)} datasets"
+        shell:
+            "fedsampling data card {params.datasets} --json --config {params.config} > {log} 2>&1"

@@ -58,15 +58,17 @@ class Cohort:
                 "clients do not show; take another, or fedsampling.train"
             )
         sizes = np.asarray(n_samples, np.int64)
-        ones = np.ones(len(sizes), np.int64)
         self._n_samples, self._p, self._seeds = sizes, sizes / sizes.sum(), np.array([seed])
         self._delays = None if delays is None else np.asarray(delays, float)
         self._scheme = scheme.prepared(
             Setup(
-                sizes, self._p, ones, ones, 1, {}, dimension=dimension, delays=self._delays,
+                sizes,
+                self._p,
+                dimension=dimension,
+                delays=self._delays,
                 labels=None if labels is None else np.asarray(labels, np.int64),
             )
-        )  # fmt: skip
+        )
 
     def select(
         self,

@@ -28,12 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
-from fedsampling.base.records import Named, Positive, ordered
+from fedsampling.base.records import Named, Part, Positive, ordered
 from fedsampling.base.streams import uniforms
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class Availability(Named, package="fedsampling.availability"):
@@ -72,7 +71,7 @@ class Always(Availability, name="always"):
 class Bernoulli(Availability, name="bernoulli"):
     """Each client in each round by chance, independently of all others (Wang, Ji 2022)."""
 
-    rate: tuple[Rate, Rate] = Field(
+    rate: tuple[Part, Part] = Field(
         (0.5, 0.5), description="range of a client's share of rounds, drawn uniformly"
     )
 
@@ -125,8 +124,8 @@ class Diurnal(Availability, name="diurnal"):
     give no curve for single clients.
     """
 
-    least: Rate = 0.2
-    most: Rate = 0.8
+    least: Part = 0.2
+    most: Part = 0.8
     period: Positive = Field(24, description="rounds of a day")
     phases: Literal["random", "ordered"] = Field(
         "random", description="of the clients' nights: at random, or around the clock by number"

@@ -17,6 +17,18 @@ from fedsampling.base.errors import InputError
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say it in the user's words if the disk is full or may not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); "
+            "give a folder that you may write to, with space left"
+        ) from error
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it becomes `path`, on failure it goes.
 
@@ -25,8 +37,7 @@ def replacing(path: Path) -> Iterator[Path]:
     InputError
         If the folder cannot be made or written to, or the disk is full.
     """
-    temporary: Path | None = None
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # The suffix is kept: some writers (matplotlib, Parquet) choose the format by it.
         handle, name = tempfile.mkstemp(
@@ -34,16 +45,11 @@ def replacing(path: Path) -> Iterator[Path]:
         )
         os.close(handle)
         temporary = Path(name)
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); "
-            "give a folder that you may write to, with space left"
-        ) from error
-    finally:
-        if temporary is not None:
+        try:
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        finally:
             temporary.unlink(missing_ok=True)
 
 

@@ -34,7 +34,9 @@ from fedsampling.base.errors import InputError, nearest
 # Numbers that many records hold.
 Positive = Annotated[int, Field(ge=1)]
 Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Part = Annotated[float, Field(gt=0, le=1)]
 Range = tuple[Variance, Variance]
 
 OWN_FILE = "schemes_of_"  # begins the names of modules that users' own files are
@@ -205,8 +207,6 @@ def check(model: type[Record], given: dict[str, Any], origin: str) -> Record:
 
     Parameters
     ----------
-    model : type
-    given : dict
     origin : str
         What begins each error line, such as ``config.yaml: ``.
 

@@ -54,7 +54,6 @@ def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDA
     ----------
     seed : int array, shape (...)
         In [0, 2**32); broadcasts against the counters.
-    purpose : str
     *counters : int array, shape (...)
         Up to three, in [0, 2**32), such as round and client.
     n : int

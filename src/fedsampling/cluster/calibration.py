@@ -23,13 +23,13 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import device
 from fedsampling.simulations.network import Network
 from fedsampling.simulations.simulation import Simulation, Where
-from fedsampling.sources.fetch import held, preferred
-from fedsampling.sources.sources import Source, editions
+from fedsampling.sources.fetch import held_in, preferred
+from fedsampling.sources.sources import editions
 
 if TYPE_CHECKING:
     from fedsampling.cluster.estimate import Effort
 
-CAP = 6.0  # seconds of the processor for which a job is measured at most
+CAP = 4.0  # seconds of the processor for which a job is measured at most
 ENOUGH = 0.05  # seconds between two lengths of a piece; of a much longer one little more is run
 MOST = 2 * 4**6  # steps of the shorter one
 BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
@@ -135,7 +135,7 @@ def downloads(datasets: Iterable[str], cache: Path, mirror: str | None) -> dict[
         source.name: source.size
         for dataset in sorted(set(datasets))
         for source in preferred(dataset, cache, mirror)[0]
-        if not (cache / source.dataset / source.file).is_file()
+        if not source.kept(cache).is_file()
     }
 
 
@@ -167,7 +167,7 @@ def counted(job: Job, network: Network, results: Path, config: Config) -> "Effor
 
 def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
     seeds, settings = [run.seed for run in job.runs], dict(job.runs[0].settings)
-    if _unsampled(job):  # a seed is a step
+    if job.runs[0].settings["sampler"]["name"] == "none":  # a seed is a step
         seeds = length * seeds[:1]
     else:
         settings["rounds" if "rounds" in settings else "draws"] = length
@@ -182,19 +182,8 @@ def _piece(job: Job, length: int, results: Path, mirror: str | None) -> float:
 
 def _data(job: Job, cache: Path, mirror: str | None) -> str:
     """Say of which data a job is measured: the stand-in has fewer samples, but is always here."""
-    here = all(_is_here(dataset, cache, mirror) for dataset in job.files)
-    return job.runs[0].data if here else "embedded"
-
-
-def _is_here(dataset: str, cache: Path, mirror: str | None) -> bool:
-    """Whether the cache, or the mirror if that is a folder, holds some edition of a dataset."""
-
-    def found(source: Source) -> bool:
-        kept = (cache / source.dataset / source.file).is_file()
-        return kept or bool(mirror and held(source, mirror))
-
-    return any(all(map(found, files)) for files in editions(dataset).values())
-
-
-def _unsampled(job: Job) -> bool:
-    return bool(job.runs[0].settings["sampler"]["name"] == "none")
+    for name in job.files:
+        of_each = editions(name).values()
+        if not any(all(held_in(each, cache, mirror) for each in files) for files in of_each):
+            return "embedded"
+    return job.runs[0].data

@@ -124,7 +124,6 @@ def effort(
     settings : fedsampling.simulations.network.Network
     data : {"embedded", "official"}
         Of which the clients' sizes are taken.
-    where : Where
     seeds : int
         Runs that are trained together.
     measure : bool

@@ -88,10 +88,8 @@ def forecast(
 
     Parameters
     ----------
-    jobs : iterable of Job
     measured : mapping
         See :func:`fedsampling.cluster.resources.need`.
-    cluster : Cluster
     devices : iterable of int
         Numbers of devices to give a time for.
     processors : int

@@ -86,7 +86,6 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
 
     Parameters
     ----------
-    job : Job
     measured : mapping
         By :func:`key`; times of another device than the job will get are not used.
     cluster : Cluster
@@ -138,8 +137,6 @@ def request(needed: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
 
     Parameters
     ----------
-    needed : Need
-    cluster : Cluster
     attempt : int
         From 1; a job that failed asks for that much more time and memory.
     """

@@ -94,7 +94,6 @@ def check(dataset: str, cache: Path, mirror: str | None) -> Verification:
     ----------
     dataset : str
         As ``SOURCES`` names it.
-    cache : Path
     mirror : str or None
         A folder; a mirror that is a URL is passed over.
 
@@ -156,15 +155,8 @@ def fetch_each(
         yield from paths
 
 
-def where(source: Source, cache: Path, mirror: str | None) -> str:
-    """Say whether a file lies in the cache, in the mirror or in neither, without reading it."""
-    if (cache / source.dataset / source.file).is_file():
-        return "cache"
-    return "mirror" if mirror and held(source, mirror) else ""
-
-
 def _files(source: Source, cache: Path, mirror: str | None) -> list[FileCheck]:
-    places = {"cache": cache / source.dataset / source.file}
+    places = {"cache": source.kept(cache)}
     if mirror and (path := held(source, mirror)):
         places["mirror"] = path
     found = [_file(source, name, path) for name, path in places.items() if path.is_file()]
@@ -214,9 +206,9 @@ def _owner(files: str) -> type[Dataset | DelayModel]:
 
 def _lay(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:
     """Lay a right file, as a link where it needs no unpacking, at its place below `scratch`."""
-    target = scratch / source.dataset / source.file
+    target = source.kept(scratch)
     target.parent.mkdir(parents=True, exist_ok=True)
-    kept = cache / source.dataset / source.file
+    kept = source.kept(cache)
     if is_verified(source, kept):
         target.symlink_to(kept.resolve())
         return True

@@ -5,15 +5,13 @@ workflow imports all of them, so that what is slow to import is imported in func
 """
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from fedsampling.base.records import Named
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.shares import Importance
-
-Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
 class Dataset(Named, package="fedsampling.datasets"):

@@ -60,6 +60,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
         return tff.verify(tff.read_digits(files, *extracted(files, edition, folder)))
 
 
+@lru_cache(maxsize=1)
 def emnist_like(name: str) -> Raw:
     """Make the stand-in for EMNIST's digits by writer, in TFF's form."""
     rng = stream(0, "data.cookup_like")

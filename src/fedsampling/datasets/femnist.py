@@ -16,9 +16,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from fedsampling.base.records import Positive, Share
+from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.datasets.dataset import Fraction, PublishedData
+from fedsampling.datasets.dataset import PublishedData
 from fedsampling.datasets.formats import leaf_femnist
 from fedsampling.datasets.standins import GRAY, images, unequal
 from fedsampling.partitions.federated import FederatedDataset
@@ -37,7 +37,7 @@ class Femnist(PublishedData, name="femnist"):
     published: ClassVar[int | None] = 3_597
 
     clients: Positive | None = Field(None, description="the first of those drawn; null: all")
-    fraction: Fraction = Field(1.0, description="of all images")
+    fraction: Part = Field(1.0, description="of all images")
     min_samples: Positive = Field(1, description="of a writer, training and test")
     train: Share = Field(0.9, description="share of a writer's images for training")
     repeat_first: bool = Field(

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
-from fedsampling.datasets.dataset import ConvexData, Fraction
+from fedsampling.datasets.dataset import ConvexData
 from fedsampling.datasets.standins import vectors
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.label_skew import label_skew, sizes
@@ -41,7 +41,7 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     smallest: Positive = Field(description="least N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-    positives: Fraction | None = Field(
+    positives: Part | None = Field(
         None,
         description="share of the training samples, by repeating them and leaving out negatives",
         exclude_if=lambda positives: positives is None,  # keeps the hashes of runs without it

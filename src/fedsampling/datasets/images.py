@@ -7,8 +7,9 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.records import Part
 from fedsampling.base.streams import stream
-from fedsampling.datasets.dataset import Fraction, PublishedData
+from fedsampling.datasets.dataset import PublishedData
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.partition import Partition
 from fedsampling.partitions.raw import Raw
@@ -17,7 +18,7 @@ from fedsampling.partitions.raw import Raw
 class Images(PublishedData):
     """Labelled images that a partition shares out."""
 
-    fraction: Fraction = Field(
+    fraction: Part = Field(
         1.0,
         description="of all images, training and test",
         exclude_if=lambda fraction: fraction == 1,  # keeps the hashes of runs that do not name it

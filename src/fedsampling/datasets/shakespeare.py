@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Positive, Share
+from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.datasets.dataset import Fraction, PublishedData
+from fedsampling.datasets.dataset import PublishedData
 from fedsampling.datasets.formats.shakespeare_roles import (
     LENGTH,
     SIZES,
@@ -52,7 +52,7 @@ class Shakespeare(PublishedData, name="shakespeare"):
     published: ClassVar[int | None] = USERS
 
     clients: Positive | None = Field(None, description="the first of those drawn; null: all")
-    fraction: Fraction = Field(1.0, description="of all samples")
+    fraction: Part = Field(1.0, description="of all samples")
     min_samples: Positive = Field(1, description="of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
     vocabulary: Literal["printable", "leaf"] = "printable"
@@ -132,7 +132,6 @@ def gather(
 
     Parameters
     ----------
-    roles : Roles
     index : int64 array, shape (B,)
         Places as :func:`windows` gives them.
     vocabulary : {"printable", "leaf"}

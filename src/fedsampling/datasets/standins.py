@@ -38,12 +38,9 @@ def images(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-    name : str
     shape : tuple of int
         Of an image: height and width in multiples of four pixels, perhaps colours.
     y, y_test : int64 array, shape (N,), (T,)
-    classes : int
     writer, writer_test : int64 array, shape (N,), (T,), optional
         Who made each image, in a style of their own.
 
@@ -147,8 +144,6 @@ def vectors(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-    samples, features : int
     positive : float
         Share of the labels +1, rounded.
 

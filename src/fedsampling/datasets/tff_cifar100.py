@@ -16,7 +16,7 @@ from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.partitions.natural import by_owner
 from fedsampling.partitions.raw import Raw, gather
 
-CLIENTS, PER_CLIENT, TESTS = 50, 100, 1_000  # stand-in; published: 500 of 100
+CLIENTS, PER_CLIENT, TESTS = 50, 100, 200  # stand-in; published: 500 of 100
 
 
 class TffCifar100(PublishedData, name="tff_cifar100"):

@@ -2,17 +2,21 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike
 
 from fedsampling.drawing.style import Line
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import SINGLE, Summary
 
 SEEDS = ("least", "most")
+MOST_POINTS = 500
 FEWEST_ROUNDS = 4  # that are measured; a line through fewer shows what nobody saw
 
 
@@ -51,20 +55,47 @@ def learning_curve(
         floor = columns["mean"] / 100
         columns = {name: 10 * np.log10(np.maximum(v, floor)) for name, v in columns.items()}
     at, mean = curve["at"].to_numpy(), columns["mean"]
+    beside: dict[str, Any] = {"color": colour, "label": f"_{label}"}
     if len(at) < FEWEST_ROUNDS:
         axes.plot(at, mean, "o", label=label, color=colour, mfc="none" if variant else colour)
-        axes.vlines(at, columns["low"], columns["high"], color=colour)
+        axes.vlines(at, columns["low"], columns["high"], **beside)
         return
     axes.plot(at, mean, label=label, color=colour, linestyle="--" if variant else "-")
     finite = np.flatnonzero(np.isfinite(mean))
     if len(finite) and finite[-1] + 1 < len(mean):
-        axes.plot(at[finite[-1]], mean[finite[-1]], "X", color=colour, markersize=7)
+        axes.plot(at[finite[-1]], mean[finite[-1]], "X", markersize=7, **beside)
     if variant:
         return
-    axes.fill_between(at, columns["low"], columns["high"], color=colour, alpha=0.18, linewidth=0)
+    band(axes, at, columns["low"], columns["high"], label, colour)
+    if SINGLE in curve and not decibel:
+        unseen_seeds(axes, at, curve[SINGLE], label, colour)
     if (curve["n"] == 2).all():  # too few for a band: the seeds themselves
         for name in sorted(columns.keys() & SEEDS):
-            axes.plot(at, columns[name], color=colour, linewidth=0.6, alpha=0.6, gid="seed")
+            axes.plot(at, columns[name], linewidth=0.6, alpha=0.6, gid="seed", **beside)
+
+
+def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **more: Any) -> None:
+    """Draw a curve's band: it has the curve's label, behind an underscore, and no entry."""
+    looks = {"color": colour, "alpha": 0.18, "linewidth": 0, "gid": "band", **more}
+    axes.fill_between(x, low, high, label=f"_{label}", **looks)
+
+
+def unseen_seeds(axes: Axes, at: Any, singly: pd.Series, label: str, colour: str) -> None:
+    """Add lines of the seeds that only the SVG has, where a script may show them.
+
+    They change no axis; more than :data:`MOST_POINTS` in all would make a file heavy.
+
+    Parameters
+    ----------
+    singly : Series
+        For each of `at` a tuple with a value for each seed, as in :data:`SINGLE`.
+    """
+    if singly.map(len).nunique() != 1 or singly.map(len).sum() > MOST_POINTS:
+        return
+    for number, values in enumerate(zip(*singly, strict=True), start=1):
+        line = Line2D(at, values, color=colour, linewidth=0.8, alpha=0, label=f"_{label}")
+        line.set(gid=f"seed-{number}", visible=False)
+        axes.add_artist(line)
 
 
 def learning_curves(
@@ -87,9 +118,34 @@ def learning_curves(
     focus(axes)
 
 
+def with_interval(axes: Axes, x: ArrayLike, table: pd.DataFrame, value: str, **look: Any) -> None:
+    """Draw a column against `x`, with its intervals ``low`` to ``high`` where there are any."""
+    reach = np.abs(table[["low", "high"]].to_numpy() - table[[value]].to_numpy()).T
+    axes.errorbar(x, table[value], np.nan_to_num(reach), capsize=2, **look)
+
+
+def over_grid(
+    axes: Axes, table: pd.DataFrame, x: str, label: str, colour: str, top: float = 0.0
+) -> None:
+    """Draw a loss over a grid; a run that diverged is a cross as high as the largest loss.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns `x`, ``loss`` (NaN where a run diverged), ``low``, ``high``.
+    top : float
+        Where the crosses are if there is no loss.
+    """
+    table = table.sort_values(x)
+    with_interval(axes, table[x], table, "loss", fmt="o-", color=colour, label=label)
+    lost = table[table["loss"].isna()]
+    top = table["loss"].max() if len(lost) < len(table) else top
+    axes.plot(lost[x], np.full(len(lost), top), "X", color=colour, markersize=7)
+
+
 def focus(axes: Axes) -> None:
     """Cut bands and single seeds off where they leave the curves far behind."""
-    means = [line for line in axes.lines if line.get_gid() != "seed"]
+    means = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
     drawn = [np.asarray(line.get_ydata(), np.float64) for line in means]
     values = np.concatenate([np.empty(0), *drawn])
     values = values[np.isfinite(values)]
@@ -118,7 +174,7 @@ def overlay(figure: Figure, other: Figure) -> bool:
         differing = [
             line
             for line in theirs.lines
-            if line.get_gid() != "seed"
+            if not str(line.get_gid()).startswith("seed")
             and line.get_transform() is theirs.transData
             and not any(np.array_equal(line.get_xydata(), one, equal_nan=True) for one in drawn)
         ]
@@ -137,6 +193,7 @@ def overlay(figure: Figure, other: Figure) -> bool:
                 markerfacecolor="none",
                 linestyle=(0, (1, 1.5)) if joined else "None",
                 path_effects=[withStroke(linewidth=3, foreground="white", alpha=0.8)],
+                label="_" + str(line.get_label()).removeprefix("_"),
                 gid="beside",
             )
         if differing:

@@ -13,13 +13,30 @@ from matplotlib.figure import Figure
 # Okabe and Ito's palette: distinguishable without colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-# Of schemes that several papers draw: the same in all figures.
+# Of schemes, the same in all figures.  There are more schemes than colours: what no figure shows
+# together may share one.
 SCHEMES = {
     "full": BLACK,
     "md": BLUE,
     "uniform": VERMILION,
-    "clustered_size": GREEN,
+    "fedavg": VERMILION,
+    "random": VERMILION,
+    "poisson": ORANGE,
+    "binomial": SKY,
     "optimal": PURPLE,
+    "target": BLACK,
+    "clustered_size": GREEN,
+    "clustered_similarity": PURPLE,
+    "isfedavg_optimal": GREEN,
+    "isfedavg_approximate": SKY,
+    "isfedavg_tracked": PURPLE,
+    "delayhet_submodular": BLACK,
+    "delayhet_sampling": BLUE,
+    "flanp": GREEN,
+    "divfl": ORANGE,
+    "power_of_choice": PURPLE,
+    "approx_opt": SKY,
+    "luo2022": YELLOW,
 }
 # One colour per class label: the palette, a grey and a pale one.
 CLASSES = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK, "#8c8c8c", "#d9d9d9")
@@ -77,6 +94,12 @@ def panels(
     figure = Figure(figsize=(width, height))
     axes = figure.subplots(rows, columns, squeeze=False, **shared)
     return figure, list(axes.ravel())
+
+
+def absent(axes: Axes, words: str = "not run at this scale") -> None:
+    """Say in place of curves that there are none."""
+    axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
+    axes.set(xticks=[], yticks=[])
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:

@@ -79,6 +79,8 @@ def aggregate(
     ----------
     Agarwal et al. 2021, appendix A.4.
     """
+    from scipy.stats import rankdata  # slow to import
+
     value = np.array([interquartile_mean(own) for own in _of_schemes(strata)])
     resampled = _resampled(strata, rng, resamples)
     values = np.stack([interquartile_mean(own) for own in _of_schemes(resampled)])
@@ -86,9 +88,9 @@ def aggregate(
     low, high = np.quantile(values, tails, axis=1)
     everywhere = ~np.any([np.isnan(part[:, 0]) for part in strata], axis=0)
     ranks = np.full((3, len(value)), np.nan)
-    ranks[0, everywhere] = _ranks(value[everywhere])
+    ranks[0, everywhere] = rankdata(-value[everywhere])
     ranks[1:, everywhere] = np.quantile(
-        _ranks(values[everywhere].T), tails, axis=0, method="nearest"
+        rankdata(-values[everywhere].T, axis=1), tails, axis=0, method="nearest"
     )
     return Aggregates(value, low, high, *ranks)
 
@@ -207,11 +209,3 @@ def _of_schemes(strata: Sequence[Array]) -> list[Array]:
         np.concatenate([part[k] for part in strata if not np.isnan(part[k]).any()], axis=-1)
         for k in range(len(strata[0]))
     ]
-
-
-def _ranks(values: Array) -> Array:
-    """Rank along the last axis, 1 for the largest."""
-    above = values[..., None, :] > values[..., :, None]
-    equal = values[..., None, :] == values[..., :, None]
-    ranks: Array = above.sum(-1) + (equal.sum(-1) + 1) / 2
-    return ranks

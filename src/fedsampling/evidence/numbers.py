@@ -1,6 +1,6 @@
 """How a number is written, everywhere: claims, tables, captions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,6 +40,11 @@ def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
     if np.isfinite([estimate.low, estimate.high]).all():
         text += f" [{show(estimate.low, digits)}, {show(estimate.high, digits)}]"
     return f"{text} (n = {estimate.n})"
+
+
+def show_estimates(found: Mapping[str, Estimate], unit: str = "", link: str = " ") -> str:
+    """Write several, each after its name and a `link`."""
+    return "; ".join(f"{name}{link}{show_estimate(each, unit)}" for name, each in found.items())
 
 
 def listed(words: Sequence[str]) -> str:

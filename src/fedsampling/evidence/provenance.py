@@ -3,13 +3,12 @@
 The same records are written beside each artefact and read by the report.
 """
 
-import hashlib
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
+from fedsampling.experiments.fingerprints import digest
 from fedsampling.experiments.specs import differences
 
 Summaries = Mapping[str, Summary]
@@ -183,7 +182,7 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
         data=", ".join(every["run_data"]),
         runs=every["runs"],
         seeds=max(len(summary.provenance["seeds"]) for summary in summaries.values()),
-        spec_digest=_digest(every["hashes"]),
+        spec_digest=digest(sorted(every["hashes"])),
         code=tuple(every["code"]),
         package=", ".join(every["package"]) or None,
         commit=", ".join(every["commit"]) or None,
@@ -234,7 +233,3 @@ def _scale(summaries: Summaries, facts: Mapping[str, str]) -> str:
     scales = {summary.provenance["scale"] for summary in summaries.values()}
     found = [scale for scale in SCALES if scale in scales]
     return found[0] if found else facts["scale"]
-
-
-def _digest(hashes: Iterable[str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(hashes)).encode()).hexdigest()[:16]

@@ -37,6 +37,11 @@ class Estimate:
     n: int
 
 
+def percent(share: Estimate) -> Estimate:
+    """Turn a share, or a difference of shares, into per cent."""
+    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n)
+
+
 def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
     """Mean over seeds with Student's t-interval."""
     values = np.asarray(values, np.float64)

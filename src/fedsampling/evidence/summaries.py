@@ -26,6 +26,8 @@ from fedsampling.runs import store
 from fedsampling.sources.sources import SOURCES
 
 KEYS = ["case", "sampler", "metric", "at"]
+SINGLE = "single_seeds"  # column, or its end, of what seeds are alone; for figures, not their CSVs
+MOST_SINGLE = 10  # seeds of which each is kept
 # An interval of fewer says next to nothing: Student's factor is 13 for two seeds and 4 for three.
 FEWEST_SEEDS = 3
 # What runs note that may differ between them: every value is kept.
@@ -87,7 +89,7 @@ class Summary:
         A diverged run makes the mean NaN from there on: it is not dropped.  Fewer than
         :data:`FEWEST_SEEDS` seeds have no interval: ``least`` and ``most`` are then the seeds
         themselves, and so they are with more the outermost of them.  An interval ends where the
-        metric does (:data:`BOUNDS`).
+        metric does (:data:`BOUNDS`).  Column :data:`SINGLE` holds what :func:`singly` gives.
         """
         grouped = self.rows.groupby(KEYS, observed=True, sort=True)["value"]
         curves = grouped.agg(
@@ -96,6 +98,7 @@ class Summary:
             n="size",
             least="min",
             most="max",
+            **{SINGLE: singly},
         ).reset_index()
         factor = stdtrit(np.maximum(curves["n"] - 1, 1), (1 + LEVEL) / 2)
         half = factor * curves.pop("sd") / np.sqrt(curves["n"])
@@ -153,6 +156,11 @@ class Summary:
         if chosen.empty:
             raise KeyError(f"no {metric} of {sampler} in case {case}")
         return chosen.groupby("seed")["value"].apply(lambda values: values.mean(skipna=False))
+
+
+def singly(values: pd.Series) -> tuple[float, ...]:
+    """Return the seeds' values one by one, if they are few enough to be shown so."""
+    return tuple(values) if FEWEST_SEEDS <= len(values) <= MOST_SINGLE else ()
 
 
 def named(manifest: Path, stores: Sequence[Path]) -> list[Run]:

@@ -183,7 +183,6 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     ----------
     config : Config
         ``papers`` names folders of `papers`, or folders anywhere; null: all of `papers`.
-    papers : Path
 
     Raises
     ------
@@ -201,7 +200,11 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
         with gathering(problems):
             changes = config.overrides.get(key, {})
             paper = load_paper(key, folder.parent, "papers")
-            left_out = dict.fromkeys(_not_at(config.scale, paper), NOT_AT.format(config.scale))
+            left_out = {  # null instead of what the scale changes
+                name: NOT_AT.format(config.scale)
+                for name, given in paper.experiments.items()
+                if given.get(config.scale, {}) is None
+            }
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             found[key] = without(paper, left_out)
     if problems:
@@ -240,7 +243,6 @@ def defining(paper: Paper, files: str, *names: str) -> list[str]:
 
     Parameters
     ----------
-    paper : Paper
     files : {"figures", "claims"}
         What the modules' names begin with.
     *names : str
@@ -314,7 +316,6 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
 
     Parameters
     ----------
-    paper : Paper
     left_out : mapping of str to str
         Why, by experiment.
 
@@ -348,11 +349,6 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
     )
 
 
-def _not_at(scale: str, paper: Paper) -> list[str]:
-    """Name the experiments that are not run at a scale: null instead of what it changes."""
-    return [name for name, given in paper.experiments.items() if given.get(scale, {}) is None]
-
-
 def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
     """Read and check ``papers/<key>/paper.yaml``; `named` is what an error calls the key.
 
@@ -374,34 +370,22 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
     paper = check(Paper, {**read_yaml(path), **beside}, origin)
+    cases = {
+        case for given in paper.experiments.values() for case in given.get("cases") or ("base",)
+    }
     problems = [
-        f"artefacts.{artefact}.experiments: '{name}' is not known; "
-        f"{nearest(name, paper.experiments)}"
-        for artefact, spec in paper.artefacts.items()
-        for name in spec.experiments
-        if name not in paper.experiments
-    ]
-    problems += [
-        f"claims.{claim}.experiments: '{name}' is not known; {nearest(name, paper.experiments)}"
-        for claim, spec in paper.claims.items()
-        for name in spec.experiments
-        if name not in paper.experiments
+        f"{kind}.{name}.{field}: '{word}' is not known; {nearest(word, known)}"
+        for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims))
+        for name, spec in specs.items()
+        for field, known in (("experiments", paper.experiments), ("cases", cases))
+        for word in getattr(spec, field)
+        if word not in known
     ]
     problems += [
         f"claims.{claim}.artefact: '{spec.artefact}' is not known; "
         f"{nearest(spec.artefact, paper.artefacts)}"
         for claim, spec in paper.claims.items()
         if spec.artefact not in paper.artefacts
-    ]
-    cases = {
-        case for given in paper.experiments.values() for case in given.get("cases") or ("base",)
-    }
-    problems += [
-        f"{kind}.{name}.cases: '{case}' is not known; {nearest(case, cases)}"
-        for kind, named in (("artefacts", paper.artefacts), ("claims", paper.claims))
-        for name, spec in named.items()
-        for case in spec.cases
-        if case not in cases
     ]
     if paper.key != key:
         problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")

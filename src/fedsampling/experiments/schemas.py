@@ -72,7 +72,10 @@ def differing() -> list[str]:
     ------
     InputError
         If this folder is not the repository whose package this is: its files would be another's.
+        If the package is installed, and has none.
     """
+    if (Path(__file__).parents[1] / "project").is_dir():
+        raise InputError("schema: this fedsampling is installed; go to its repository for that")
     if Path.cwd() != REPOSITORY:
         raise InputError(
             f"{Path.cwd()}: is not the repository of this fedsampling; go to {REPOSITORY}"

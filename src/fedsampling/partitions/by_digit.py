@@ -76,7 +76,6 @@ def by_digit(
     clients_per_label : int
         10 in the paper.
     variant : {"text", "code"}
-    rng : numpy.random.Generator
     order : {"label", "shuffled"}
         ``"shuffled"`` numbers the clients at random.  A scheme that breaks ties by number
         (Algorithm 1 does among clients of equal size) otherwise groups clients by label, which no

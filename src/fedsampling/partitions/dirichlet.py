@@ -96,7 +96,6 @@ def dirichlet(
     alpha : float
         Above 0 and finite: to 0 one label per client, to infinity equal shares.
     variant : {"text", "code"}
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -142,7 +141,6 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
         Number of clients.
     alpha : float
         Above 0 and finite.
-    rng : numpy.random.Generator
 
     Returns
     -------

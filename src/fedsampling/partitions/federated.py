@@ -4,7 +4,7 @@ A loader of this package reads or generates arrays, a partition decides who owns
 result is one :class:`FederatedDataset`; nothing after it knows where the samples came from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,17 +65,7 @@ class FederatedDataset:
     classes: int | None = None
 
     def __post_init__(self) -> None:
-        faults = [
-            *_sample_faults("x", self.x, "y", self.y, self.classes),
-            *_sample_faults("x_test", self.x_test, "y_test", self.y_test, self.classes),
-            *_client_faults(self.start, self.p, len(self.x)),
-        ]
-        if not faults:
-            faults += _kind_faults(self.x, self.x_test, "x and x_test", "number of features")
-            faults += _kind_faults(self.y, self.y_test, "y and y_test", "shape of a target")
-            if self.start_test is not None:
-                faults += _test_faults(self.start_test, self.n_clients, len(self.x_test))
-        if faults:
+        if faults := [*_faults(self)]:
             raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
 
     @property
@@ -146,7 +136,6 @@ def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    data : FederatedDataset
     share : float
         Rounded down for each client, so that nobody is left without samples.
     rng : numpy.random.Generator
@@ -200,51 +189,49 @@ def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return entropy
 
 
+def _faults(data: FederatedDataset) -> Iterator[str]:
+    """Yield what does not fit together."""
+    pairs = (("x", data.x, "y", data.y), ("x_test", data.x_test, "y_test", data.y_test))
+    for x_name, x, y_name, y in pairs:
+        yield from _sample_faults(x_name, x, y_name, y, data.classes)
+    for what, (one, other) in {"x": (data.x, data.x_test), "y": (data.y, data.y_test)}.items():
+        if one.dtype != other.dtype or one.shape[1:] != other.shape[1:]:
+            yield f"{what} and {what}_test differ in the type or shape of a sample"
+    start, n = data.start, len(data.start) - 1
+    if start.dtype != np.int64 or start.ndim != 1 or n < 1:
+        yield "start must be a vector of int64 with an end for every client"
+        return
+    if start[0] != 0 or start[-1] != len(data.x) or not (np.diff(start) > 0).all():
+        yield f"start must rise strictly from 0 to {len(data.x)}"
+    p = data.p
+    if p.dtype != np.float64 or p.shape != (n,):
+        yield f"p must be float64 of shape ({n},), not {p.dtype} {p.shape}"
+    elif not (p >= 0).all() or abs(p.sum() - 1) > 1e-9:
+        yield "p must be non-negative and sum to 1"
+    own = data.start_test
+    if own is None:
+        return
+    if own.dtype != np.int64 or own.shape != (n + 1,):
+        yield f"start_test must be int64 of shape ({n + 1},), not {own.dtype} {own.shape}"
+    elif own[0] != 0 or own[-1] != len(data.x_test) or (np.diff(own) < 0).any():
+        yield f"start_test must rise from 0 to {len(data.x_test)}"
+
+
 def _sample_faults(
     x_name: str, x: NDArray[Any], y_name: str, y: NDArray[Any], classes: int | None
-) -> list[str]:
+) -> Iterator[str]:
     if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
-        return [f"{x_name} must hold numbers, not {x.dtype}"]
-    if y.dtype != (np.float64 if classes is None else np.int64):
+        yield f"{x_name} must hold numbers, not {x.dtype}"
+    elif y.dtype != (np.float64 if classes is None else np.int64):
         wanted = "float64 where classes is None" if classes is None else "int64 class labels"
-        return [f"{y_name} must be {wanted}, not {y.dtype}"]
-    if x.ndim < 2 or y.shape[:1] != x.shape[:1] or (classes is None and y.ndim != 1):
-        return [f"{x_name} {x.shape} and {y_name} {y.shape} must be (samples, M) and (samples,)"]
-    if not (_finite(x) and _finite(y)):
-        return [f"{x_name} and {y_name} must be finite"]
-    if classes is not None and y.size and not 0 <= y.min() <= y.max() < classes:
-        return [f"{y_name} must lie in [0, {classes})"]
-    return []
+        yield f"{y_name} must be {wanted}, not {y.dtype}"
+    elif x.ndim < 2 or y.shape[:1] != x.shape[:1] or (classes is None and y.ndim != 1):
+        yield f"{x_name} {x.shape} and {y_name} {y.shape} must be (samples, M) and (samples,)"
+    elif not (_finite(x) and _finite(y)):
+        yield f"{x_name} and {y_name} must be finite"
+    elif classes is not None and y.size and not 0 <= y.min() <= y.max() < classes:
+        yield f"{y_name} must lie in [0, {classes})"
 
 
 def _finite(values: NDArray[Any]) -> bool:
     return not np.issubdtype(values.dtype, np.inexact) or bool(np.isfinite(values).all())
-
-
-def _kind_faults(one: NDArray[Any], other: NDArray[Any], names: str, what: str) -> list[str]:
-    if one.dtype != other.dtype:
-        return [f"{names} differ in their type"]
-    if one.shape[1:] != other.shape[1:]:
-        return [f"{names} differ in their {what}"]
-    return []
-
-
-def _client_faults(start: NDArray[np.int64], p: NDArray[np.float64], total: int) -> list[str]:
-    faults = []
-    if start.dtype != np.int64 or start.ndim != 1 or len(start) < 2:
-        return ["start must be a vector of int64 with an end for every client"]
-    if start[0] != 0 or start[-1] != total or not (np.diff(start) > 0).all():
-        faults.append(f"start must rise strictly from 0 to {total}")
-    if p.dtype != np.float64 or p.shape != (len(start) - 1,):
-        faults.append(f"p must be float64 of shape ({len(start) - 1},), not {p.dtype} {p.shape}")
-    elif not (p >= 0).all() or abs(p.sum() - 1) > 1e-9:
-        faults.append("p must be non-negative and sum to 1")
-    return faults
-
-
-def _test_faults(start: NDArray[np.int64], n: int, tests: int) -> list[str]:
-    if start.dtype != np.int64 or start.shape != (n + 1,):
-        return [f"start_test must be int64 of shape ({n + 1},), not {start.dtype} {start.shape}"]
-    if start[0] != 0 or start[-1] != tests or (np.diff(start) < 0).any():
-        return [f"start_test must rise from 0 to {tests}"]
-    return []

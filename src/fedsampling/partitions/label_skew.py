@@ -36,7 +36,6 @@ def label_skew(
         N_k; their sum is at most total.  If it is less, the rest is left over at random.
     alpha : float
         Concentration, above 0 and finite.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -87,12 +86,10 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    total : int
     K : int
         Number of clients.
     low, high : int
         At least 1, so that no client is empty.
-    rng : numpy.random.Generator
 
     Returns
     -------

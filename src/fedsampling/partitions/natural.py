@@ -89,10 +89,8 @@ def sample_clients(shares: Shares, fraction: float, rng: np.random.Generator) ->
 
     Parameters
     ----------
-    shares : Shares
     fraction : float
         Above 0 and at most 1; 1 only puts the clients in random order.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -125,10 +123,8 @@ def split(
 
     Parameters
     ----------
-    shares : Shares
     fraction : float
         Strictly between 0 and 1.
-    gap : int
     rng : numpy.random.Generator, optional
         Which samples are for training is drawn, as LEAF does for images; without it the first
         ones are, as for Shakespeare.

@@ -30,7 +30,6 @@ class Partition(Named, package="fedsampling.partitions"):
         ----------
         raw : Raw
             With writers where the partition `needs_writers`.
-        seed : int
         importance : {"equal", "samples"}
 
         Raises

@@ -65,7 +65,6 @@ def gather(
 
     Parameters
     ----------
-    raw : Raw
     train : Shares
         Rows of ``raw.x``; every client has some.
     test : Shares or None
@@ -112,7 +111,6 @@ def check_counts(
 
     Parameters
     ----------
-    raw : Raw
     sample : tuple of int
         Shape of one sample.
     train, test : sequence of int, length classes

@@ -66,7 +66,6 @@ def unbalance(shares: Shares, s: float, a: int, b: int, rng: np.random.Generator
         In [0, 1].
     a, b : int
         1 <= a <= b.
-    rng : numpy.random.Generator
 
     Returns
     -------

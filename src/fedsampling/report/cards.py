@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import write_text
-from fedsampling.datasets.check import where
 from fedsampling.datasets.dataset import Dataset
 from fedsampling.delays.delay_model import DelayModel
 from fedsampling.experiments.uses import Use
 from fedsampling.report.content import checked, read_json
+from fedsampling.sources.fetch import held_in
 from fedsampling.sources.sources import SOURCES, VERIFIED, Source, editions
 
 _SLOW = 1000.0  # seconds
@@ -268,7 +268,7 @@ def _of(dataset: str, cache: Path, mirror: str | None) -> list[Origin]:
 def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
     first = files[0]
     sizes = [source.size for source in files]
-    places = {where(source, cache, mirror) for source in files}
+    places = {held_in(source, cache, mirror) for source in files}
     state = VERIFIED[first.verified if first.checksum else "content"]
     return Origin(
         dataset=first.dataset,

@@ -20,6 +20,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fedsampling.base import files
+from fedsampling.drawing.artefacts import Exhibit
+from fedsampling.drawing.saving import slug
 from fedsampling.evidence.agreement import Recomputed, sentence
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
@@ -29,6 +31,7 @@ from fedsampling.report.cards import Card
 from fedsampling.report.choosing import PAPER, choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, period, provenances
+from fedsampling.report.inline import inline
 from fedsampling.report.schemes import COSTS
 
 COMMANDS = {
@@ -101,7 +104,7 @@ def write(
         "number": _number,
         "plain": _plain,
         "side_by_side": side_by_side,
-        "slug": _slug,
+        "slug": slug,
         "typeset": typeset,
         "typeset_html": typeset_html,
     }
@@ -110,6 +113,7 @@ def write(
         "cards": cards,
         "chapters": chapters,
         "chooses": compared is not None,
+        "inline": lambda exhibit: _inline(root / exhibit.paper / exhibit.artefact, exhibit),
         "size": lambda exhibit: _size(root / exhibit.paper / exhibit.artefact, exhibit.files),
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
@@ -287,7 +291,7 @@ def _reviews(software: Software, chapter: Chapter) -> list[dict[str, Any]]:
     return [
         {
             "@type": "ClaimReview",
-            "url": f"{chapter.key}.html#claim-{_slug(claim.id)}",
+            "url": f"{chapter.key}.html#claim-{slug(claim.id)}",
             "claimReviewed": claim.statement,
             "itemReviewed": {"@type": "Claim", "appearance": _article(chapter)},
             "author": [_organization(author) for author in software.authors],
@@ -318,6 +322,13 @@ def _for_machines(*entities: dict[str, Any]) -> Markup:
     """Write JSON-LD that cannot end the element which it stands in."""
     graph = {"@context": "https://schema.org", "@graph": entities}
     return Markup(json.dumps(graph, ensure_ascii=False).replace("<", "\\u003c"))
+
+
+def _inline(folder: Path, exhibit: Exhibit) -> Markup | None:
+    alt = escape(exhibit.alt or exhibit.title)
+    attributes = f'role="img" aria-label="{alt}" {_size(folder, exhibit.files)}'
+    text = (folder / exhibit.files["svg"]).read_text(encoding="utf-8")
+    return inline(text, exhibit.artefact, attributes)
 
 
 def _size(folder: Path, names: Mapping[str, str]) -> Markup:
@@ -368,11 +379,6 @@ def _number(value: float | str) -> str:
 def _plain(value: Any) -> str:
     """Write a setting as text: a word as it is, a list or mapping as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _slug(text: str) -> str:
-    """Name a class or an anchor after `text`."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def typeset(text: object) -> Markup:

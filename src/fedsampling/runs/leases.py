@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import SoftFileLease, Timeout
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.files import writing
 
 BEAT = 15.0  # seconds between two touches
 PATIENCE = 120.0  # seconds without a touch after which an owner elsewhere counts as dead
@@ -56,21 +56,21 @@ def held(paths: Iterable[Path], told: Callable[[str], None] = lambda owner: None
 
 def _take(lease: SoftFileLease, path: Path, told: Callable[[str], None]) -> None:
     patience = 0.0
-    while not lease.is_locked:
-        try:
-            lease.acquire(timeout=patience)
-        except Timeout:
-            if not patience:
-                owner = lease.owner
-                told(f"process {owner.pid} on {owner.hostname}" if owner else "an unknown process")
-            elif _empty(path):
-                path.unlink(missing_ok=True)
-            patience = PATIENCE
-        except OSError as error:
-            raise InputError(
-                f"{path}: cannot be written ({error.strerror}); "
-                "give a folder that you may write to, with space left"
-            ) from error
+    with writing(path):
+        while not lease.is_locked:
+            try:
+                lease.acquire(timeout=patience)
+            except Timeout:
+                if not patience:
+                    owner = lease.owner
+                    told(
+                        f"process {owner.pid} on {owner.hostname}"
+                        if owner
+                        else "an unknown process"
+                    )
+                elif _empty(path):
+                    path.unlink(missing_ok=True)
+                patience = PATIENCE
 
 
 def _empty(path: Path) -> bool:

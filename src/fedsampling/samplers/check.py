@@ -38,39 +38,23 @@ N, D = 12, 5  # clients, and parameters of the model that they would train
 EVERYBODY = np.arange(N)
 
 
-@dataclass(frozen=True)
-class Population:
-    """Clients without data.
+class Population(NamedTuple):
+    """Clients without data: sample counts n_i and importances p_i, shape (n,)."""
 
-    Parameters
-    ----------
-    name : str
-    n_samples : int array, shape (n,)
-    p : float array, shape (n,)
-    labels : int array, shape (n,)
-        Groups of unequal size.
-    """
-
-    name: str
     n_samples: Ints
     p: Array
-    labels: Ints
-
-
-def _population(name: str, n_samples: Ints, importance: Ints) -> Population:
-    labels = np.array([0, 0, 1, 2, 2, 2, 1, 2, 0, 2, 1, 2])
-    return Population(name, n_samples, importance / importance.sum(), labels)
 
 
 _ONES = np.ones(N, np.int64)
 _RISING = np.arange(4, 4 + N)
 _HUGE = np.where(np.arange(N) == 3, 40, 3)
-POPULATIONS = (
-    _population("equal clients", 7 * _ONES, _ONES),
-    _population("unequal clients", _RISING, _RISING),
-    _population("unequal sizes, equal importance", _RISING, _ONES),
-    _population("one huge client", _HUGE, _HUGE),
-)
+POPULATIONS = {
+    "equal clients": Population(7 * _ONES, _ONES / N),
+    "unequal clients": Population(_RISING, _RISING / _RISING.sum()),
+    "unequal sizes, equal importance": Population(_RISING, _ONES / N),
+    "one huge client": Population(_HUGE, _HUGE / _HUGE.sum()),
+}
+LABELS = np.array([0, 0, 1, 2, 2, 2, 1, 2, 0, 2, 1, 2])  # groups of unequal size
 
 
 @dataclass(frozen=True)
@@ -130,20 +114,20 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
     if faults := list(_declared(scheme)):
         raise InputError(*faults)
     accepted, refused, broken = [], {}, []
-    for population in POPULATIONS:
+    for name, population in POPULATIONS.items():
         seeds = np.arange(runs)
         try:
             scheme.prepared(_setup(population, seeds))
         except InputError as refusal:
-            refused[population.name] = str(refusal)
+            refused[name] = str(refusal)
             continue
         except Exception as error:  # whatever a scheme raises is its fault, and the answer
-            broken.append(f"{population.name}: prepare: {type(error).__name__}: {error}; mend it")
-            accepted.append(population.name)
+            broken.append(f"{name}: prepare: {type(error).__name__}: {error}; mend it")
+            accepted.append(name)
             continue
         faults = list(dict.fromkeys(_faults(scheme, population, seeds)))
-        broken += [f"{population.name}: {fault}" for fault in faults]
-        accepted.append(population.name)
+        broken += [f"{name}: {fault}" for fault in faults]
+        accepted.append(name)
     if not accepted:
         reasons = [f"{name}: {reason}" for name, reason in refused.items()]
         raise InputError(*reasons, "population: the scheme accepts none of these; give it others")
@@ -226,7 +210,7 @@ def _play(
     slots = scheme.select(view, rng)
     if faults := list(_malformed(slots, len(seeds), len(population.p))):
         raise InputError(*faults)
-    updates = _updates(population, seeds, t)[slots.run, slots.client]
+    updates = _updates(seeds, t)[slots.run, slots.client]
     if "updates" in scheme.needs:
         scheme.saw_updates(slots, updates)
     if "update_norms" in scheme.needs:
@@ -365,11 +349,11 @@ def _setup(population: Population, seeds: Ints) -> Setup:
     return Setup(
         n_samples,
         population.p,
-        np.ones(N, np.int64),
-        np.ones(N, np.int64),
         len(seeds),
+        np.ones(N, np.int64),
+        np.ones(N, np.int64),
         optimum,
-        labels=population.labels,
+        labels=LABELS,
         dimension=D,
         delays=_delays(rng),
     )
@@ -387,11 +371,12 @@ def _observations(needs: frozenset[str], seeds: Ints, t: int) -> dict[str, Any]:
     return shown
 
 
-def _updates(population: Population, seeds: Ints, t: int) -> NDArray[np.float32]:
+def _updates(seeds: Ints, t: int) -> NDArray[np.float32]:
     """Return every client's θ_i − θ, shape (runs, n, d); clients of a label are alike."""
     centres = 2 * stream(0, "centres").normal(size=(N, D))
     noise = np.stack([stream(int(seed), "updates", t).normal(size=(N, D)) for seed in seeds])
-    return (centres[population.labels] + noise).astype(np.float32)
+    updates: NDArray[np.float32] = (centres[LABELS] + noise).astype(np.float32)
+    return updates
 
 
 def _delays(rng: np.random.Generator) -> Array:

@@ -151,8 +151,6 @@ def units_by_similarity(
     n_samples : int array, shape (n,)
     rho : float array, shape (n, n)
         Dissimilarities ρ_ij of the clients' updates.
-    m : int
-    rng : numpy.random.Generator
     ward : {"paper", "code"}
         ``paper``: Ward's method takes ρ_ij as distances, and groups are taken by decreasing q_k as
         in the box.  ``code``: it takes the rows of ρ as observations, the m largest groups and then
@@ -314,7 +312,6 @@ def groups_of_alike(rho: Array, weight: Ints, most: int, ward: str = "paper") ->
         Dissimilarities of n ≥ 2 clients.
     weight : int array, shape (n,)
         Of each client, none above `most`.
-    most : int
     ward : {"paper", "code"}
         ``paper``: ρ_ij are the distances that Ward's method starts from.  ``code``: the rows of ρ
         are observations, and the Euclidean distances between them are.

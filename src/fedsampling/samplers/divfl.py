@@ -45,7 +45,6 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     Parameters
     ----------
     D : float array, shape (n, n)
-    m : int
 
     Returns
     -------
@@ -78,7 +77,6 @@ def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     Parameters
     ----------
     D : float array, shape (n, n)
-    m : int
     u : float array, shape (m, n)
         Uniform on [0, 1); those of the rest with the smallest are looked at.
 

@@ -8,12 +8,12 @@ Leveraging the Interplay Between Statistical Accuracy and System Heterogeneity. 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive
+from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
 
@@ -65,7 +65,6 @@ def finished(
         n.
     first : int
         n_0.
-    accuracy : float
 
     Returns
     -------
@@ -88,10 +87,10 @@ class Flanp(Scheme, name="flanp"):
         "gradient",
         description="what ends a stage: a relative norm, FLANP's own 2 μ V_ns, or their number",
     )
-    accuracy: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+    accuracy: Variance = Field(
         0.1, description="squared gradient norm of the first stage, relative to its start"
     )
-    constant: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+    constant: Variance | None = Field(
         None,
         description="2 μ c of the rule 2 μ V_ns = 2 μ c/(n s)",
         exclude_if=lambda constant: constant is None,  # keeps the hashes of other rules' runs

@@ -34,7 +34,6 @@ def proportional(sizes: Ints, m: int, d: Array) -> Ints:
     ----------
     sizes : int array, shape (strata,)
         N_h; sum to N ≥ m.
-    m : int
     d : float array, shape (runs,)
         Uniform on [0, 1).
 

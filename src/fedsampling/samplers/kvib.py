@@ -34,7 +34,6 @@ def follow_leader(feedback: Array, gamma: float, K: int, theta: float) -> Array:
         Positive: keeps the first rounds from following single draws.
     K : int
         Expected number of clients.
-    theta : float
 
     Returns
     -------

@@ -16,7 +16,6 @@ Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Lear
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), section 5, Algorithms 2 and 3.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -317,7 +316,36 @@ def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
     return B, delays
 
 
-class DelayHetSubmodular(Scheme, name="delayhet_submodular"):
+class DelayHet(Scheme):
+    """A problem of B and the delays, solved anew where B is not what it was."""
+
+    share: Bound = 0.9
+    rule: Rule = "scale"
+
+    needs = frozenset({"delays", "heterogeneity"})
+    unbiased = False
+
+    _last: dict[int, tuple[Array, Answer]]  # of each run
+
+    def prepare(self, setup: Setup) -> None:
+        """Begin without an answer."""
+        self._last = {}
+
+    def answers(self, view: View) -> list[Answer]:
+        """Give each run's: what it or another one solved last may be the very same problem."""
+        delays = view.observed["delays"]
+        for run, B in enumerate(view.observed["heterogeneity"]):
+            known = (self._last[key] for key in (run, *self._last) if key in self._last)
+            same = next((last for last in known if np.array_equal(last[0], B)), None)
+            self._last[run] = same or (np.array(B), self.solve(np.asarray(B, np.float64), delays))
+        return [self._last[run][1] for run in range(view.runs)]
+
+    def solve(self, B: Array, delays: Array) -> Answer:
+        """Choose clients, and their weights or probabilities."""
+        raise NotImplementedError
+
+
+class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
     """The set of clients with the least estimated runtime, each with its share as a proxy.
 
     Notes
@@ -332,26 +360,16 @@ class DelayHetSubmodular(Scheme, name="delayhet_submodular"):
     """
 
     solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or as the paper")
-    share: Bound = 0.9
-    rule: Rule = "scale"
 
-    needs = frozenset({"delays", "heterogeneity"})
-    unbiased = False
-
-    _solved: "_Solved"
     _weights: Array
 
     def trained(self, clients: int, rounds: int) -> float:
         """Take two fifths: the sets of shipped runs have a third to a half of the clients."""
         return 0.4 * clients
 
-    def prepare(self, setup: Setup) -> None:
-        """Begin without an answer."""
-        self._solved = _Solved(self._solve)
-
     def select(self, view: View, rng: Draws) -> Slots:
         """Take each run's best set."""
-        answers = self._solved(view)
+        answers = self.answers(view)
         self._weights = np.concatenate([alpha for _, alpha in answers])
         return Slots.stack([clients for clients, _ in answers])
 
@@ -359,12 +377,13 @@ class DelayHetSubmodular(Scheme, name="delayhet_submodular"):
         """α_i: the share of the clients that are closest to i."""
         return self._weights
 
-    def _solve(self, B: Array, delays: Array) -> Answer:
+    def solve(self, B: Array, delays: Array) -> Answer:
+        """Follow Algorithm 2; proxies are the closest by B itself."""
         chosen, _ = best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
         return chosen, shares(B, chosen)
 
 
-class DelayHetSampling(Scheme, name="delayhet_sampling"):
+class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     """m clients with replacement, by the distribution with the least estimated runtime.
 
     References
@@ -378,50 +397,22 @@ class DelayHetSampling(Scheme, name="delayhet_sampling"):
     iterations: Annotated[int, Field(ge=0)] = Field(1000, description="most of the solver")
     start: Literal["uniform", "fast"] = Field("uniform", description="alike, or as 1/τ_i")
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="of trust-constr")
-    share: Bound = 0.9
-    rule: Rule = "scale"
     duplicates: Duplicates = "independently"
-
-    needs = frozenset({"delays", "heterogeneity"})
-    unbiased = False
-
-    _solved: "_Solved"
-
-    def prepare(self, setup: Setup) -> None:
-        """Begin without an answer."""
-        self._solved = _Solved(self._solve)
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients of each run from its best distribution."""
         u = rng.uniforms("clients", self.m)
-        answers = self._solved(view)
-        clients = [invert(p, u_run) for (_, p), u_run in zip(answers, u, strict=True)]
+        clients = [invert(p, u_run) for (_, p), u_run in zip(self.answers(view), u, strict=True)]
         return Slots.drawn(np.stack(clients), self.duplicates)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """1/m for each draw."""
         return slots.times / self.m
 
-    def _solve(self, B: Array, delays: Array) -> Answer:
+    def solve(self, B: Array, delays: Array) -> Answer:
+        """Follow Algorithm 3."""
         B = bounded(B, self.share, self.k, self.rule)
         inverse = 1 / delays
         start = inverse / inverse.sum() if self.start == "fast" else None
         p = best_distribution(B, delays, self.k, self.solver, start, self.iterations, self.jacobian)
         return np.arange(len(p)), p
-
-
-class _Solved:
-    """The answer for each run, computed where B is not what it was: a function all the same."""
-
-    def __init__(self, solve: Callable[[Array, Array], Answer]) -> None:
-        self._solve = solve
-        self._last: dict[int, tuple[Array, Answer]] = {}
-
-    def __call__(self, view: View) -> list[Answer]:
-        delays = view.observed["delays"]
-        for run, B in enumerate(view.observed["heterogeneity"]):
-            # What this run or another one solved last may be the very same problem.
-            known = (self._last[key] for key in (run, *self._last) if key in self._last)
-            same = next((last for last in known if np.array_equal(last[0], B)), None)
-            self._last[run] = same or (np.array(B), self._solve(np.asarray(B, np.float64), delays))
-        return [self._last[run][1] for run in range(view.runs)]

@@ -11,12 +11,10 @@ Selection. OSDI 2021 (arXiv 2010.06081), section 4, equations (1) and (2), Algor
 authors' code is ``thirdparty/oort/oort.py`` of FedScale.
 """
 
-from typing import Annotated
-
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.records import Positive, Share
+from fedsampling.base.records import NotNegative, Part, Positive, Share
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.power_of_choice import candidates
 from fedsampling.samplers.scheme import (
@@ -29,9 +27,6 @@ from fedsampling.samplers.scheme import (
     View,
     among_present,
 )
-
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Part = Annotated[float, Field(gt=0, le=1)]
 
 UNCERTAINTY = 0.1  # of the temporal uncertainty √(0.1 log R / L(i))
 

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive
+from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
     Array,
@@ -173,9 +173,7 @@ class Available(Scheme, name="available"):
         description="everyone; all alike, m/n; OCS by equation (6); AOCS, Algorithm 2"
     )
     j_max: Annotated[int, Field(ge=0)] = Field(4, description="most exchanges of AOCS")
-    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        1.0, description="factor on the local step η_l, for a scheme's own"
-    )
+    scale: Variance = Field(1.0, description="factor on the local step η_l, for a scheme's own")
     beside: Annotated[int, Field(ge=0, le=32)] | None = Field(
         None,
         description="where norms are seen, also say what OCS, and AOCS with up to as many "

@@ -22,7 +22,6 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
     ----------
     p : float array, shape (n,) or (runs, n)
         Relative; at least d of them positive.
-    d : int
     u : float array, shape (runs, n)
         Uniform on [0, 1), one for each client.
 
@@ -49,7 +48,6 @@ def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     clients : int array, shape (runs, d)
     losses : float array, shape (runs, n)
         One that is not a number counts as the largest: that run has diverged.
-    m : int
 
     Returns
     -------

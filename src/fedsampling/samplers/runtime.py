@@ -17,13 +17,12 @@ Chen, Zhou, Zhang, Sun, Poor: Client Selection for Wireless Federated Learning w
 Heterogeneity. IEEE Internet of Things Journal 2024.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive
+from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
     Array,
@@ -35,8 +34,6 @@ from fedsampling.samplers.scheme import (
     invert,
 )
 from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
-
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 LEAST = 1e-7  # probability, as in Luo et al.'s code
 ITERATIONS = 100  # of SLSQP, which needs fewer
@@ -88,7 +85,7 @@ def luo_probabilities(delays: Array, scores: Array, c: float) -> Array:
     ----------
     Luo et al. 2022, problem P3 with constants as in their public code.
     """
-    delays, scores = _checked(delays, scores, c)
+    scores = _or_alike(scores)
     tau, a = delays / delays.mean(), scores / scores.sum()
     scaled = c / scores.sum() ** 2
 
@@ -136,7 +133,7 @@ def approximately_optimal(
     q : float array, shape (n,)
         At least 1e-7, sums to one.
     """
-    delays, scores = _checked(delays, scores, c)
+    scores = _or_alike(scores)
     tau, a = delays / delays.max(), scores / scores.sum()
     scaled = c / float(scores.sum()) ** 2
     unit = 1 + scaled  # the second factor is at least this: the objective is of the order of one
@@ -268,13 +265,6 @@ def _floored(q: Array) -> Array:
     return share
 
 
-def _checked(delays: Array, scores: Array, c: float) -> tuple[Array, Array]:
-    delays, scores = np.asarray(delays, np.float64), np.asarray(scores, np.float64)
-    if delays.ndim != 1 or scores.shape != delays.shape or not 0 <= c < np.inf:
-        raise InputError("delays, scores, c: give one number for each client, and c of 0 or more")
-    if not (np.isfinite(delays) & (delays > 0)).all():
-        raise InputError("delays: some are not positive numbers of seconds; mend them")
-    if not (np.isfinite(scores) & (scores >= 0)).all():
-        raise InputError("scores: some are negative or not finite; give gradient norms")
-    # Where no client has a gradient nothing is left to learn, and all are alike.
-    return delays, scores if scores.any() else np.ones(len(scores))
+def _or_alike(scores: Array) -> Array:
+    """Where no client has a gradient nothing is left to learn, and all are alike."""
+    return scores if scores.any() else np.ones(len(scores))

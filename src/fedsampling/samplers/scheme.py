@@ -70,10 +70,10 @@ class Setup:
     n_samples : int array, shape (n,)
     p : float array, shape (n,)
         Importance of each client.
-    E, B : int array, shape (n,)
-        Local epochs and mini-batch size of each client.
     runs : int
         Runs stacked in this job.
+    E, B : int array, shape (n,)
+        Local epochs and mini-batch size of each client, where a convex model is trained.
     optimum : mapping
         At the minimiser: ``w`` (M,), ``gradient`` (n, M), ``mean_norm`` (n,) and ``sample_norms``
         (n, N_max). No practical scheme has it; the optimal probabilities need it.
@@ -87,9 +87,9 @@ class Setup:
 
     n_samples: Ints
     p: Array
-    E: Ints
-    B: Ints
-    runs: int
+    runs: int = 1
+    E: Ints = field(default_factory=lambda: np.ones(1, np.int64))
+    B: Ints = field(default_factory=lambda: np.ones(1, np.int64))
     optimum: Mapping[str, Array] = field(default_factory=dict)
     labels: Ints | None = None
     dimension: int = 0
@@ -363,7 +363,6 @@ def distinct(n: int, u: Array) -> Ints:
 
     Parameters
     ----------
-    n : int
     u : float array, shape (runs, m)
         In [0, 1).
 

@@ -6,13 +6,11 @@ Chai, Ali, Zawad, Truex, Anwar, Baracaldo, Zhou, Ludwig, Yan, Cheng: TiFL: A Tie
 Learning System. HPDC 2020 (arXiv 2001.09249).
 """
 
-from typing import Annotated
-
 import numpy as np
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive
+from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
     Array,
@@ -62,7 +60,7 @@ class TiFL(Scheme, name="tifl"):
 
     m: Positive
     tiers: Positive = Field(5, description="of clients, by speed")
-    odds: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] | None = Field(
+    odds: tuple[NotNegative, ...] | None = Field(
         None, description="of each tier, the fastest first; null: all alike"
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive, Strict, Variance, ordered
+from fedsampling.base.records import NotNegative, Positive, Share, Strict, Variance, ordered
 from fedsampling.base.streams import stream
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
 from fedsampling.simulations.simulation import Progress, Seed, Simulation, at_most_all, tidy
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 VERSIONS = {"printed": False, "mended": True}  # of β_1 and β_2, see theory.dsgd
 
 
@@ -65,7 +64,7 @@ class Dsgd(Simulation, name="dsgd"):
     direction: Literal["random", "steepest"] = Field(
         "random", description="of the start from x*; steepest: where Σ w_i² f_i rises fastest"
     )
-    step: Annotated[float, Field(gt=0, lt=1)] = Field(description="share of Theorem 2's limit")
+    step: Share = Field(description="share of Theorem 2's limit")
     gamma: Literal["least", "own"] = Field(
         "least", description="γ^k in that limit: m/n, or the scheme's own"
     )

@@ -5,13 +5,13 @@ hashes of finished runs hold that name; networks are of the kind ``network``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive, Strict, ordered
+from fedsampling.base.records import NotNegative, Positive, Strict, ordered
 from fedsampling.datasets.dataset import ConvexData
 from fedsampling.datasets.ijcnn1 import Ijcnn1
 from fedsampling.datasets.regression import Few, Regression
@@ -30,7 +30,7 @@ class ConvexModel(Strict):
     """A convex model with ridge rho."""
 
     name: Literal["linear", "logistic"]
-    rho: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    rho: NotNegative
 
 
 class Federated(Simulation, name="federated"):
@@ -153,7 +153,7 @@ def build_sampler(
     scheme: Scheme, learner: Convex, runs: int, optimum: Mapping[str, Array]
 ) -> Scheme:
     """Prepare a scheme for the rounds of a job."""
-    return scheme.prepared(Setup(learner.n_samples, learner.p, learner.E, learner.B, runs, optimum))
+    return scheme.prepared(Setup(learner.n_samples, learner.p, runs, learner.E, learner.B, optimum))
 
 
 def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array]) -> Measure:

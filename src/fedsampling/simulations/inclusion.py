@@ -6,13 +6,13 @@ unit after the other with the *sampling* probabilities, the intro's counter-exam
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive, Strict
+from fedsampling.base.records import Positive, Share, Strict
 from fedsampling.base.streams import stream
 from fedsampling.samplers.importance import capped, chosen, progressive_totals
 from fedsampling.simulations.simulation import Progress, Simulation, tidy
@@ -33,7 +33,7 @@ class OrderName(Strict):
 class Inclusion(Simulation, name="inclusion"):
     """Monte-Carlo of inclusion probabilities."""
 
-    probabilities: list[Annotated[float, Field(gt=0, lt=1)]] | None = Field(
+    probabilities: list[Share] | None = Field(
         None, description="sampling probabilities; null: drawn for `units`"
     )
     units: Positive

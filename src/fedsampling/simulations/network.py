@@ -116,7 +116,6 @@ class Training(Strict):
 
         Parameters
         ----------
-        seeds : int
         parameters : int
             d; until the network is built there are at least as many as its widest layer.
         """
@@ -140,11 +139,8 @@ class Training(Strict):
 
         Parameters
         ----------
-        problem : FederatedDataset
         data : {"embedded", "official"}
             Which edition of the delays' files is read.
-        seeds : sequence of int
-        where : Where
         progress : callable
             Told the number of finished rounds.
 
@@ -182,7 +178,7 @@ class Training(Strict):
         )
 
 
-class Network(Simulation, Training, name="network"):
+class Network(Training, Simulation, name="network"):
     """A training run of a network."""
 
     gpu: ClassVar[bool] = True
@@ -196,10 +192,6 @@ class Network(Simulation, Training, name="network"):
         if self.dataset.most_clients is not None:
             self.sampler.fit(self.dataset.most_clients)
         return self
-
-    def least_bytes(self, seeds: int, parameters: int = 0) -> float:
-        """As of any training."""
-        return Training.least_bytes(self, seeds, parameters)
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
@@ -267,14 +259,10 @@ def build_learner(
 
 def build_sampler(settings: Training, learner: "Stacked", seeds: Sequence[int]) -> Scheme:
     """Prepare the scheme that the settings name."""
-    ones = np.ones(len(learner.p), np.int64)
     setup = Setup(
         learner.n_samples,
         learner.p,
-        ones,
-        ones * settings.work.batch,
         len(seeds),
-        {},
         labels=learner.labels,
         dimension=learner.network.dimension,
         delays=None if learner.delays is None else learner.delays.mean,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive, Strict, Variance
+from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.samplers.scheme import invert
 from fedsampling.simulations.simulation import Progress, Seed, Simulation, at_most_all, tidy
@@ -45,7 +45,7 @@ class Quadratic(Simulation, name="quadratic"):
     dimension: Positive
     bound: Variance = Field(description="minima and start are uniform on [−bound, bound]")
     minima: Literal["own", "shared"] = Field(description="of each client, or of the first for all")
-    local_step: Annotated[float, Field(gt=0, lt=1)] = Field(description="η_l")
+    local_step: Share = Field(description="η_l")
     local_steps: Positive = Field(description="K")
     server_step: Variance = Field(1.0, description="η_g")
     p_1: Annotated[float, Field(ge=0, le=1)] | None = Field(

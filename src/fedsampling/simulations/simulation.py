@@ -109,7 +109,6 @@ class Simulation(Named, package="fedsampling.simulations", key="kind"):
             Which edition of a dataset is read; ``generated`` if nothing is.
         seeds : sequence of int
             Of the runs of a job, which are computed together and do not depend on each other.
-        where : Where
         progress : callable
             Told the number of finished rounds or draws.
         """

@@ -173,11 +173,11 @@ def _estimate(
     progress: Progress,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Stream the rounds block by block; return means and standard errors by metric."""
-    p, ones = n_samples / n_samples.sum(), np.ones_like(n_samples)
+    p = n_samples / n_samples.sum()
     first = {name: np.zeros_like(value) for name, value in closed.items()}
     second = {name: np.zeros_like(value) for name, value in closed.items()}
     for start in range(0, draws, BLOCK):
-        setup = Setup(n_samples, p, ones, ones, min(BLOCK, draws - start))
+        setup = Setup(n_samples, p, min(BLOCK, draws - start))
         omega = _weights(case, setup, seed, start)
         for name, value in _per_round(omega, p, case.participation.mean).items():
             # Measured from the closed form, so that what never varies has no error by rounding.

@@ -35,7 +35,6 @@ def unpack(
 
     Parameters
     ----------
-    archive : Path
     folder : Path
         Made if need be; what it holds besides stays.
     bounds : Bounds

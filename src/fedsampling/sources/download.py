@@ -10,14 +10,13 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fedsampling import __version__
-from fedsampling.base.errors import InputError
+from fedsampling.base.files import writing
 
 if TYPE_CHECKING:
     import requests
@@ -66,29 +65,15 @@ class UnreachableError(Exception):
     """A URL did not give its file; the text says why in a few words."""
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say it in the user's words if the disk is full or may not be written."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); "
-            "give a folder that you may write to, with space left"
-        ) from error
-
-
 def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -> None:
     """Bring a URL's bytes into a partial file, continuing what is there if that is safe.
 
     Parameters
     ----------
-    url : str
     part : Path
         The file's URL and validator are noted beside it, for other attempts and processes.
     bound : int
         Bytes that the file has at most.
-    patience : Patience
     tell : callable
         Told the bytes here and in all, after every piece.
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256, writing
 from fedsampling.sources.download import (
     PIECE,
     AbsentError,
@@ -30,7 +30,6 @@ from fedsampling.sources.download import (
     Patience,
     UnreachableError,
     download,
-    writing,
 )
 from fedsampling.sources.sources import SOURCES, Source, editions, no_files
 
@@ -62,7 +61,6 @@ def fetch(
 
     Parameters
     ----------
-    source : Source
     cache : Path
         The file is kept as ``<cache>/<dataset>/<file>`` and verified again whenever it is used.
     mirror : str or None
@@ -79,7 +77,7 @@ def fetch(
         If the mirror is missing or holds a file that is not the published one, if nothing right
         can be had anywhere, or if the cache cannot be written.
     """
-    target = cache / source.dataset / source.file
+    target = source.kept(cache)
     if is_verified(source, target):
         return target
     if mirror and not is_url(mirror) and not folder(mirror).is_dir():
@@ -185,7 +183,7 @@ def preferred(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Sourc
         raise InputError(no_files(dataset))
 
     def rank(files: tuple[Source, ...]) -> int:
-        if all(is_verified(each, cache / each.dataset / each.file) for each in files):
+        if all(is_verified(each, each.kept(cache)) for each in files):
             return 0
         if mirror and all(held(each, mirror) for each in files):
             return 1
@@ -239,6 +237,13 @@ def held(source: Source, mirror: str) -> Path | None:
         return None
     places = (folder(mirror) / name for name in _names(source))
     return next((place for place in places if place.is_file()), None)
+
+
+def held_in(source: Source, cache: Path, mirror: str | None) -> str:
+    """Say whether a file lies in the cache, in the mirror or in neither, without reading it."""
+    if source.kept(cache).is_file():
+        return "cache"
+    return "mirror" if mirror and held(source, mirror) else ""
 
 
 def is_packed(source: Source, name: str) -> bool:

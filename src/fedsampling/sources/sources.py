@@ -69,6 +69,10 @@ class Source:
         """Its key in ``SOURCES``."""
         return f"{self.dataset}/{self.file}"
 
+    def kept(self, cache: Path) -> Path:
+        """Return where a cache keeps it."""
+        return cache / self.dataset / self.file
+
     @property
     def unverified(self) -> bool:
         """Whether nobody but this project vouches for the file."""

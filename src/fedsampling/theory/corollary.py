@@ -45,7 +45,6 @@ def margins(p: Array, m: int) -> Margins:
     Parameters
     ----------
     p : float array, shape (n,)
-    m : int
 
     References
     ----------
@@ -96,11 +95,6 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
     Each lies on the line from equal importance to a random point of the simplex (or to a vertex,
     where that point is too close), at a Σ p_i² that is either anywhere or within a relative 10⁻⁶
     to 10⁻¹ of 1/(n − m + 1).
-
-    Parameters
-    ----------
-    n, m, count : int
-    rng : numpy.random.Generator
 
     Yields
     ------

@@ -41,7 +41,6 @@ def expected_distances(
         Of the weights ω; with an α (Assumption 1).
     step : float
         η = η_g φ, the way from θ to a client's minimum that one round goes.
-    rounds : int
 
     Returns
     -------

@@ -30,7 +30,7 @@ from fedsampling.workflow.best import at_best
 RESULTS = Path("results")
 # Jobs of quick scale that share a process, at most: few, to keep many cores busy, but to start one
 # takes two seconds of imports, and such a job often less.
-TOGETHER = 20
+TOGETHER = 40
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,15 @@ class Plan:
                     name = f"{paper}_quick_{begin // TOGETHER}"
                     batches[name] = small[begin : begin + TOGETHER]
         return batches
+
+    @cached_property
+    def cards_together(self) -> list[str]:
+        """Datasets whose cards one process makes: where it makes papers, those that need no files.
+
+        None if it is one: to wait for another's files, or fail with them, is worth no process.
+        """
+        ready = [name for name in self.cards if self.together and not self.card_files(name)]
+        return ready if len(ready) > 1 else []
 
     def artefacts(self, *kinds: str) -> list[tuple[str, str]]:
         """All (paper, artefact) of some kinds; of every kind if none is named."""

@@ -128,18 +128,22 @@ def estimate(
 def _speeds(
     due: Sequence[Job], results: Path, config: Config, enough: float
 ) -> tuple[dict[str, Measured], list[str]]:
-    """Measure jobs, some of each experiment first; say of which experiments it failed, and why."""
+    """Measure jobs, some of each experiment first; say of which experiments it failed, and why.
+
+    Schemes that observe little come before others, which may take minutes to choose.
+    """
     groups: dict[str, list[Job]] = {}
     for job in due:
         groups.setdefault(alike(job), []).append(job)
     order: dict[str, int] = {}  # how many of an experiment's come before
     ranked: list[tuple[int, int, str, list[Job]]] = []
-    for group in groups.values():
+    for group in sorted(groups.values(), key=_observed):
         name = f"{group[0].paper}/{group[0].experiment}"
         order[name] = order.get(name, -1) + 1
         ranked.append((order[name], len(ranked), name, group))
     speeds: dict[str, Measured] = {}
     notes: dict[str, str] = {}
+    reached: set[str] = set()
     ends = time.monotonic() + enough
     with reporter() as progress:
         for done, (_, _, name, group) in enumerate(sorted(ranked)):
@@ -151,14 +155,19 @@ def _speeds(
             try:
                 found = measure(group[0], results, config)
             except InputError as error:
-                notes.setdefault(name, error.lines[0])
+                notes[key(group[0]) if name in reached else name] = error.lines[0]
                 continue
+            reached.add(name)
             for job in group:
                 speeds[key(job)] = found
-    reached = {name.rsplit("/", 2)[0] for name in speeds}
     if late := [name for name in order if name not in reached and name not in notes]:
         notes[", ".join(late)] = f"not reached in {ENOUGH:.0f} s"
     return speeds, [f"{name}: {why}" for name, why in notes.items()]
+
+
+def _observed(group: Sequence[Job]) -> int:
+    """Count what the scheme of some jobs observes."""
+    return len(getattr(getattr(group[0].simulation, "sampler", None), "needs", ()))
 
 
 def _is_finished(run: str, own: Path, shared: list[Path], code: str) -> bool:

@@ -51,7 +51,6 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
         Zip with ``by_class/<hexadecimal ASCII code>/hsf_<part>/<image>.png``.
     by_write : Path
         Zip with ``by_write/<part>/<writer>/<kind>/<image>.png``.
-    target : Path
 
     Raises
     ------

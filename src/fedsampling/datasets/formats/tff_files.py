@@ -109,10 +109,8 @@ def parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part
 
     Parameters
     ----------
-    archive : Path
     dataset : {"tff_emnist", "tff_shakespeare", "tff_cifar100"}
     edition : {"sqlite", "hdf5"}
-    folder : Path
 
     Raises
     ------
@@ -148,7 +146,6 @@ def sqlite_examples(database: Path, split: str, kinds: Mapping[str, Kind]) -> It
 
     Parameters
     ----------
-    database : Path
     split : str
         Such as ``"train"``.
     kinds : mapping of str to Kind
@@ -238,7 +235,6 @@ def hdf5_examples(path: Path, kinds: Mapping[str, Kind]) -> Iterator[Examples]:
 
     Parameters
     ----------
-    path : Path
     kinds : mapping of str to Kind
         The features that are read; the first one's length is the number of samples.
 

@@ -147,7 +147,6 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     nodes : int
         At least 3.
     """

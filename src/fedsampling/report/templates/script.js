@@ -1,5 +1,5 @@
 "use strict";
-// The report's only script: filters and sorts what the pages show completely without it.
+// The report's only script: filters, sorts and hides what the pages show completely without it.
 
 // A block with data-filters="paper=Paper;grade=Grade" holds items (data-item) with data-paper and
 // data-grade; several values of one item are separated by "|".
@@ -82,4 +82,45 @@ for (const table of document.querySelectorAll("table.sortable, .fragment table")
       body.append(...rows.toSorted((a, b) => order(keys.get(a), keys.get(b))));
     });
   });
+}
+
+// Of a figure that is part of the page: a button for each entry of the legend, and where a band
+// hides its seeds, a choice that shows them, all or one by one.
+for (const figure of document.querySelectorAll("figure:has([data-curve])")) {
+  const parts = [...figure.querySelectorAll("[data-curve]")];
+  const controls = document.createElement("div");
+  controls.className = "curves";
+  controls.setAttribute("role", "group");
+  controls.setAttribute("aria-label", "Curves shown");
+  for (const name of new Set(parts.filter(part => part.matches(".entry")).map(part => part.dataset.curve))) {
+    const own = parts.filter(part => part.dataset.curve === name);
+    if (own.every(part => part.matches(".entry"))) continue;
+    const entry = own.find(part => part.matches(".entry"));
+    const drawn = getComputedStyle(entry.querySelector("path:last-child, use"));
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = entry.querySelector("title").textContent;
+    button.style.borderLeftColor = drawn.stroke === "none" ? drawn.fill : drawn.stroke;
+    button.setAttribute("aria-pressed", "true");
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") === "false";
+      button.setAttribute("aria-pressed", String(on));
+      for (const part of own) part.classList.toggle("off", !on);
+    });
+    controls.append(button);
+  }
+  const seeds = parts.filter(part => part.matches("[class^=seed-]"));
+  if (seeds.length) {
+    const choice = document.createElement("select");
+    choice.add(new Option("none", ""));
+    choice.add(new Option("all", "seed-"));
+    for (const name of new Set(seeds.map(part => part.classList[0]))) choice.add(new Option(name.slice(5), name));
+    choice.addEventListener("input", () => {
+      for (const part of seeds) part.classList.toggle("seen", choice.value && part.classList[0].startsWith(choice.value));
+    });
+    const label = document.createElement("label");
+    label.append("Seeds ", choice);
+    controls.append(label);
+  }
+  figure.querySelector("figcaption").before(controls);
 }
