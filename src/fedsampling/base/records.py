@@ -387,7 +387,7 @@ def _known(model: Any, given: Any, path: list[str]) -> list[str]:
         if isinstance(model, type) and issubclass(model, Named) and not model.named:
             with_name = given.get(model.key) if isinstance(given, Mapping) else None
             model = model.members().get(str(with_name), model)
-        fields = getattr(model, "model_fields", getattr(model, "__dataclass_fields__", {}))
+        fields = getattr(model, "model_fields", {})
         if part is None:
             break
         model = fields[part].annotation if part in fields else (get_args(model) or (None,))[-1]
