@@ -48,7 +48,7 @@ def compare(file: Path, tmp_path: Path, *options: str) -> Result:
 def test_each_entry_is_ranked_among_all_schemes_and_the_page_named(
     file: Path, tmp_path: Path
 ) -> None:
-    done = compare(file, tmp_path, "--set", "factor=1", "--set", "factor=0.5", "--on", "digit")
+    done = compare(file, tmp_path, "--set", "factor=1,0.5", "--on", "digit")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     for label in ("mine_compared-factor-1", "mine_compared-factor-0.5"):

@@ -49,7 +49,7 @@ def compare(
     file : Path
         That defines it; of several the last.
     words : sequence of str
-        Settings, ``key=value``; a key with several values makes several entries.
+        Settings, ``key=value`` or ``key=value,value``; several values make several entries.
     sets : sequence of str
         Of the cross matrix; all that it has at this scale if empty.
     scale : {"quick", "reduced", "paper"}
@@ -142,7 +142,8 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"--set {word}: not a setting; write it as key=value")
-        values.setdefault(key, []).append(value)
+        several = [value] if value[:1] in ("[", "{") else value.split(",")
+        values.setdefault(key, []).extend(one.strip() for one in several)
     entries = {}
     for combination in product(*values.values()):
         settings = dict(zip(values, combination, strict=True))
