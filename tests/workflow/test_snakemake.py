@@ -455,7 +455,7 @@ class TestBadInput:
         assert status == 2
         assert one_line(output) == (
             f"fedsampling: config.yaml: overrides.{PAPER}.regression.samplers.fedavg.m: 21 exceeds "
-            "the 20 agents of the dataset; give at most 20"
+            "the 20 clients; give at most 20"
         )
         assert not (checkout.root / "results").exists()
 
