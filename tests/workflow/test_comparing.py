@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
+from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import ranking
 
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -60,6 +61,16 @@ def test_each_entry_is_ranked_among_all_schemes_and_the_page_named(
     assert '<tr id="mine-compared-factor-0-5" class="own"' in page.read_text()
     # The configuration's own summaries and artefacts are left as they are.
     assert not (tmp_path / "results" / "summaries").exists()
+
+
+def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[Any] = []
+    monkeypatch.setattr(comparing, "check_sampler", checked.append)
+    comparing._check("md", {"name": "md", "m": 20})
+    comparing._check("md", {"name": "md", "m": 3})
+    assert [scheme.m for scheme in checked] == [12, 3]
 
 
 @pytest.mark.parametrize(

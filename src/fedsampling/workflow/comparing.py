@@ -21,7 +21,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.report.choosing import PAPER
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
-from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.check import N, check_sampler
 from fedsampling.samplers.scheme import load_file, scheme
 from fedsampling.workflow.plan import Plan, plan, read_plan
 from fedsampling.workflow.planning import show_bytes
@@ -155,6 +155,8 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _check(name: str, settings: dict[str, Any]) -> None:
     given = {key: value for key, value in settings.items() if key != "name"}
+    if isinstance(m := given.get("m"), int):
+        given["m"] = min(m, N)  # it is checked on small populations
     try:
         made = scheme(name, **given)
     except InputError as error:
