@@ -199,9 +199,6 @@ class TestWhole:
         benchmark = results / "benchmarks" / "simulate" / PAPER / "regression" / "base"
         assert len(list(benchmark.rglob("*.tsv"))) == 3
 
-    def test_a_second_call_finds_nothing_to_do(self, finished):
-        assert NOTHING in finished.snakemake()
-
     def test_a_paper_is_a_target(self, fresh):
         wanted = {key: n for key, n in ALL.items() if key not in ("card", "report", "all")}
         assert fresh.due(PAPER) == wanted | {PAPER: 1}
