@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce smoke workflow test test-long test-slurm test-slurm-quick check format schema docs lock clean
+.PHONY: help reproduce smoke workflow test test-long test-adapters test-slurm test-slurm-quick check format schema docs lock clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -40,6 +40,15 @@ test: $(READY) ## All tests but the long ones
 
 test-long: $(READY) ## The long ones, too
 	pytest -m 'not slurm'
+
+test-adapters: $(VENV)-flower/ready $(VENV)-pfl/ready ## The adapters in their frameworks, each in an environment of its own
+	$(VENV)-flower/bin/pytest tests/adapters/test_flower.py
+	$(VENV)-pfl/bin/pytest tests/adapters/test_pfl.py
+
+$(VENV)-flower/ready $(VENV)-pfl/ready: $(VENV)-%/ready: envs/requirements-%.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/pip install -qq --disable-pip-version-check --requirement $< --editable '.[dev]'
+	touch $@
 
 # Installed where apt and root can.
 test-slurm: $(READY) ## The pipeline on a SLURM cluster that the tests start and end

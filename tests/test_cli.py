@@ -97,8 +97,7 @@ class TestByHand:
         theirs = pipeline.results / "runs" / f"{name}.json"
         assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
         plan = workflow.read_plan(pipeline.config, pipeline.papers)
-        for job in plan.jobs:
-            assert call("run", job, *reused).exit_code == 0
+        assert call("run", *plan.jobs, *reused).exit_code == 0
         for experiment in pipeline.paper.experiments:
             out = call("summarise", PAPER, experiment, *reused).stdout.strip()
             assert Path(out).is_file()

@@ -42,11 +42,9 @@ def courses(summary: Summary) -> pd.DataFrame:
     """
     rows = summary.select(since=0)
     wide = rows.pivot(index=[*KEYS, "at"], columns="metric", values="value").sort_index()
-    if "accuracy" in wide:
-        score = wide["accuracy"]
-    else:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            score = -np.log(wide["test_loss"])
+    metric = "accuracy" if "accuracy" in wide else "test_loss"
+    with np.errstate(invalid="ignore", divide="ignore"):
+        score = wide[metric] if metric == "accuracy" else -np.log(wide[metric])
     runs = [wide.index.get_level_values(key) for key in KEYS]
     spent = wide[[name for name in (*BITS, *SECONDS) if name in wide]].fillna(0.0)
     spent = spent.groupby(runs).cumsum()
@@ -58,8 +56,8 @@ def courses(summary: Summary) -> pd.DataFrame:
             "seconds": spent[[name for name in SECONDS if name in spent]].sum(axis=1),
         }
     )
-    measured = _measured(rows)
-    found = found[measured.reindex(found.index.get_level_values("at")).to_numpy()].reset_index()
+    measured = rows.loc[rows["metric"] == metric, "at"]  # costs are recorded for all rounds
+    found = found[found.index.get_level_values("at").isin(measured)].reset_index()
     window = found.groupby(KEYS, sort=False)["score"].rolling(WINDOW)
     found["smooth"] = window.mean().to_numpy()
     steps = {case: float(summary.setting("work.step", case)) for case in summary.settings["cases"]}
@@ -198,10 +196,3 @@ def speed_ups(found: Mapping[str, pd.DataFrame], measure: str) -> dict[str, pd.D
         unit = np.minimum(reference[measure], reference[f"all_{measure}"]).mean()
         tables[name] = unit / table.pivot(index="sampler", columns="seed", values=measure)
     return tables
-
-
-def _measured(rows: pd.DataFrame) -> pd.Series:
-    """Return whether models were measured after each round: costs are recorded for all rounds."""
-    score = "accuracy" if (rows["metric"] == "accuracy").any() else "test_loss"
-    at = rows["at"].unique()
-    return pd.Series(np.isin(at, rows.loc[rows["metric"] == score, "at"].unique()), index=at)

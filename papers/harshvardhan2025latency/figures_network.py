@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -288,8 +287,7 @@ def _listed(seconds: Sequence[float]) -> str:
 
 def _with_default(name: str) -> str:
     """Write a parameter with its default and unit."""
-    (found,) = (field for field in fields(Parameters) if field.name == name)
-    return in_words(name, found.default)
+    return in_words(name, Parameters.model_fields[name].default)
 
 
 def _number(name: str, text: str) -> str:

@@ -405,7 +405,12 @@ def list_names(what: str, config: Path, results: Path, papers: Path) -> None:
 
 @main.command("compare")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--set", "words", multiple=True, help="A setting, key=value; several make entries.")
+@click.option(
+    "--set",
+    "words",
+    multiple=True,
+    help="A setting, key=value or key=value,value; several make entries.",
+)
 @click.option("--on", "sets", default="", help="Sets of the cross matrix, such as digit,writer.")
 @click.option(
     "--scale",

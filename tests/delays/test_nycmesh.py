@@ -1,6 +1,5 @@
 """Delays on the network: the chain by hand, monotony, and the paper's and published numbers."""
 
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
+from fedsampling.base.errors import InputError
 from fedsampling.delays import reference
 from fedsampling.delays.nycmesh import Nycmesh, Parameters
 from fedsampling.delays.radio import mesh
@@ -20,14 +20,16 @@ STANDIN = mesh.load("embedded", Path(), None)
 
 
 def test_every_open_parameter_says_why():
-    assert all(field.metadata["why"] and "unit" in field.metadata for field in fields(Parameters))
+    for field in Parameters.model_fields.values():
+        assert field.description
+        assert "unit" in field.json_schema_extra
 
 
 def test_the_chain_by_hand_for_one_client():
     nodes = pd.DataFrame(
         {"lon": [0.0, 0.0], "lat": [0.0, 0.045], "height": [100.0, 100.0], "degree": [1.0, 0.0]}
     )
-    given = replace(DEFAULT, hubs=1, shadowing=0.0, log_sd=0.0)
+    given = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
     found = clients(mesh.Mesh(nodes, pd.DataFrame()), given, 0).iloc[0]
     distance = 0.045 * 111_195.08
     loss = okumura_hata(distance, 100, 100, 2160, City())
@@ -57,15 +59,15 @@ def test_efficiency_climbs_the_steps_and_ends_with_them():
 )
 def test_a_better_link_makes_nobody_slower(better):
     worse = clients(STANDIN, DEFAULT, 0)["communication"]
-    faster = clients(STANDIN, replace(DEFAULT, **better), 0)["communication"]
+    faster = clients(STANDIN, DEFAULT.model_copy(update=better), 0)["communication"]
     assert (faster <= worse).all()
     assert (faster < worse).any()
 
 
 def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
-    hub = replace(DEFAULT, gateway="hub", shadowing=0.0)
+    hub = DEFAULT.model_copy(update={"gateway": "hub", "shadowing": 0.0})
     found = clients(STANDIN, hub, 0)
-    alone = clients(STANDIN, replace(hub, gateway="supernode"), 0)
+    alone = clients(STANDIN, hub.model_copy(update={"gateway": "supernode"}), 0)
     assert len(found) == len(STANDIN.nodes) - 6
     assert found["communication"].min() > 18.72
     assert (found["loss"] <= alone["loss"]).all()
@@ -78,8 +80,13 @@ def test_a_population_is_its_seed():
 
 
 def test_parameters_out_of_range_are_all_named():
-    with pytest.raises(ValueError, match=r"(?s)bandwidth.*shadowing.*error_rate.*cap"):
-        Parameters(bandwidth=0, shadowing=-1, error_rate=0.5, cap=10)
+    wrong = {"bandwidth": 0, "shadowing": -1, "error_rate": 0.5}
+    with pytest.raises(InputError) as caught:
+        Nycmesh(parameters=wrong)
+    keys = [line.split(": ")[0] for line in caught.value.lines]
+    assert sorted(keys) == sorted(f"Nycmesh.parameters.{name}" for name in wrong)
+    with pytest.raises(InputError, match=r"cap: 10.0 is not above the floor; give more"):
+        Nycmesh(parameters={"cap": 10})
 
 
 def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):

@@ -95,7 +95,7 @@ class TestCompare:
 
     def test_interval_is_a_function_of_the_runs(self):
         rng = np.random.default_rng(4)
-        first, second = rng.normal(size=(2, 12))
+        first, second = rng.normal(size=(2, statistics.BOOTSTRAP_FROM))
         assert compare(first, second, difference) == compare(first, second, difference)
 
     def test_decibels_are_ten_times_the_logarithm_of_the_ratio(self):

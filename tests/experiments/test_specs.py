@@ -109,7 +109,7 @@ class TestErrors:
             ),
             (
                 {"samplers": {"plain": {"m": 11}}},
-                "samplers.plain.m: 11 exceeds the 10 agents of the dataset; give at most 10",
+                "samplers.plain.m: 11 exceeds the 10 clients; give at most 10",
             ),
             ({"samplers": {"new": {"name": "md"}}}, "samplers.new.m: missing; add it"),
             (

@@ -210,6 +210,28 @@ def test_a_broken_promise_is_named(broken, name, message):
     assert message in found(broken[name](m=4))
 
 
+def test_weights_that_are_rare_and_large_are_no_lack_of_bias():
+    class Tempered(MD, name="test tempered"):
+        """Draws by loss to a high power, which takes millions of runs to average out."""
+
+        needs = frozenset({"losses"})
+        intermittent = False
+
+        def select(self, view, rng):
+            scores = view.p * view.observed["losses"] ** 4
+            self._chance = scores / scores.sum(axis=1, keepdims=True)
+            u = rng.uniforms("clients", self.m)
+            return Slots.stack([invert(*run) for run in zip(self._chance, u, strict=True)])
+
+        def weigh(self, slots, view, rng):
+            return view.p[slots.client] / (self.m * self._chance[slots.run, slots.client])
+
+    try:
+        assert len(check_sampler(Tempered(m=4)).accepted) == 4
+    finally:
+        Tempered.named = ""
+
+
 def test_a_scheme_that_claims_no_lack_of_bias_may_be_biased(broken):
     broken["biased"].unbiased = False
     assert len(check_sampler(broken["biased"](m=4), runs=200).accepted) == 4

@@ -56,7 +56,7 @@ def test_settings_survive_plain_data(kind: str):
             {"probabilities": [0.5, 0.5]},
             "probabilities: 2 values for 4 units; give one for each",
         ),
-        ("gradient", {"sampler": {"name": "md", "m": 9}}, "sampler.m: 9 exceeds the 8 agents"),
+        ("gradient", {"sampler": {"name": "md", "m": 9}}, "sampler.m: 9 exceeds the 8 clients"),
         ("gradient", {"epochs": [2, 1]}, r"epochs: \[2, 1\] runs backwards; put the least first"),
         ("gradient", {"batch": [1, 13]}, "batch: 13 exceeds the 12 samples of the smallest agent"),
         ("federated", {"work": {"batch": [1, 13]}}, "work.batch: 13 exceeds the 12 samples"),
@@ -65,7 +65,7 @@ def test_settings_survive_plain_data(kind: str):
         (
             "federated",
             {"dataset": {"noise": {"few": 99, "factor": 10, "others": 0.1}}},
-            "dataset.noise.few: 99 exceeds the 8 agents; give at most 8",
+            "dataset.noise: 99 noisy agents exceed the 8 there are; give fewer",
         ),
         ("federated", {"dataset": {"eigenvalues": [2, 1]}}, "dataset.eigenvalues: .* backwards"),
         (
@@ -76,12 +76,12 @@ def test_settings_survive_plain_data(kind: str):
         (
             "federated",
             {"dataset": IJCNN1, "sampler": {"m": 11}},
-            "sampler.m: 11 exceeds the 10 agents of the dataset; give at most 10",
+            "sampler.m: 11 exceeds the 10 clients; give at most 10",
         ),
         (
             "federated",
             {"dataset": {**IJCNN1, "smallest": 10}},
-            "dataset.smallest: 10 exceeds dataset.largest; give at most 9",
+            "dataset.largest: 9 is less than the smallest, 10; give at least that",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
+from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import ranking
 
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -48,7 +49,7 @@ def compare(file: Path, tmp_path: Path, *options: str) -> Result:
 def test_each_entry_is_ranked_among_all_schemes_and_the_page_named(
     file: Path, tmp_path: Path
 ) -> None:
-    done = compare(file, tmp_path, "--set", "factor=1", "--set", "factor=0.5", "--on", "digit")
+    done = compare(file, tmp_path, "--set", "factor=1,0.5", "--on", "digit")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     for label in ("mine_compared-factor-1", "mine_compared-factor-0.5"):
@@ -60,6 +61,16 @@ def test_each_entry_is_ranked_among_all_schemes_and_the_page_named(
     assert '<tr id="mine-compared-factor-0-5" class="own"' in page.read_text()
     # The configuration's own summaries and artefacts are left as they are.
     assert not (tmp_path / "results" / "summaries").exists()
+
+
+def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checked: list[Any] = []
+    monkeypatch.setattr(comparing, "check_sampler", checked.append)
+    comparing._check("md", {"name": "md", "m": 20})
+    comparing._check("md", {"name": "md", "m": 3})
+    assert [scheme.m for scheme in checked] == [12, 3]
 
 
 @pytest.mark.parametrize(

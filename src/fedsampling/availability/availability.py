@@ -26,9 +26,9 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from fedsampling.base.records import Named, Part, Positive, ordered
+from fedsampling.base.records import InOrder, Named, Part, Positive
 from fedsampling.base.streams import uniforms
 
 Array = NDArray[np.float64]
@@ -71,15 +71,9 @@ class Always(Availability, name="always"):
 class Bernoulli(Availability, name="bernoulli"):
     """Each client in each round by chance, independently of all others (Wang, Ji 2022)."""
 
-    rate: tuple[Part, Part] = Field(
+    rate: Annotated[tuple[Part, Part], InOrder] = Field(
         (0.5, 0.5), description="range of a client's share of rounds, drawn uniformly"
     )
-
-    @field_validator("rate")
-    @classmethod
-    def _ordered(cls, rate: tuple[float, float]) -> tuple[float, float]:
-        ordered("rate", rate)
-        return rate
 
     def there(self, seed: int, u: Array) -> Bools:
         """Draw every round anew."""
@@ -132,8 +126,9 @@ class Diurnal(Availability, name="diurnal"):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> "Diurnal":
-        ordered("least, most", (self.least, self.most))
+    def _no_less(self) -> "Diurnal":
+        if self.most < self.least:
+            raise ValueError(f"most: {self.most} is less than the least, {self.least}; give more")
         return self
 
     def there(self, seed: int, u: Array) -> Bools:

@@ -25,7 +25,14 @@ from typing import (
 )
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
@@ -37,7 +44,17 @@ Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(gt=0, le=1)]
-Range = tuple[Variance, Variance]
+
+
+def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError(f"[{bounds[0]}, {bounds[1]}] runs backwards; put the least first")
+    return bounds
+
+
+InOrder = AfterValidator(_in_order)
+Range = Annotated[tuple[Variance, Variance], InOrder]
+Counts = Annotated[tuple[Positive, Positive], InOrder]
 
 OWN_FILE = "schemes_of_"  # begins the names of modules that users' own files are
 
@@ -387,7 +404,7 @@ def _known(model: Any, given: Any, path: list[str]) -> list[str]:
         if isinstance(model, type) and issubclass(model, Named) and not model.named:
             with_name = given.get(model.key) if isinstance(given, Mapping) else None
             model = model.members().get(str(with_name), model)
-        fields = getattr(model, "model_fields", getattr(model, "__dataclass_fields__", {}))
+        fields = getattr(model, "model_fields", {})
         if part is None:
             break
         model = fields[part].annotation if part in fields else (get_args(model) or (None,))[-1]
@@ -406,9 +423,3 @@ def _record(annotation: Any) -> Any:
         return annotation
     inside = [_record(part) for part in get_args(annotation) if part is not type(None)]
     return inside[0] if inside else annotation
-
-
-def ordered(key: str, bounds: tuple[float, float]) -> None:
-    """Raise ValueError if a range's bounds are the wrong way round."""
-    if bounds[0] > bounds[1]:
-        raise ValueError(f"{key}: [{bounds[0]}, {bounds[1]}] runs backwards; put the least first")

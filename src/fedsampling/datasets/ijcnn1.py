@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Part, Positive, Variance
@@ -46,6 +46,13 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
         description="share of the training samples, by repeating them and leaving out negatives",
         exclude_if=lambda positives: positives is None,  # keeps the hashes of runs without it
     )
+
+    @field_validator("largest")
+    @classmethod
+    def _no_less(cls, largest: int, given: ValidationInfo) -> int:
+        if largest < (smallest := given.data.get("smallest", largest)):
+            raise ValueError(f"{largest} is less than the smallest, {smallest}; give at least that")
+        return largest
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Share the samples out; they themselves are the same for every seed.

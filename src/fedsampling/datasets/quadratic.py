@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from fedsampling.base.records import Positive, Range, Variance, ordered
+from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream
 from fedsampling.datasets.dataset import NetworkData
 from fedsampling.partitions.federated import FederatedDataset
@@ -31,11 +31,6 @@ class Quadratic(NetworkData, name="quadratic"):
     eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
     noise: Variance = Field(0.001, description="standard deviation")
     iid: bool = Field(False, description="one covariance for all clients")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Quadratic":
-        ordered("eigenvalues", self.eigenvalues)
-        return self
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Draw y = ⟨w*, x⟩ + ζ for all clients.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from fedsampling.base.records import Positive, Range, Strict, Variance
 from fedsampling.base.streams import stream
@@ -48,6 +48,13 @@ class Regression(ConvexData, name="regression"):
     dimension: Positive = Field(description="M")
     eigenvalues: Range = Field(description="range of those of R_u,k")
     noise: Noise = Field(description="range of σ²_v,k, log-uniform; or a few noisy agents")
+
+    @field_validator("noise")
+    @classmethod
+    def _no_more_than_there_are(cls, noise: Noise, given: ValidationInfo) -> Noise:
+        if isinstance(noise, Few) and noise.few > (n := given.data.get("agents", noise.few)):
+            raise ValueError(f"{noise.few} noisy agents exceed the {n} there are; give fewer")
+        return noise
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Generate the data of one repetition."""

@@ -8,10 +8,10 @@ the model travels once, as the text's τ_comm = MS / c_i has it.
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Range, Variance, ordered
+from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import uniforms
 from fedsampling.delays.delay_model import DelayModel
 from fedsampling.delays.delays import Delays, Uniform
@@ -36,12 +36,6 @@ class Synthetic(DelayModel, name="synthetic"):
     speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
     computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
     per_round: bool = Field(False, description="draw the computation in each round")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Synthetic":
-        for name in ("speed", "computation"):
-            ordered(name, getattr(self, name))
-        return self
 
     def lacking(self) -> tuple[str, ...]:
         """List the settings that are null, which only a training run can fill in."""

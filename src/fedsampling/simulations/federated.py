@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import NotNegative, Positive, Strict, ordered
+from fedsampling.base.records import NotNegative, Positive, Strict
 from fedsampling.datasets.dataset import ConvexData
 from fedsampling.datasets.ijcnn1 import Ijcnn1
-from fedsampling.datasets.regression import Few, Regression
+from fedsampling.datasets.regression import Regression
 from fedsampling.models.linear import MODELS, Linear
 from fedsampling.partitions.federated import FederatedDataset
 from fedsampling.samplers.importance import ISFedAvg
@@ -48,7 +48,7 @@ class Federated(Simulation, name="federated"):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Federated":
-        check_fits(self.dataset, self.sampler, self.work.epochs, self.work.batch, "work.")
+        check_fits(self.dataset, self.sampler, self.work.batch, "work.")
         return self
 
     def simulate(
@@ -89,38 +89,11 @@ class Federated(Simulation, name="federated"):
         return Simulated(tables, problem.inputs, problem.unverified)
 
 
-def check_fits(
-    data: ConvexData,
-    sampler: Scheme,
-    epochs: tuple[int, int],
-    batch: tuple[int, int],
-    place: str = "",
-) -> None:
+def check_fits(data: ConvexData, sampler: Scheme, batch: tuple[int, int], place: str = "") -> None:
     """Raise ValueError unless the sampler and the work fit the data; `place` is the work's key."""
-    ordered(f"{place}epochs", epochs)
-    ordered(f"{place}batch", batch)
-    if isinstance(data, Regression):
-        ordered("dataset.eigenvalues", data.eigenvalues)
-        if isinstance(data.noise, Few):
-            if data.noise.few > data.agents:
-                raise ValueError(
-                    f"dataset.noise.few: {data.noise.few} exceeds the {data.agents} agents; "
-                    f"give at most {data.agents}"
-                )
-        else:
-            ordered("dataset.noise", data.noise)
-        fewest = data.samples
-    else:
-        assert isinstance(data, Ijcnn1)
-        if data.smallest > data.largest:
-            raise ValueError(
-                f"dataset.smallest: {data.smallest} exceeds dataset.largest; "
-                f"give at most {data.largest}"
-            )
-        fewest = data.smallest
-    n, m = data.agents, getattr(sampler, "m", 1)
-    if m > n:
-        raise ValueError(f"sampler.m: {m} exceeds the {n} agents of the dataset; give at most {n}")
+    assert isinstance(data, Regression | Ijcnn1)
+    sampler.fit(data.agents)
+    fewest = data.samples if isinstance(data, Regression) else data.smallest
     if batch[1] > fewest:
         raise ValueError(
             f"{place}batch: {batch[1]} exceeds the {fewest} samples of the smallest "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import Positive
+from fedsampling.base.records import Counts, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.datasets.dataset import ConvexData
 from fedsampling.samplers.scheme import ConvexScheme, View
@@ -36,8 +36,8 @@ class Gradient(Simulation, name="gradient"):
 
     dataset: ConvexData
     model: ConvexModel
-    epochs: tuple[Positive, Positive] = Field(description="range of E_k")
-    batch: tuple[Positive, Positive] = Field(description="range of B_k")
+    epochs: Counts = Field(description="range of E_k")
+    batch: Counts = Field(description="range of B_k")
     sampler: ConvexScheme
     point: Literal["start", "optimum"] = Field(description="the model: zero, or w^o")
     draws: Positive
@@ -45,7 +45,7 @@ class Gradient(Simulation, name="gradient"):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Gradient":
-        check_fits(self.dataset, self.sampler, self.epochs, self.batch)
+        check_fits(self.dataset, self.sampler, self.batch)
         return self
 
     def simulate(

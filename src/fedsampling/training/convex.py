@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.records import Positive, Strict, Variance
+from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
 from fedsampling.models.linear import Linear
 from fedsampling.partitions.federated import FederatedDataset
@@ -31,8 +31,8 @@ class ConvexWork(Strict):
     """
 
     step: Variance = Field(description="μ")
-    epochs: tuple[Positive, Positive] = Field(description="range of E_k")
-    batch: tuple[Positive, Positive] = Field(description="range of B_k")
+    epochs: Counts = Field(description="range of E_k")
+    batch: Counts = Field(description="range of B_k")
     correct: bool = Field(True, description="divide the step by E_k")
 
     def draw(self, seed: int, clients: int) -> tuple[Ints, Ints]:

@@ -21,7 +21,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.report.choosing import PAPER
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
-from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.check import N, check_sampler
 from fedsampling.samplers.scheme import load_file, scheme
 from fedsampling.workflow.plan import Plan, plan, read_plan
 from fedsampling.workflow.planning import show_bytes
@@ -49,7 +49,7 @@ def compare(
     file : Path
         That defines it; of several the last.
     words : sequence of str
-        Settings, ``key=value``; a key with several values makes several entries.
+        Settings, ``key=value`` or ``key=value,value``; several values make several entries.
     sets : sequence of str
         Of the cross matrix; all that it has at this scale if empty.
     scale : {"quick", "reduced", "paper"}
@@ -142,7 +142,8 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"--set {word}: not a setting; write it as key=value")
-        values.setdefault(key, []).append(value)
+        several = [value] if value[:1] in ("[", "{") else value.split(",")
+        values.setdefault(key, []).extend(one.strip() for one in several)
     entries = {}
     for combination in product(*values.values()):
         settings = dict(zip(values, combination, strict=True))
@@ -154,6 +155,8 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _check(name: str, settings: dict[str, Any]) -> None:
     given = {key: value for key, value in settings.items() if key != "name"}
+    if isinstance(m := given.get("m"), int):
+        given["m"] = min(m, N)  # it is checked on small populations
     try:
         made = scheme(name, **given)
     except InputError as error:
