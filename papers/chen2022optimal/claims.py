@@ -124,7 +124,7 @@ def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
         for name, values in needed.items()
     )
-    told = {"holds": "", "fails": "not: ", "open": "open: "}
+    told = {"holds": "holds: ", "fails": "fails: ", "open": "open: "}
     return Finding(
         decided,
         ours=(
@@ -213,10 +213,10 @@ def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     holds = largest < limit
     return Finding(
         "reproduced" if holds else "contradicted",
-        ours=f"max |z| = {largest:.2f} of {comparisons} coordinates (limit {limit:.2f})",
+        ours=f"max |z| = {largest:.2f} of {comparisons:,} coordinates (limit {limit:.2f})",
         reason=(
             f"{'Every' if holds else 'Not every'} |z| is below the limit, which one of them "
-            f"passes by chance with probability {claim.margin:.1%} at most."
+            f"passes by chance with probability {100 * claim.margin:g} % at most."
         ),
     )
 
@@ -233,7 +233,7 @@ def c5_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         ours=f"z = {z:.2f} of {len(deviation)} rounds (limit {limit:.2f})",
         reason=(
             f"The standardised mean is {'within' if holds else 'beyond'} the limit, which chance "
-            f"passes with probability {claim.margin:.1%}."
+            f"passes with probability {100 * claim.margin:g} %."
         ),
     )
 
@@ -242,7 +242,7 @@ DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no 
 
 
 def accuracy_at(runs: pd.DataFrame, sampler: str, budget: float) -> pd.Series:
-    """Read each run's accuracy at a number of bits sent, on straight lines between measurements.
+    """Interpolate each run's accuracy at a number of bits sent, linearly between measurements.
 
     Returns
     -------

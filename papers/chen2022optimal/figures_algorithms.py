@@ -402,15 +402,15 @@ def _theorem_notes(training: Summary, near: Summary) -> tuple[str, ...]:
     error = _curve(near, "base", "optimal", "excess_se/printed").iloc[0]
     ratio = _ratio(near, "printed")["ratio"].iloc[0]
     return (
-        f"(a)–(c): the left side of (13) is below the right side in {rounds - above} of {rounds} "
-        f"rounds of all schemes, with the γ^k that was measured (largest excess {show(largest)} "
-        "standard errors).",
+        f"(a)–(c): the left side of (13) is below the right side in {rounds - above:,} of "
+        f"{rounds:,} rounds of all schemes, with the γ^k that was measured (largest excess "
+        f"{show(largest)} standard errors).",
         "(d): as printed the recursion does not hold in general. One round from a start close to "
         "the optimum, on the side where Σ w_i² f_i rises, comes to "
         f"{show(ratio)} of the bound, {first / error:.0f} standard errors above it. A proof must "
         "bound Σ w_i² (f_i(x) − f_i(x*)), whose terms may be negative, by f(x) − f*. "
         "With equal weights it is that over n; with unequal ones it falls like ‖x − x*‖ and "
         "f(x) − f* like its square.",
-        "With max_j w_j · w_i in place of w_i² before R_i in β_1 and β_2 the same proof goes "
+        "With w_{max} w_i in place of w_i² before R_i in β_1 and β_2 the same proof goes "
         "through, at the same step sizes; for equal weights nothing changes.",
     )

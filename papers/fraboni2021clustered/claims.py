@@ -230,13 +230,13 @@ def c10(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             quantity = f"{LINES[name].label} {'digits' if metric == 'labels' else metric}"
             pairs[quantity] = pair if sign > 0 else pair[::-1]
     found = holm(pairs, difference)
-    ours = f"better than MD by {show_estimates(found)}"
+    ours = f"gain over MD: {show_estimates(found)}"
     drawn = [
         each
         for unit in ("loss", "accuracy", "digits")
         for each in intervals(
             {name: one for name, one in found.items() if name.endswith(unit)},
-            f"{unit}, better than MD's by",
+            f"{unit}, gain over MD",
             least=claim.margin,
         )
     ]

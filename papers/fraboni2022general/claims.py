@@ -146,13 +146,13 @@ def c6(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     return Finding(
         "reproduced" if holds else "contradicted",
         ours=(
-            f"max |z| = {largest:.2f} of {varies.sum()} estimates (limit {limit:.2f}); "
-            f"{(~varies).sum()} more do not vary"
+            f"max |z| = {largest:.2f} of {varies.sum():,} estimates (limit {limit:.2f}); "
+            f"{(~varies).sum():,} more do not vary"
         ),
         reason=(
             f"{'Every' if holds else 'Not every'} |z| is below the limit, which one of them passes "
-            f"by chance with probability {claim.margin:.1%} at most; what does not vary must equal "
-            "its closed form to 1e-12."
+            f"by chance with probability {100 * claim.margin:g} % at most; what does not vary must "
+            "equal its closed form to 1e-12."
         ),
     )
 
@@ -175,8 +175,8 @@ def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     return Finding(
         "reproduced" if holds else "contradicted",
         ours=(
-            f"{counterexamples} counterexamples in {tried} populations, "
-            f"{uniform_better} of them with Uniform better"
+            f"{counterexamples} counterexamples in {tried:,} populations, "
+            f"{uniform_better:,} of them with Uniform better"
         ),
         reason=f"{'No' if holds else 'Some'} population satisfies one side and not the other.",
     )

@@ -214,7 +214,7 @@ def _agreement(table: pd.DataFrame) -> str:
     return (
         f"Theory against experiment: the largest |z| of the {len(z)} means that vary is "
         f"{z.max():.2f} ({'below' if z.max() < limit else 'above'} the limit {limit:.2f}, which "
-        f"one of them passes by chance with probability {CHANCE:.1%} at most); the other "
+        f"one of them passes by chance with probability {100 * CHANCE:g} % at most); the other "
         f"{(~varies).sum()} equal the closed form to {show(max(fixed, 1e-16), 1)}."
     )
 

@@ -200,8 +200,8 @@ def _submodularity(summary: Summary) -> str:
     triples, m = total["triples"], summary.settings["settings"]["clients"]
     return (
         f"{triples:,.0f} triples S₁ ⊂ S₂, i at m = {m}: submodularity of g "
-        f"fails in {total['g_submodular'] / triples:.0%}, supermodularity in "
-        f"{total['g_supermodular'] / triples:.0%}; h raised by a client "
+        f"fails in {100 * total['g_submodular'] / triples:.0f} %, supermodularity in "
+        f"{100 * total['g_supermodular'] / triples:.0f} %; h raised by a client "
         f"{total['h_decreasing']:.0f} times, supermodularity of h fails "
         f"{total['h_supermodular']:.0f} times"
     )

@@ -30,7 +30,7 @@ def test_smaller_runs_indicate_and_never_judge(verdict):
     found = judge(Finding(verdict, "5 dB", "Because."), standing)
     assert (found.verdict, found.indication) == ("not evaluated", INDICATIONS[verdict])
     assert found.ours == "5 dB"
-    assert found.reason == "No verdict on reduced scale. Because."
+    assert found.reason == "No verdict: reduced scale. Because."
 
 
 def test_runs_that_indicate_nothing_say_no_more_than_that():

@@ -47,7 +47,18 @@ def test_numbers_and_verdicts_are_those_of_the_results(told: Results) -> None:
     assert "| 17 dB | contradicted |" in section(told)
 
 
-@pytest.mark.parametrize("place", ['row("table1", name="poisson").value', 'claim("c99").ours'])
+def test_a_number_can_come_from_a_note_below_an_artefact(told: Results) -> None:
+    described = told.root / "results" / "artefacts" / KEY / "table1" / "artefact.json"
+    content = json.loads(described.read_text())
+    described.write_text(json.dumps(content | {"notes": ["Nothing.", "It is 8.2 dB."]}))
+    (told.root / "papers" / KEY / findings.FILE).write_text('{{ noted("table1", "([0-9.]+) dB") }}')
+    assert section(told).endswith("\n\n8.2")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ['row("table1", name="poisson").value', 'claim("c99").ours', 'noted("table1", "(9) dB")'],
+)
 def test_a_number_that_is_not_among_the_results_is_an_error(told: Results, place: str) -> None:
     (told.root / "papers" / KEY / findings.FILE).write_text(f"{{{{ {place} }}}}\n")
     with pytest.raises(InputError, match="not among the results"):

@@ -24,6 +24,10 @@ def test_words_with_underscores_stay_as_they_are(text: str) -> None:
     assert typeset(text) == text
 
 
+def test_words_in_backticks_are_code_as_they_are() -> None:
+    assert typeset("see `x_i`, x_i") == "see <code>x_i</code>, x<sub>i</sub>"
+
+
 def test_markup_in_a_script_is_escaped() -> None:
     assert typeset("p_{<b>}") == "p<sub>&lt;b&gt;</sub>"
 

@@ -57,7 +57,8 @@ def test_nothing_vanishes(finished):
     assert {*paper.artefacts, *paper.not_made} == set(whole.artefacts)
     assert paper.claims == whole.claims
     assert paper.left_out["femnist"] == (
-        f"no finished runs; 'snakemake --cores all {LATENCY} --config scale=paper' computes the 48"
+        "none of 48 runs finished; "
+        f"'snakemake --cores all {LATENCY} --config scale=paper' computes 48"
     )
 
 

@@ -98,7 +98,7 @@ class Summary:
             n="size",
             least="min",
             most="max",
-            **{SINGLE: singly},
+            single_seeds=singly,
         ).reset_index()
         factor = stdtrit(np.maximum(curves["n"] - 1, 1), (1 + LEVEL) / 2)
         half = factor * curves.pop("sd") / np.sqrt(curves["n"])

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import Standing
 from fedsampling.evidence.statistics import Estimate, equivalence
 
@@ -275,13 +276,13 @@ def judge(finding: Finding, standing: Standing) -> Finding:
     """
     if not standing.obstacles:
         return finding
-    why = " and ".join(standing.obstacles)
+    why = listed(standing.obstacles)
     if not standing.indicates:
         return Finding("not evaluated", finding.ours, f"Runs, not evidence: {why}.")
     return Finding(
         "not evaluated",
         finding.ours,
-        f"No verdict on {why}. {finding.reason}",
+        f"No verdict: {why}. {finding.reason}",
         INDICATIONS[finding.verdict],
         finding.drawn,
     )

@@ -6,7 +6,9 @@ written for its numbers: the report shows a paper's findings where its own resul
 ``docs/findings.md``.
 """
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -82,7 +84,7 @@ class _Numbers:
 
     def offered(self) -> dict[str, Any]:
         """Return the functions by the names that templates use."""
-        names = ("claim", "ours", "reported", "row", "rows", "table", "value")
+        names = ("claim", "noted", "ours", "reported", "row", "rows", "table", "value")
         return {**{name: getattr(self, name) for name in names}, "n": write, "interval": interval}
 
     def claim(self, name: str) -> Any:
@@ -114,6 +116,15 @@ class _Numbers:
     def _drawn(self, name: str, drawn: str) -> Interval:
         found = {one.name: one for one in self._claims[name].drawn}
         return found[drawn]
+
+    def noted(self, artefact: str, pattern: str) -> str:
+        """Return what the group of a regular expression finds in the notes below an artefact."""
+        path = self._artefacts / artefact / "artefact.json"
+        notes = json.loads(path.read_text(encoding="utf-8"))["notes"]
+        found = re.search(pattern, "\n".join(notes))
+        if found is None:
+            raise LookupError(f"no note of {artefact} has '{pattern}'")
+        return found[1]
 
     def reported(self, name: str) -> float:
         """Return a number of the paper by its id."""

@@ -335,7 +335,7 @@ def _size(folder: Path, names: Mapping[str, str]) -> Markup:
     """Say how large a figure is, so that the page keeps its place: a PNG's first chunk holds it."""
     head = (folder / names["png"]).read_bytes()[16:24]
     width, height = struct.unpack(">II", head)
-    return Markup(f'width="{width}" height="{height}"')
+    return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
 def _duration(seconds: float | None) -> str:
@@ -382,8 +382,11 @@ def _plain(value: Any) -> str:
 
 
 def typeset(text: object) -> Markup:
-    """Escape plain text and set the scripts in it."""
-    return Markup(_set(str(escape(text))))
+    """Escape plain text and set the scripts in it, and what stands between backticks as code."""
+    words = re.split("`([^`]+)`", str(escape(text)))
+    words[::2] = [_set(word) for word in words[::2]]
+    words[1::2] = [f"<code>{word}</code>" for word in words[1::2]]
+    return Markup("".join(words))
 
 
 def typeset_html(html: str) -> Markup:

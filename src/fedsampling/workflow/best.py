@@ -94,7 +94,7 @@ def _missing(found: list[Job], stores: Collection[Path]) -> list[Job]:
 def _reason(paper: Paper, scale: str, found: list[Job], stores: Collection[Path]) -> str:
     runs = sum(len(job.runs) for job in found)
     lacking = sum(len(job.runs) for job in _missing(found, stores))
-    state = "no finished runs" if lacking == runs else f"{lacking} of {runs} runs are not finished"
+    state = "none" if lacking == runs else f"{runs - lacking:,}"
     # A folder of any name may be a paper; its key is the workflow's target.
     command = f"snakemake --cores all {paper.key} --config scale={scale}"
-    return f"{state}; '{command}' computes the {lacking}"
+    return f"{state} of {runs:,} runs finished; '{command}' computes {lacking:,}"

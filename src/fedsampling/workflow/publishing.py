@@ -272,7 +272,7 @@ def _settles(paper: str, due: Sequence[Job], stands: Standing) -> str:
         command = f"snakemake --cores all {paper} --config scale=paper"
         said.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
     if UNVERIFIED in stands.obstacles:
-        said.append("data that their publisher vouches for: of this copy no checksum is published")
+        said.append("data whose publisher gives a checksum; none is known for this copy")
     return "; ".join(said) or "make reproduce"
 
 

@@ -1,0 +1,84 @@
+"""Test whether bfloat16 may stand for single precision in local steps, network by network.
+
+``python benchmarks/precision.py [NAME ...]``, on one thread: small runs of each network in both
+formats, paired by seed (the same first model, clients and batches), on the official data.  What is
+compared is the test accuracy, the mean over the measurements of the second half; the two are
+equivalent where Student's 90 % interval of the paired difference, which is the test at 5 %, lies
+within the margin.  Also prints the ratio of processor times of whole runs, measurements included,
+which are in single precision in both.  ``FEDSAMPLING_MIRROR`` names a folder with the official
+files; what is not there is downloaded.
+"""
+
+import sys
+from time import process_time
+from typing import Any
+
+import numpy as np
+import torch
+
+import fedsampling as fs
+from fedsampling.evidence.statistics import compare, difference
+
+MARGIN = 0.01  # of the accuracy, both ways
+SEEDS = 5
+EQUAL = [[100, 100]]  # clients, and samples of each
+
+DATA: dict[str, tuple[Any, ...]] = {
+    "digits": ("mnist", {"name": "dirichlet", "alpha": 1, "groups": EQUAL}),
+    "photos": ("cifar10", {"name": "dirichlet", "alpha": 1, "groups": EQUAL}),
+}
+# Data, network, and a client's work; rounds are as many as let it learn.
+CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "mlp": ("digits", "mlp", {"steps": 20, "batch": 50, "step": 0.1, "rounds": 20}),
+    "convnet": ("digits", "convnet", {"steps": 5, "batch": 20, "step": 0.1, "rounds": 30}),
+    "simple_cnn": ("digits", "simple_cnn", {"steps": 5, "batch": 20, "step": 0.1, "rounds": 20}),
+    "cifar_cnn": ("photos", "cifar_cnn", {"steps": 20, "batch": 10, "step": 0.05, "rounds": 40}),
+    "lstm": (
+        "lines",
+        {"name": "lstm", "hidden": 32, "layers": 1},
+        {"steps": 20, "batch": 16, "step": 1.5, "rounds": 40},
+    ),
+}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print(f"{SEEDS} seeds; equivalent where the interval is within ±{MARGIN}")
+    print(f"{'':12}{'single':>8}{'bf16 − single, 90 %':>30}{'time':>7}")
+    for name in sys.argv[1:] or CASES:
+        source, model, work = CASES[name]
+        data = clients(source)
+        ends, times = zip(*(train(data, model, work, bf16) for bf16 in (False, True)), strict=True)
+        found = compare(ends[1], ends[0], difference, 0.9)
+        verdict = "equivalent" if max(-found.low, found.high) < MARGIN else "not shown"
+        span = f"{found.value:+.4f} ({found.low:+.4f} to {found.high:+.4f})"
+        print(f"{name:12}{ends[0].mean():8.3f}{span:>30}{times[1] / times[0]:7.2f}  {verdict}")
+
+
+def clients(source: str) -> Any:
+    if source == "lines":
+        return fs.load("shakespeare", clients=8, fraction=0.005, min_samples=64, seed=2240)
+    name, partition = DATA[source]
+    return fs.load(name, partition)
+
+
+def train(data: Any, model: Any, work: dict[str, Any], bf16: bool) -> tuple[np.ndarray, float]:
+    """Return the accuracy of each seed's second half, and seconds of the processor."""
+    begin = process_time()
+    table = fs.train(
+        data,
+        fs.scheme("uniform", m=3),
+        model=model,
+        seeds=SEEDS,
+        evaluate_every=work["rounds"] // 4,
+        training_loss=False,
+        precision={"bf16": bf16},
+        **work,
+    )
+    seconds = process_time() - begin
+    late = table[(table.metric == "accuracy") & (table["at"] > work["rounds"] // 2)]
+    return late.groupby("seed").value.mean().to_numpy(), seconds
+
+
+if __name__ == "__main__":
+    main()
