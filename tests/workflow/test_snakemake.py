@@ -246,10 +246,15 @@ class TestJobsTogether:
         small.snakemake(str(table.relative_to(small.root)))
         assert "References" in (folder / "table1" / "artefact.json").read_text()
         assert [path.stat().st_ino == inode for path, inode in before.items()] == [True, False]
-        figure.with_name("artefact.json").unlink()
-        assert small.due() == {f"draw_{PAPER}": 1, "report": 1, "all": 1}
-        small.snakemake()
-        assert figure.with_name("artefact.json").is_file()
+        # An experiment whose runs are new has no summary, and makes another report.
+        summary = small.root / "results" / "summaries" / PAPER / "regression.parquet"
+        report = small.root / "results" / "report" / "index.html"
+        for lost in (figure.with_name("artefact.json"), summary):
+            lost.unlink()
+            report.unlink(missing_ok=True)
+            assert small.due() == {f"draw_{PAPER}": 1, "report": 1, "all": 1}
+            small.snakemake()
+            assert lost.is_file()
 
     def test_a_drawing_that_fails_leaves_the_others_in_a_report(self, small):
         small.edit(f"papers/{PAPER}/figures.py", "def table1(", "def table1(missing, ")

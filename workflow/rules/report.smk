@@ -6,6 +6,12 @@ rule report:
         artefacts=[
             f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()
         ],
+        # Of papers drawn in one process: one that is new is due, and its paper with it.
+        summaries=[
+            f"<results>/summaries/{paper}/{name}.parquet"
+            for paper in plan.together
+            for name in plan.papers[paper].experiments
+        ],
         cards=collect("<results>/cards/{dataset}.json", dataset=plan.cards),
         recheck=["<results>/recheck.json"] if plan.config.scale == "best" else [],
         claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
@@ -43,5 +49,10 @@ for paper in plan.papers:
                 f"<results>/artefacts/{key}/{name}/artefact.json"
                 for key, name in plan.artefacts()
                 if key == paper
+            ],
+            [
+                f"<results>/summaries/{paper}/{name}.parquet"
+                for name in plan.papers[paper].experiments
+                if paper in plan.together
             ],
         localrule: True
