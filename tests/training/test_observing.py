@@ -27,6 +27,8 @@ def test_losses_are_of_the_current_model():
         theta = made.start(seeds)
         np.testing.assert_array_equal(losses(theta), client_losses(made, theta))
     assert losses.bits().tolist() == [5 * 32, 5 * 32]
+    asked = np.array([[True, False, False, True, False], [False, False, False, True, False]])
+    assert losses.bits(asked).tolist() == [2 * 32, 32]
 
 
 def test_heterogeneity_is_that_of_the_last_layers_inputs():

@@ -51,7 +51,7 @@ class Sight:
     def renew(self, theta: Tensor, slots: Slots) -> None:
         """Take up what the round's participants report of the models that they were sent."""
 
-    def bits(self, asked: Bools | None) -> Array:
+    def bits(self, asked: Bools | None = None) -> Array:
         """Return what it cost to send since the last call, shape (runs,).
 
         Parameters
@@ -81,7 +81,7 @@ class Losses(Sight):
         self.sent = np.full(len(theta), 32.0 * there.sum())
         return np.where(there, client_losses(self.learner, theta), np.nan)
 
-    def bits(self, asked: Bools | None) -> Array:
+    def bits(self, asked: Bools | None = None) -> Array:
         """Return 32 for each client that was asked: all who are there, unless they are named."""
         sent = super().bits(asked)
         return sent if asked is None else 32.0 * asked.sum(1)
