@@ -7,11 +7,7 @@ rule report:
             f"<results>/artefacts/{paper}/{name}/artefact.json" for paper, name in plan.artefacts()
         ],
         # Of papers drawn in one process: one that is new is due, and its paper with it.
-        summaries=[
-            f"<results>/summaries/{paper}/{name}.parquet"
-            for paper in plan.together
-            for name in plan.papers[paper].experiments
-        ],
+        summaries=[f"<results>/summaries/{paper}/{name}.parquet" for paper, name in plan.gathered()],
         cards=collect("<results>/cards/{dataset}.json", dataset=plan.cards),
         recheck=["<results>/recheck.json"] if plan.config.scale == "best" else [],
         claims=collect("<results>/claims/{paper}.json", paper=plan.papers),
@@ -51,8 +47,8 @@ for paper in plan.papers:
                 if key == paper
             ],
             [
-                f"<results>/summaries/{paper}/{name}.parquet"
-                for name in plan.papers[paper].experiments
-                if paper in plan.together
+                f"<results>/summaries/{key}/{name}.parquet"
+                for key, name in plan.gathered()
+                if key == paper
             ],
         localrule: True

@@ -73,7 +73,8 @@ class Setup:
     runs : int
         Runs stacked in this job.
     E, B : int array, shape (n,)
-        Local epochs and mini-batch size of each client, where a convex model is trained.
+        Local epochs and mini-batch size of each client, where a convex model is trained; else of
+        shape (1,), and 1.
     optimum : mapping
         At the minimiser: ``w`` (M,), ``gradient`` (n, M), ``mean_norm`` (n,) and ``sample_norms``
         (n, N_max). No practical scheme has it; the optimal probabilities need it.

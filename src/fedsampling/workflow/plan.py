@@ -142,6 +142,10 @@ class Plan:
             if spec.kind in (kinds or (spec.kind,))
         ]
 
+    def gathered(self) -> list[tuple[str, str]]:
+        """All (paper, experiment) whose summaries are made where their paper is drawn at once."""
+        return [(paper, name) for paper in self.together for name in self.papers[paper].experiments]
+
     def files(self, paper: str) -> list[tuple[str, tuple[str, ...]]]:
         """Name the artefacts of a paper, and the kinds of files of each, the shown one first."""
         figure, table = ("svg", "png", "pdf", "csv"), ("html", "csv", "tex")
