@@ -112,7 +112,7 @@ class TestByHand:
         assert Path(call("report", *where).stdout.strip()).is_file()
         printed = call("verdicts", *where).stdout
         assert printed.startswith(f"{PAPER}: ")
-        assert "report/index.html\nNext: make reproduce" in printed
+        assert "report/index.html\nNext: snakemake" in printed
 
     def test_fetch_verifies_and_notes_the_hashes(self, pipeline, tmp_path, monkeypatch):
         content = b"1 1:0.5\n"

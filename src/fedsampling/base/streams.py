@@ -21,8 +21,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-SEED_LIMIT = 2**32  # seeds and counters are 32-bit words of the Philox key and counter
-
 
 def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
     """Return the generator of one key, for draws of any distribution.

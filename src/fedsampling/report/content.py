@@ -21,6 +21,8 @@ from fedsampling.report import citation
 from fedsampling.report.findings import as_known
 
 ANSWERS = "answers.md"  # in a paper's folder, where its authors have answered
+# What is known, from finished runs; in a clone, `make reproduce` does the same.
+KNOWN = "snakemake --cores all --config scale=best"
 Record = TypeVar("Record")
 
 

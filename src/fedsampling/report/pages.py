@@ -30,12 +30,12 @@ from fedsampling.report.axes import axes, side_by_side
 from fedsampling.report.cards import Card
 from fedsampling.report.choosing import PAPER, choices
 from fedsampling.report.citation import Software
-from fedsampling.report.content import Chapter, period, provenances
+from fedsampling.report.content import KNOWN, Chapter, period, provenances
 from fedsampling.report.inline import inline
 from fedsampling.report.schemes import COSTS
 
 COMMANDS = {
-    "This report, from finished runs": "make reproduce",
+    "This report, from finished runs": KNOWN,
     "All of it computed anew, at paper scale": "snakemake --cores all "
     "--config scale=paper shipped=false",
 }

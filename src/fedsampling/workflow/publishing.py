@@ -273,7 +273,7 @@ def _settles(paper: str, due: Sequence[Job], stands: Standing) -> str:
         said.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
     if UNVERIFIED in stands.obstacles:
         said.append("data whose publisher gives a checksum; none is known for this copy")
-    return "; ".join(said) or "make reproduce"
+    return "; ".join(said) or content.KNOWN
 
 
 def write_findings(config: Path, results: Path, papers: Path, only_check: bool) -> Path:
@@ -369,10 +369,9 @@ def print_verdicts(config: Path, results: Path, papers: Path) -> None:
     print(f"Report: {results / 'report' / 'index.html'}")
     if plan.config.scale == "best":
         print("Next: fedsampling recheck --share 0.05    # compares more, with the official data")
-        print("      snakemake --cores all --config scale=paper    # computes what is missing")
     else:
-        print("Next: make reproduce    # what is known, from finished runs")
-        print("      snakemake --cores all --config scale=paper    # computes what is missing")
+        print(f"Next: {content.KNOWN}    # what is known, from finished runs")
+    print("      snakemake --cores all --config scale=paper    # computes what is missing")
 
 
 def _tally(claims: Sequence[Claim]) -> str:
