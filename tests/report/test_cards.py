@@ -82,13 +82,13 @@ def test_broken_card_is_named(results: Results, content: str, line: str) -> None
         results.build()
 
 
-def test_a_table_names_experiments_by_paper_with_how_many_cases(results: Results) -> None:
+def test_a_table_names_experiments_by_paper_with_the_case_or_how_many(results: Results) -> None:
     add_cards(results.root)
     path = results.root / "results" / "cards" / "digits.json"
     card = json.loads(path.read_text())
-    card["partitions"][0]["users"] = ["a/first: x, y", "a/second: x", "b/third: x", "a/first: z"]
+    card["partitions"][0]["users"] = ["a/first: x, y", "a/second: x", "b/third: base", "a/first: z"]
     path.write_text(json.dumps(card))
     section = _section(_page(results), "digits")
-    head = '<th scope="row" class="wide">a <span class="byline">first (3 cases), second</span>'
+    head = '<th scope="row" class="wide">a <span class="byline">first (3 cases), second (x)</span>'
     assert head + 'b <span class="byline">third</span></th>' in section
     assert "a/first: x, y; a/second: x" in section  # all of it with the settings

@@ -351,16 +351,22 @@ def _duration(seconds: float | None) -> str:
 
 
 def _experiments(users: Iterable[str]) -> dict[str, str]:
-    """Name the experiments that take a dataset in one way, by paper, with how many cases each."""
-    counts: dict[str, Counter[str]] = {}
+    """Name the experiments that take a dataset in one way, by paper, with the case or how many."""
+    found: dict[str, dict[str, list[str]]] = {}
     for user in users:
         name, _, cases = user.partition(": ")
         paper, _, experiment = name.partition("/")
-        counts.setdefault(paper, Counter())[experiment] += len(cases.split(", "))
+        found.setdefault(paper, {}).setdefault(experiment, []).extend(cases.split(", "))
     return {
-        paper: ", ".join(name if n == 1 else f"{name} ({n} cases)" for name, n in found.items())
-        for paper, found in counts.items()
+        paper: ", ".join(name + _cases(cases) for name, cases in experiments.items())
+        for paper, experiments in found.items()
     }
+
+
+def _cases(names: Sequence[str]) -> str:
+    if len(names) > 1:
+        return f" ({len(names)} cases)"
+    return "" if names[0] == "base" else f" ({names[0]})"
 
 
 def _label(name: str) -> str:
@@ -372,7 +378,7 @@ def _label(name: str) -> str:
 def _number(value: float | str) -> str:
     """Write a statistic: whole numbers in full, others to four digits."""
     if isinstance(value, str):
-        return value
+        return value.replace(" x ", " × ")
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
