@@ -149,6 +149,7 @@ def _groups(axes: Axes, one: Allocation) -> None:
     axes.axhline(1, color="black", linestyle=":", linewidth=1.2)
     axes.axvline(len(one.r) + 0.5, color="black", linewidth=0.8)
     axes.set(xlabel="group $B_k$", ylabel="$q_k / M$", xlim=(0, one.group.max() + 2))
+    axes.locator_params(axis="x", integer=True)
     axes.grid(False, axis="x")
 
 

@@ -42,6 +42,13 @@ def test_runs_that_indicate_nothing_say_no_more_than_that():
     assert found.reason == "Runs, not evidence: quick scale and embedded data."
 
 
+def test_smaller_runs_of_other_cases_than_the_rule_asks_for_are_no_evidence():
+    standing = Standing("reduced", ("reduced scale",), True, 5)
+    found = judge(verdict({}, "–", {}), standing)
+    assert (found.verdict, found.indication) == ("not evaluated", "")
+    assert found.reason == "No verdict: reduced scale. There is nothing to compare."
+
+
 def test_parts_hold_fail_or_stay_open_by_their_intervals():
     wide, high, low = Estimate(0.1, -1, 1, 5), Estimate(2, 1.5, 2.5, 5), Estimate(-2, -3, -1, 5)
     assert [above(each, 0.5) for each in (wide, high, low)] == ["open", "holds", "fails"]
@@ -62,7 +69,7 @@ def test_parts_hold_fail_or_stay_open_by_their_intervals():
         (["holds", "fails"], {"contrary_decides": False}, "partly"),
         (["open", "fails"], {"contrary_decides": False}, "contradicted"),
         (["open", "open"], {}, "inconclusive"),
-        ([], {}, "inconclusive"),
+        ([], {}, "not evaluated"),
     ],
 )
 def test_verdict_of_parts(parts, rule, expected):

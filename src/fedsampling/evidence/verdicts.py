@@ -180,11 +180,13 @@ def verdict(
     Returns
     -------
     Finding
-        ``reproduced`` if every part holds; ``inconclusive`` if there is none.
+        ``reproduced`` if every part holds; ``not evaluated`` if there is none.
     """
+    if not parts:
+        return Finding("not evaluated", ours, "There is nothing to compare.")
     by_state = {state: [n for n, part in parts.items() if part == state] for state in PARTS}
     holding, failing = by_state["holds"], by_state["fails"]
-    if parts and len(holding) == len(parts):
+    if len(holding) == len(parts):
         found: Verdict = "reproduced"
     elif failing and (contrary_decides or not holding):
         found = "contradicted"
@@ -193,7 +195,7 @@ def verdict(
     else:
         found = "inconclusive"
     told = "; ".join(f"{PARTS[state]} {', '.join(n)}" for state, n in by_state.items() if n)
-    reason = f"{told[:1].upper()}{told[1:]}." if told else "There is nothing to compare."
+    reason = f"{told[:1].upper()}{told[1:]}."
     return Finding(found, ours, why.get(found, reason), drawn=drawn)
 
 
@@ -283,7 +285,7 @@ def judge(finding: Finding, standing: Standing) -> Finding:
         "not evaluated",
         finding.ours,
         f"No verdict: {why}. {finding.reason}",
-        INDICATIONS[finding.verdict],
+        INDICATIONS.get(finding.verdict, ""),
         finding.drawn,
     )
 
