@@ -122,7 +122,7 @@ def c19(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     known = bool(np.isfinite(means["random"]))
     open_ = f"Random selection does not reach {goal:g} in every run."
     return verdict(
-        {name: stated(ratio > spec.margin) for name, ratio in ratios.items() if known},
+        {name: stated(ratio > spec.margin if known else None) for name, ratio in ratios.items()},
         f"of random's runtime: {listed}" if known else open_,
         {
             "reproduced": "Neither is faster than random by the margin.",
@@ -147,8 +147,12 @@ def c20(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         said = (
             f"FLANP never reaches {goal:g}, random in {show(float(rounds['random'].mean()))} rounds"
         )
+    parts = {
+        f"seed {seed}": stated(ratio > spec.margin if known else None)
+        for seed, ratio in ratios.items()
+    }
     return verdict(
-        {f"seed {seed}": stated(ratio > spec.margin) for seed, ratio in ratios.items() if known},
+        parts,
         f"{said} ({len(ratios)} seeds)",
         {
             "reproduced": "FLANP takes more rounds in every seed.",
@@ -178,13 +182,14 @@ def c23(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     wide = table.pivot(index="seed", columns="clients", values="counted")
     means = {m: float(wide[m].mean()) for m in sorted(set(table["clients"]))}
     least = min(means, key=lambda m: means[m])
+    known = bool(np.isfinite(means[least]))
     parts = {}
     for end in (min(means), max(means)):
         longer = bool((wide[end] > wide[least] + spec.margin).all())
-        parts[f"{end} clients"] = stated(False if end == least else longer or None)
-    known = bool(np.isfinite(means[least]))
+        holds = False if end == least else longer or None
+        parts[f"{end} clients"] = stated(holds if known else None)
     return verdict(
-        parts if known else {},
+        parts,
         "runtime by clients: " + ", ".join(f"{m}: {show(mean)} s" for m, mean in means.items()),
         {
             "reproduced": "Both ends take longer in every seed.",
@@ -251,7 +256,7 @@ def _trend(summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int) -> Fi
             tables[LINES[name].label] = table.iloc[:, ::sign]  # rising, if the claim holds
     complete = len(tables) == len(PROPOSED)
     ends = holm({k: (t.iloc[:, -1], t.iloc[:, 0]) for k, t in tables.items()}, ratio, spec.margin)
-    parts: dict[str, Part] = {}
+    parts: dict[str, Part] = {LINES[name].label: "open" for name in PROPOSED}
     for label, table in tables.items() if complete else ():
         columns = [table[value] for value in table]
         steps = [compare(after, before, ratio) for before, after in pairwise(columns)]

@@ -1,5 +1,6 @@
 """All schemes by what they observe, cost, and where they help: on a page and in a terminal."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,20 @@ def test_only_what_observes_no_more_is_asked_for(folder: Path) -> None:
     }
     with pytest.raises(InputError, match="--needs delay: not known; did you mean 'delays'"):
         list(lines(choices(folder), ["delay"]))
+
+
+def test_the_larger_size_is_read_where_it_holds_every_scheme(folder: Path) -> None:
+    for name in ("ranks", "matrix_rounds"):
+        larger = folder / f"long_{name}"
+        shutil.copytree(folder / name, larger)
+        text = (larger / f"{name}.csv").read_text()
+        (larger / f"long_{name}.csv").write_text(text.replace("1.5,1.2", "1.7,1.2"))
+    found = choices(folder)
+    assert found.sources == ("long_ranks", "long_matrix_rounds")
+    assert found.rows[0].gains["rounds"].value == 1.7
+    with (folder / "ranks" / "ranks.csv").open("a") as file:
+        file.write("rounds,of_a_user,1.1,1.0,1.2,2,2,2,1,1\n")
+    assert choices(folder).sources == ("ranks", "matrix_rounds")
 
 
 def test_what_is_missing_is_named_with_what_makes_it(tmp_path: Path) -> None:

@@ -180,14 +180,13 @@ def verdict(
     Returns
     -------
     Finding
-        ``reproduced`` if every part holds; ``not evaluated`` if there is none, and `why` has
-        no sentence for runs that leave it open.
+        ``reproduced`` if every part holds; ``not evaluated`` if there is none.
     """
-    if not parts and "inconclusive" not in why:
+    if not parts:
         return Finding("not evaluated", ours, "There is nothing to compare.")
     by_state = {state: [n for n, part in parts.items() if part == state] for state in PARTS}
     holding, failing = by_state["holds"], by_state["fails"]
-    if parts and len(holding) == len(parts):
+    if len(holding) == len(parts):
         found: Verdict = "reproduced"
     elif failing and (contrary_decides or not holding):
         found = "contradicted"

@@ -1,8 +1,8 @@
 """Which scheme? All of them by what they observe, what they cost and where they help.
 
 What a scheme observes is read from its class, how much it gains over MD sampling from the CSVs of
-the cross matrix; nothing is computed anew.  The report makes a page of it, ``fedsampling rank``
-prints it.
+the cross matrix, those of its larger size where they hold every scheme; nothing is computed anew.
+The report makes a page of it, ``fedsampling rank`` prints it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from fedsampling.report.schemes import COSTS, purpose, said, section
 from fedsampling.samplers.scheme import Scheme
 
 PAPER = "crossmatrix"
+LARGER = "long_"  # begins the names of the artefacts that two processor cores make at paper scale
 MEASURES = ("rounds", "bits", "seconds")
 DEPENDS = "depends on settings"
 NOTHING = "nothing"
@@ -125,6 +126,8 @@ class Choices:
         What keeps the comparison from being evidence of the sets' full size.
     overall, sets : tuple of Column
     rows : tuple of Choice
+    sources : tuple of str
+        The artefacts behind the columns of `overall` and of `sets`.
     """
 
     by: str
@@ -132,6 +135,7 @@ class Choices:
     overall: tuple[Column, ...]
     sets: tuple[Column, ...]
     rows: tuple[Choice, ...]
+    sources: tuple[str, str]
 
     def helps(self, row: Choice) -> list[str]:
         """Say where a scheme is better than MD beyond doubt."""
@@ -156,8 +160,10 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
     """
     if by not in MEASURES:
         raise InputError(f"--by {by}: not a measure; {nearest(by, MEASURES)}")
-    ranks = _table(folder, "ranks", ("measure", "scheme", "speed_up", "low", "high", "rank"))
-    matrix = _table(folder, f"matrix_{by}", ("set", "title", "differ", "reached", "speed_up"))
+    size = LARGER if _larger_holds_all(folder) else ""
+    together, each_set = f"{size}ranks", f"{size}matrix_{by}"
+    ranks = _table(folder, together, ("measure", "scheme", "speed_up", "low", "high", "rank"))
+    matrix = _table(folder, each_set, ("set", "title", "differ", "reached", "speed_up"))
     overall = tuple(Column(name, name) for name in MEASURES if name in set(ranks["measure"]))
     sets = tuple(
         Column(f"set {row['set']}", row["title"], "" if pd.isna(row["differ"]) else row["differ"])
@@ -174,8 +180,8 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
         gains.setdefault(row["scheme"], {})[f"set {row['set']}"] = gain
     rows = [_choice(name, found) for name, found in gains.items()]
     rows.sort(key=lambda row: (row.gains.get(by, UNKNOWN).rank or np.inf, row.name))
-    badges = read_json(folder / "ranks" / "artefact.json").get("badges", ())
-    return Choices(by, tuple(badges), overall, sets, tuple(rows))
+    badges = read_json(folder / together / "artefact.json").get("badges", ())
+    return Choices(by, tuple(badges), overall, sets, tuple(rows), (together, each_set))
 
 
 def lines(found: Choices, needs: Sequence[str] | None = None) -> Iterator[str]:
@@ -218,6 +224,15 @@ def lines(found: Choices, needs: Sequence[str] | None = None) -> Iterator[str]:
         yield f"These runs: {' · '.join(found.badges)}."
     for name in sorted({name for row in rows for name in row.observes} & COSTS.keys()):
         yield f"{name}: {COSTS[name]}"
+
+
+def _larger_holds_all(folder: Path) -> bool:
+    """Say whether the larger size has all schemes of the other, which a new one is in first."""
+    tables = [folder / name / f"{name}.csv" for name in (f"{LARGER}ranks", "ranks")]
+    larger, other = (
+        set(pd.read_csv(path)["scheme"]) if path.is_file() else set() for path in tables
+    )
+    return bool(larger) and larger >= other
 
 
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
