@@ -121,7 +121,7 @@ def clients(summaries: Summaries, paper: Paper) -> Artefact:
         figure,
         alt="Accuracy of the worst tenth of clients, evenness of participation and error of the "
         "update, by scheme and dataset.",
-        notes=(*_worst(means, summaries), _even(means), _noisy(means)),
+        notes=(*_worst(means, summaries), *_harmed(table, summaries), _even(means), _noisy(means)),
     )
 
 
@@ -154,6 +154,21 @@ def _worst(means: pd.DataFrame, summaries: Summaries) -> list[str]:
             text += f" (MD {show(own[REFERENCE])})"
         parts.append(text)
     return [f"Best for the worst tenth: {'; '.join(parts)}."] if parts else []
+
+
+def _harmed(table: pd.DataFrame, summaries: Summaries) -> list[str]:
+    """Say whose worst tenth is below MD's in every seed, of datasets on which all are present."""
+    found: dict[str, list[str]] = {}
+    known = table.dropna(subset="worst")
+    for name, part in known.groupby("set"):
+        wide = part.pivot(index="seed", columns="sampler", values="worst")
+        if REFERENCE in wide and "availability" not in summaries[str(name)].settings["settings"]:
+            below = wide.lt(wide[REFERENCE], axis=0).all()
+            for sampler in below.index[below]:
+                found.setdefault(label(str(sampler)), []).append(title(summaries, str(name)))
+    each = sorted(found.items(), key=lambda one: (-len(one[1]), one[0].casefold()))
+    listed = "; ".join(f"{scheme}, {len(on)} ({', '.join(on)})" for scheme, on in each)
+    return [f"Worst tenth below MD's in every seed: {listed or 'none'}."] if len(known) else []
 
 
 def _even(means: pd.DataFrame) -> str:
