@@ -10,9 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
+from fedsampling.report.choosing import LARGER, PAPER
 from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import ranking
+from fedsampling.workflow.plan import plan
 
+PAPERS = Path(__file__).parents[2] / "papers"
 SCHEME = '''"""Clients at random, with a factor on what they send."""
 import numpy as np
 from fedsampling import Scheme, Slots
@@ -79,11 +82,23 @@ def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(
         (("--set", "factor"), "--set factor: not a setting; write it as key=value"),
         (("--set", "factr=2"), "--set factr: unknown key; did you mean 'factor'?"),
         (("--on", "digt"), "--on digt: no set of quick scale; did you mean 'digit'?"),
+        (
+            ("--on", "cifar10", "--scale", "paper"),
+            "--on cifar10: the runs of md, which sets the target, are not finished at paper scale; "
+            "choose another set or scale",
+        ),
     ],
 )
 def test_mistakes_get_one_line(file: Path, tmp_path: Path, options: Any, line: str) -> None:
     done = compare(file, tmp_path, *options)
     assert (done.exit_code, done.stderr) == (2, f"fedsampling: {line}\n")
+
+
+def test_at_paper_scale_a_scheme_is_compared_on_the_sets_that_two_cores_can_do() -> None:
+    asked = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
+    chosen = comparing._sets(asked, (), "paper")
+    assert chosen
+    assert all(name.startswith(LARGER) for name in chosen)
 
 
 def test_a_scheme_that_breaks_its_word_is_not_run(file: Path, tmp_path: Path) -> None:

@@ -160,8 +160,7 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
     """
     if by not in MEASURES:
         raise InputError(f"--by {by}: not a measure; {nearest(by, MEASURES)}")
-    size = LARGER if _larger_holds_all(folder) else ""
-    together, each_set = f"{size}ranks", f"{size}matrix_{by}"
+    together, each_set = f"{size(folder)}ranks", f"{size(folder)}matrix_{by}"
     ranks = _table(folder, together, ("measure", "scheme", "speed_up", "low", "high", "rank"))
     matrix = _table(folder, each_set, ("set", "title", "differ", "reached", "speed_up"))
     overall = tuple(Column(name, name) for name in MEASURES if name in set(ranks["measure"]))
@@ -182,6 +181,18 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
     rows.sort(key=lambda row: (row.gains.get(by, UNKNOWN).rank or np.inf, row.name))
     badges = read_json(folder / together / "artefact.json").get("badges", ())
     return Choices(by, tuple(badges), overall, sets, tuple(rows), (together, each_set))
+
+
+def size(folder: Path) -> str:
+    """Return how the names of the artefacts begin that compare schemes at the larger size there is.
+
+    LARGER, if that size has every scheme of the other: a new scheme is in the other first.
+    """
+    tables = [folder / name / f"{name}.csv" for name in (f"{LARGER}ranks", "ranks")]
+    larger, other = (
+        set(pd.read_csv(path)["scheme"]) if path.is_file() else set() for path in tables
+    )
+    return LARGER if larger and larger >= other else ""
 
 
 def lines(found: Choices, needs: Sequence[str] | None = None) -> Iterator[str]:
@@ -224,15 +235,6 @@ def lines(found: Choices, needs: Sequence[str] | None = None) -> Iterator[str]:
         yield f"These runs: {' · '.join(found.badges)}."
     for name in sorted({name for row in rows for name in row.observes} & COSTS.keys()):
         yield f"{name}: {COSTS[name]}"
-
-
-def _larger_holds_all(folder: Path) -> bool:
-    """Say whether the larger size has all schemes of the other, which a new one is in first."""
-    tables = [folder / name / f"{name}.csv" for name in (f"{LARGER}ranks", "ranks")]
-    larger, other = (
-        set(pd.read_csv(path)["scheme"]) if path.is_file() else set() for path in tables
-    )
-    return bool(larger) and larger >= other
 
 
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
 from fedsampling.report import citation
 from fedsampling.report.axes import axes, side_by_side
 from fedsampling.report.cards import Card
-from fedsampling.report.choosing import PAPER, choices
+from fedsampling.report.choosing import LARGER, PAPER, choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import KNOWN, Chapter, period, provenances
 from fedsampling.report.inline import inline
@@ -166,7 +166,8 @@ def write(
 
 def _compares_schemes(chapter: Chapter) -> bool:
     made = {exhibit.artefact for exhibit in chapter.exhibits}
-    return chapter.key == PAPER and {"ranks", "matrix_rounds"} <= made
+    sizes = ({f"{size}ranks", f"{size}matrix_rounds"} for size in ("", LARGER))
+    return chapter.key == PAPER and any(size <= made for size in sizes)
 
 
 def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:

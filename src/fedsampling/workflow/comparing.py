@@ -18,7 +18,7 @@ from fedsampling.base.files import write_json
 from fedsampling.cluster.calibration import downloads
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.choosing import PAPER
+from fedsampling.report.choosing import LARGER, PAPER, size
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
 from fedsampling.samplers.check import N, check_sampler
@@ -29,6 +29,7 @@ from fedsampling.workflow.publishing import build_report, draw
 from fedsampling.workflow.stages import execute_all
 
 TUNING = "tuning_"  # begins the name of the experiment that tunes a set
+REFERENCE = "md"
 Tell = Callable[[str], None]
 
 
@@ -51,10 +52,11 @@ def compare(
     words : sequence of str
         Settings, ``key=value`` or ``key=value,value``; several values make several entries.
     sets : sequence of str
-        Of the cross matrix; all that it has at this scale if empty.
+        Of the cross matrix; if empty all that it has at this scale, at paper scale those of the
+        size that two processor cores can do.
     scale : {"quick", "reduced", "paper"}
-        ``quick`` needs no data and computes all schemes; at ``reduced`` scale those whose runs are
-        not finished are left out.
+        ``quick`` needs no data and computes all schemes; at the others those whose runs are not
+        finished are left out.
     config : Path
         Says where data are looked for and runs kept.
     results, papers : Path
@@ -90,9 +92,14 @@ def compare(
         tell(f"{label}: keeps its word (slots, bias, reproducibility, observations, memory)")
     chosen = _sets(plan(given, papers), sets, scale)
     given["overrides"] = {PAPER: _with(plan(given, papers), name, entries, chosen)}
-    if scale == "reduced":
+    if scale != "quick":
         missing = _unfinished(plan(given, papers), entries, results)
         for experiment, others in missing.items():
+            if REFERENCE in others:
+                raise InputError(
+                    f"--on {experiment.removeprefix(TUNING)}: the runs of {REFERENCE}, which sets "
+                    f"the target, are not finished at {scale} scale; choose another set or scale"
+                )
             given["overrides"][PAPER][experiment]["samplers"] |= dict.fromkeys(others)
         if left_out := sorted({other for others in missing.values() for other in others}):
             tell(f"left out, as their runs are not shipped: {', '.join(left_out)}")
@@ -111,7 +118,9 @@ def compare(
     if draw(asked, PAPER, results, folder, papers):
         return 1
     report = build_report(resolved, folder, papers)
-    ranks = pd.read_csv(folder / "artefacts" / PAPER / "ranks" / "ranks.csv")
+    made = folder / "artefacts" / PAPER
+    together = f"{size(made)}ranks"
+    ranks = pd.read_csv(made / together / f"{together}.csv")
     for label in entries:
         for line in ranking(ranks, label):
             tell(line)
@@ -171,7 +180,8 @@ def _sets(asked: Plan, wanted: Sequence[str], scale: str) -> list[str]:
         raise InputError(
             *(f"--on {name}: no set of {scale} scale; {nearest(name, known)}" for name in unknown)
         )
-    return list(dict.fromkeys(wanted)) or known
+    larger = [name for name in known if name.startswith(LARGER)]
+    return list(dict.fromkeys(wanted)) or larger or known
 
 
 def _with(
