@@ -109,7 +109,8 @@ def clients(summaries: Summaries, paper: Paper) -> Artefact:
                 axis.set_xscale("symlog", linthresh=0.1)
                 axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
             else:
-                axis.set_xlim(0, None if panel.name == "first" else 1)
+                least = min(0, 1.1 * means[panel.name].min())  # a cosine may be negative
+                axis.set_xlim(least, None if panel.name == "first" else 1)
         axes[0].set_yticks(range(len(order)), [label(str(name)) for name in order])
         axes[0].set_ylim(-0.6, len(order) - 0.4)
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
