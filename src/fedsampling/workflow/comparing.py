@@ -29,7 +29,7 @@ from fedsampling.workflow.publishing import build_report, draw
 from fedsampling.workflow.stages import execute_all
 
 TUNING = "tuning_"  # begins the name of the experiment that tunes a set
-REFERENCE = "md"
+REFERENCE = "md"  # sets the targets, as the runs.py of the cross matrix has it
 Tell = Callable[[str], None]
 
 
