@@ -15,9 +15,10 @@ from fedsampling.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.drawing.style import BLUE, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import Estimate, compare, mean, ratio
+from fedsampling.experiments.cross_matrix import REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 
-from .runs import REFERENCE, TUNING, grid_scores, reached, sets, target
+from .runs import grid_scores, reached, sets, target
 
 NOT_YET = ("No dataset is both tuned and compared yet.",)
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)

@@ -10,10 +10,11 @@ from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.style import BLACK, CLASSES, legend_below, panels, style
 from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.cross_matrix import REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 
 from .figures import LABELS, label, once_compared, title
-from .runs import KEYS, REFERENCE, TUNING, chosen, sets
+from .runs import KEYS, chosen, sets
 
 Of = Callable[[pd.DataFrame], float]  # from the rounds of a run, a column for each metric
 

@@ -17,10 +17,11 @@ from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.evidence import across_sets
 from fedsampling.evidence.numbers import show
+from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 
 from .figures import LABELS, found_in, label, once_compared, title
-from .runs import MEASURES, REFERENCE, TUNING, chosen, gains, sets, speed_ups
+from .runs import chosen, gains, sets, speed_ups
 
 Scores = Mapping[str, pd.DataFrame]  # by dataset: rows are schemes, columns seeds
 

@@ -13,11 +13,9 @@ import pandas as pd
 from fedsampling.base.errors import InputError
 from fedsampling.drawing.artefacts import Summaries
 from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 
-TUNING = "tuning_"
-REFERENCE = "md"  # sets the targets, and is the unit of speed-ups
 WINDOW = 3  # measurements in a row whose mean must meet the target
-MEASURES = ("rounds", "bits", "seconds")
 # All that a client sends.
 BITS = ("model_bits", "norm_bits", "exchange_bits", "observation_bits")
 SECONDS = ("seconds", "asking_seconds")

@@ -361,7 +361,8 @@ def schemes() -> None:
 def rank(by: str, needs: str | None, config: Path, results: Path, papers: Path) -> None:
     """Rank all schemes: what each observes, costs, and where it helps."""
     from fedsampling.experiments.config import load
-    from fedsampling.report.choosing import PAPER, choices, lines
+    from fedsampling.experiments.cross_matrix import PAPER
+    from fedsampling.report.choosing import choices, lines
 
     load(config)  # with the schemes of its files
     found = choices(results / "artefacts" / PAPER, by)

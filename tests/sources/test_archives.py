@@ -91,6 +91,14 @@ def test_links_and_devices_of_a_tar_are_refused(tmp_path: Path, kind: bytes):
     assert "'member' is a link or device" in complaint(archive)
 
 
+def test_permissions_of_a_tar_are_not_taken_over(tmp_path: Path):
+    archive = pack_tar(tmp_path / "x.tar", mode=0o6777)
+    (path,) = unpack(archive, tmp_path / "to", ROOMY).values()
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
 def test_a_link_in_a_zip_becomes_no_link(tmp_path: Path):
     info = zipfile.ZipInfo("member")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16

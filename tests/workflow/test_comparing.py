@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
-from fedsampling.report.choosing import LARGER, PAPER
+from fedsampling.experiments.cross_matrix import LARGER, PAPER
 from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import ranking
 from fedsampling.workflow.plan import plan

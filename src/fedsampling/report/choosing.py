@@ -15,13 +15,11 @@ import pandas as pd
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.evidence.numbers import show
+from fedsampling.experiments.cross_matrix import LARGER, MEASURES, PAPER
 from fedsampling.report.content import read_json
 from fedsampling.report.schemes import COSTS, purpose, said, section
 from fedsampling.samplers.scheme import Scheme
 
-PAPER = "crossmatrix"
-LARGER = "long_"  # begins the names of the artefacts that two processor cores make at paper scale
-MEASURES = ("rounds", "bits", "seconds")
 DEPENDS = "depends on settings"
 NOTHING = "nothing"
 

@@ -25,10 +25,11 @@ from fedsampling.drawing.saving import slug
 from fedsampling.evidence.agreement import Recomputed, sentence
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import INDICATIONS, VERDICTS, Claim, clearest
+from fedsampling.experiments.cross_matrix import LARGER, PAPER
 from fedsampling.report import citation
 from fedsampling.report.axes import axes, side_by_side
 from fedsampling.report.cards import Card
-from fedsampling.report.choosing import LARGER, PAPER, choices
+from fedsampling.report.choosing import choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import KNOWN, Chapter, period, provenances
 from fedsampling.report.inline import inline

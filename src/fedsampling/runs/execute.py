@@ -208,7 +208,8 @@ def _device(device: str) -> str:
         from fedsampling.training.network import gpu
 
         return f"cuda: {gpu.device(device).facts[0]}"
-    return f"cpu: {_processor()}, {os.environ.get('OMP_NUM_THREADS', 'all')} threads"
+    threads = os.environ.get("OMP_NUM_THREADS", "all")
+    return f"cpu: {_processor()}, {threads} thread{'' if threads == '1' else 's'}"
 
 
 def _processor() -> str:

@@ -17,8 +17,9 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import write_json
 from fedsampling.cluster.calibration import downloads
 from fedsampling.experiments import config as configuration
+from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE, TUNING
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.choosing import LARGER, PAPER, size
+from fedsampling.report.choosing import size
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
 from fedsampling.samplers.check import N, check_sampler
@@ -28,8 +29,6 @@ from fedsampling.workflow.planning import show_bytes
 from fedsampling.workflow.publishing import build_report, draw
 from fedsampling.workflow.stages import execute_all
 
-TUNING = "tuning_"  # begins the name of the experiment that tunes a set
-REFERENCE = "md"  # sets the targets, as the runs.py of the cross matrix has it
 Tell = Callable[[str], None]
 
 
