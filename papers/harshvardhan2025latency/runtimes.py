@@ -198,12 +198,16 @@ def swept(summaries: Summaries, paper: Paper, table: str) -> pd.DataFrame:
     -------
     DataFrame
         As :func:`runtimes` returns it, and ``value``: that of the sweep, as ``reported.csv`` has
-        it. Without the values that were not run.
+        it. Without the values that were not run, or at another scale than the sweep's own
+        experiment: a row of Table 1, which has the value between, may be there at a larger one.
     """
     goal = target(paper, SWEEPS[table][0])
     vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]
+    given = [summaries[name] for name in SWEEPS[table] if name in summaries]
     parts = []
-    for summary in (summaries[name] for name in SWEEPS[table] if name in summaries):
+    for summary in given:
+        if summary.provenance["scale"] != given[-1].provenance["scale"]:
+            continue
         cases = summary.settings["cases"]
         values = {
             case: f"{vary(summary, case):g}"

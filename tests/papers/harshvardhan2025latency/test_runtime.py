@@ -270,6 +270,14 @@ def test_a_trend_within_the_noise_of_the_seeds_decides_nothing():
     assert judged("c22", **found) == "inconclusive"
 
 
+def test_a_sweep_does_not_compare_runs_of_different_sizes():
+    found = sweep(((5, 4), (6, 4), (9, 7)))
+    found["rotated_mnist"] = summary("rotated_mnist", dict.fromkeys(PROPOSED, 1), "synthetic")
+    found["rotation"].provenance["scale"] = "reduced"
+    assert judged("c21", **found) == "inconclusive"
+    assert page.table3a(found, PAPER).table["Submodular"].tolist()[1] == "– (845)"
+
+
 def test_the_small_tables_stand_beside_the_papers():
     table = page.table3a(sweep(((5, 4), (6, 4), (99, 7))), PAPER).table
     assert table["Submodular"].tolist() == ["50.0 ± 0 (619)", "60.0 ± 0 (845)", "N/A (1391)"]
