@@ -60,12 +60,16 @@ def test_the_index_names_every_run_once_and_the_folder_is_small(files):
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*")) < MOST_BYTES
 
 
-def test_the_readme_counts_them(files):
+def test_the_readme_counts_them_by_scale(files):
     table = (SHIPPED / "README.md").read_text(encoding="utf-8")
     for name, runs in files.items():
         paper, experiment = name.split("/")
-        (row,) = [row for row in table.splitlines() if f"| {paper} | {experiment} |" in row]
-        assert row.split(" | ")[3] == str(len(runs))
+        rows = [row for row in table.splitlines() if f"| {paper} | {experiment} |" in row]
+        counts = {row.split(" | ")[2]: int(row.split(" | ")[3]) for row in rows}
+        assert sum(counts.values()) == len(runs)
+        assert len(counts) == len(rows)
+        if experiment == "links":  # 3 seeds of two schemes and two speeds, at either scale
+            assert counts == {"paper": 12, "reduced": 12}
 
 
 def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path: Path, monkeypatch):

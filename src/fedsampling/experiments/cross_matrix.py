@@ -1,6 +1,6 @@
-"""Names of the cross matrix that its folder, ``papers/crossmatrix``, shares with those who read it.
+"""The cross matrix by name: what its folder, ``papers/crossmatrix``, and its readers agree on.
 
-They are ``fedsampling compare`` and the page "Which scheme?".
+Its readers are ``fedsampling compare`` and the page "Which scheme?".
 """
 
 PAPER = "crossmatrix"

@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, UndefinedError
 from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Paper
 
@@ -85,7 +85,8 @@ class _Numbers:
     def offered(self) -> dict[str, Any]:
         """Return the functions by the names that templates use."""
         names = ("claim", "noted", "ours", "reported", "row", "rows", "table", "value")
-        return {**{name: getattr(self, name) for name in names}, "n": write, "interval": interval}
+        plain = {"n": write, "interval": interval, "listed": listed}
+        return {name: getattr(self, name) for name in names} | plain
 
     def claim(self, name: str) -> Any:
         """Return a claim as it was judged."""

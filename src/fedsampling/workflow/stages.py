@@ -249,10 +249,12 @@ def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], pap
     rows = ["| paper | experiment | scale | runs | seconds, on a machine under load |"]
     rows += ["|---|---|---|---|---|"]
     for name, runs in files.items():
-        scale = "paper" if runs.keys() <= of_paper_size else "reduced"
-        seconds = sum(run.metadata["seconds"] for run in runs.values())
-        cells = (*name.split("/"), scale, str(len(runs)), f"{seconds:.0f}")
-        rows.append(f"| {' | '.join(cells)} |")
+        larger = runs.keys() & of_paper_size
+        for scale, hashes in (("paper", larger), ("reduced", runs.keys() - larger)):
+            if hashes:
+                seconds = sum(runs[each].metadata["seconds"] for each in hashes)
+                cells = (*name.split("/"), scale, str(len(hashes)), f"{seconds:.0f}")
+                rows.append(f"| {' | '.join(cells)} |")
     text = readme.read_text(encoding="utf-8")
     table = re.compile(r"^\| paper .*?\n(?!\|)", re.DOTALL | re.MULTILINE)
     write_text(readme, table.sub("\n".join(rows) + "\n", text, count=1))
