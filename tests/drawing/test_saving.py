@@ -204,6 +204,13 @@ class TestBadges:
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
         assert badges({str(i): each for i, each in enumerate(summaries)}, facts) == expected
 
+    def test_a_note_names_what_is_larger_than_the_badge_says(self, tmp_path):
+        made = save(figure(), "figure1", tmp_path, small=summary(scale="reduced"), large=summary())
+        assert made["badges"] == ["reduced scale"]
+        assert made["notes"][-1] == "At paper scale, unlike the rest: large."
+        made = save(figure(), "figure1", tmp_path, one=summary(), other=summary())
+        assert made["notes"] == ["It rises."]
+
     def test_what_was_changed_is_said_with_both_values_and_at_its_scale(self, tmp_path):
         one = summary("official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced")
         assert badges({"e": one}, PAPER_SCALE) == [

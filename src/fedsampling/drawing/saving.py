@@ -75,7 +75,7 @@ def save(
         title=spec.title,
         caption=_caption(spec.caption, summaries),
         alt=artefact.alt,
-        notes=(*artefact.notes, *_changes(summaries)),
+        notes=(*artefact.notes, *_larger(summaries), *_changes(summaries)),
         badges=tuple(obstacles),
         files=files,
         command=f"fedsampling render {paper.key} {name}",
@@ -114,6 +114,14 @@ def overlaid(
     note = f"Dotted: {name}{standing}, whose values are in brackets: {'; '.join(keys)}."
     said = name if keys == changed(summaries) else f"{name}, {told}"  # its badge names the keys
     return replace(artefact, beside=f"dotted: {said}", notes=(*artefact.notes, note))
+
+
+def _larger(summaries: Summaries) -> Iterator[str]:
+    """Name the experiments that are larger than the badge says: it is that of the smallest."""
+    at = {name: summary.provenance["scale"] for name, summary in summaries.items()}
+    if {*at.values()} == {"reduced", "paper"}:
+        names = [name for name, scale in at.items() if scale == "paper"]
+        yield f"At paper scale, unlike the rest: {', '.join(names)}."
 
 
 def _changes(summaries: Summaries) -> Iterator[str]:
