@@ -193,9 +193,13 @@ def _make_folder(store: Path, folder: Path) -> None:
 
 
 def digest(table: pd.DataFrame) -> str:
-    """SHA-256 of a run table's content: equal tables, equal digests, on any machine."""
+    """SHA-256 of a run table's content: equal tables, equal digests, on any machine.
+
+    A NaN is any other: processors differ in the sign of that of inf − inf, and files keep none.
+    """
+    value = table["value"].to_numpy(np.float64)
     content = hashlib.sha256()
     content.update(table["at"].to_numpy(np.int64).tobytes())
     content.update("\n".join(table["metric"].astype(str)).encode())
-    content.update(table["value"].to_numpy(np.float64).tobytes())
+    content.update(np.where(np.isnan(value), np.nan, value).tobytes())
     return content.hexdigest()
