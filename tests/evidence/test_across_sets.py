@@ -33,7 +33,7 @@ def test_an_outlier_does_not_move_it():
 def test_the_interval_is_that_of_all_resamples():
     strata = [np.array([[0.0, 4.0]]), np.array([[1.0, 7.0, 9.0]])]
     every = [
-        interquartile_mean(np.concatenate([a, b]))
+        interquartile_mean([*a, *a, *a, *b, *b])
         for a in product(strata[0][0], repeat=2)
         for b in product(strata[1][0], repeat=3)
     ]
@@ -43,7 +43,14 @@ def test_the_interval_is_that_of_all_resamples():
     around = np.quantile(every, [0.09, 0.11, 0.89, 0.91])
     assert around[0] <= found.low[0] <= around[1]
     assert around[2] <= found.high[0] <= around[3]
-    assert found.value[0] == interquartile_mean([0, 4, 1, 7, 9])
+    assert found.value[0] == interquartile_mean(3 * [0, 4] + 2 * [1, 7, 9])
+
+
+def test_a_set_with_more_seeds_weighs_no_more():
+    few, many = np.arange(6.0).reshape(2, 3), 10 * np.arange(8.0).reshape(2, 4)
+    found = aggregate([few, many], stream(0, "test"))
+    again = aggregate([few, np.repeat(many, 5, axis=1)], stream(0, "test"))
+    np.testing.assert_allclose(found.value, again.value)
 
 
 def test_differences_between_sets_are_no_uncertainty():

@@ -13,6 +13,7 @@ Statistical Precipice. NeurIPS 2021 (arXiv 2108.13264), section 4.3.
 Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 2006, section 3.2.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def aggregate(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> Aggregates:
-    """Aggregate scores over datasets, with a stratified bootstrap.
+    """Aggregate scores over datasets, which weigh the same, with a stratified bootstrap.
 
     Runs are resampled within each dataset, so that an interval describes other seeds on these
     datasets, not other datasets.  A resample has the same seeds for all schemes: they share clients
@@ -204,8 +205,13 @@ def _beaten(scores: Array, reference: int) -> Array:
 
 
 def _of_schemes(strata: Sequence[Array]) -> list[Array]:
-    """Join each scheme's scores on the datasets that it was run on, along the last axis."""
+    """Join each scheme's scores on the datasets that it was run on, along the last axis.
+
+    Runs are repeated until all datasets have as many, so that all weigh the same.
+    """
+    most = math.lcm(*(part.shape[-1] for part in strata))
+    equal = [np.repeat(part, most // part.shape[-1], axis=-1) for part in strata]
     return [
-        np.concatenate([part[k] for part in strata if not np.isnan(part[k]).any()], axis=-1)
-        for k in range(len(strata[0]))
+        np.concatenate([part[k] for part in equal if not np.isnan(part[k]).any()], axis=-1)
+        for k in range(len(equal[0]))
     ]
