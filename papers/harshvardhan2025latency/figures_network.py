@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator
 
-from fedsampling.delays.nycmesh import Parameters
+from fedsampling.delays.radio.parameters import Parameters
 from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.style import (
     BLACK,

@@ -9,9 +9,10 @@ from scipy.stats import ks_2samp
 
 from fedsampling.base.errors import InputError
 from fedsampling.delays import reference
-from fedsampling.delays.nycmesh import Nycmesh, Parameters
+from fedsampling.delays.nycmesh import Nycmesh
 from fedsampling.delays.radio import mesh
 from fedsampling.delays.radio.links import EFFICIENCIES, clients, efficiency
+from fedsampling.delays.radio.parameters import Parameters
 from fedsampling.delays.radio.propagation import City, okumura_hata
 from fedsampling.simulations.delays import LEVELS
 

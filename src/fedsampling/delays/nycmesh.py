@@ -1,85 +1,20 @@
 """Delays on the network of NYC Mesh, harshvardhan2025latency, section 3.
 
-What the paper leaves open stands here, each parameter with unit and reason; :mod:`radio` computes
-with it.
+What the paper leaves open stands in :mod:`~fedsampling.delays.radio.parameters`, with unit and
+reason; the other modules of that folder compute with it.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from fedsampling.base.records import Strict
 from fedsampling.delays.delay_model import DelayModel
 from fedsampling.delays.delays import Delays
+from fedsampling.delays.radio.parameters import Parameters
 
 if TYPE_CHECKING:
     from fedsampling.delays.radio.mesh import Mesh
-
-
-def _open(default: Any, unit: str, why: str, **bounds: Any) -> Any:
-    return Field(default, description=why, json_schema_extra={"unit": unit}, **bounds)
-
-
-class Parameters(Strict):
-    """What the paper leaves open, each with its unit and why it is as it is."""
-
-    gateway: Literal["supernode", "hub"] = _open(
-        "supernode",
-        "",
-        "the text simulates each link from the client's and the server's location; 'hub', the "
-        "best of the hubs and a backhaul from there, is how the authors' earlier paper has it",
-    )
-    hubs: int = _open(6, "nodes", "the published delays have six gateways; by active links", gt=0)
-    missing_height: float = _open(
-        28.5, "m", "24 of the nodes have no altitude; the median of the others", gt=0
-    )
-    environment: Literal["urban", "suburban", "open"] = _open(
-        "urban", "", "section 1: 'the urban propagation model in ns-3'"
-    )
-    large_city: bool = _open(True, "", "New York; the default of ns-3")
-    rooftop: float = _open(20.0, "m", "default of ns-3", gt=0)
-    line_of_sight: float = _open(200.0, "m", "default of ns-3")
-    long_range: float = _open(1000.0, "m", "ns-3 documentation of the hybrid model")
-    frequency: float = _open(2160.0, "MHz", "default of ns-3's hybrid model; it ends at 2600", gt=0)
-    power: float = _open(25.0, "dBm", "usual of the rooftop radios that such meshes install")
-    gain: float = _open(
-        40.0,
-        "dB",
-        "both antennas, such as a dish of 23 dBi and a sector of 17 dBi; with it the communication "
-        "is of the size of the published 51 to 109 s",
-    )
-    bandwidth: float = _open(20e6, "Hz", "usual channel of Wi-Fi, widest of LTE", gt=0)
-    noise_figure: float = _open(9.0, "dB", "default of ns-3's LTE receivers")
-    shadowing: float = _open(7.0, "dB", "default of ns-3 outdoors, drawn once per link", ge=0)
-    error_rate: float = _open(
-        5e-5,
-        "",
-        "ns-3's adaptive modulation: Shannon's rate at a gap of −ln(5 BER)/1.5",
-        gt=0,
-        lt=0.2,
-    )
-    shared: bool = _open(True, "", "one server radio: clients have equal shares of its time")
-    model_bytes: float = _open(
-        1.6e6, "B", "model size in the authors' earlier script; figure 1 names no model", gt=0
-    )
-    backhaul: float = _open(
-        18.72, "s", "published delay from gateway to cloud; for 'hub' only", ge=0
-    )
-    floor: float = _open(30.0, "s", "least computation, in the authors' earlier script", ge=0)
-    log_mean: float = _open(4.08, "ln s", "computation above the floor: estimate from comp.txt")
-    log_sd: float = _open(2.13, "ln s", "the same; comp1.txt and the script have 3", ge=0)
-    cap: float = _open(15000.0, "s", "most computation, in the authors' earlier script")
-    noise_median: float = _open(
-        0.1, "", "median of the log-normal delay per round, relative to the communication", ge=0
-    )
-    noise_sd: float = _open(1.0, "ln s", "its spread; 'to account for network uncertainties'", ge=0)
-
-    @model_validator(mode="after")
-    def _above_the_floor(self) -> "Parameters":
-        if not self.cap > self.floor:
-            raise ValueError(f"cap: {self.cap} is not above the floor; give more")
-        return self
 
 
 # Lines of the published tables.

@@ -4,10 +4,8 @@ The flow: :class:`~fedsampling.delays.radio.mesh.Mesh` -> distance to the server
 (:func:`~fedsampling.delays.radio.propagation.hybrid`) -> signal -> rate -> seconds of
 communication; computation on top, and a log-normal delay in each round.  harshvardhan2025latency
 says no more of it than section 3; all else stands in
-:class:`~fedsampling.delays.nycmesh.Parameters`, with unit and reason.
+:class:`~fedsampling.delays.radio.parameters.Parameters`, with unit and reason.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,10 +15,8 @@ from scipy.special import ndtri
 from fedsampling.base.streams import uniforms
 from fedsampling.delays.delays import Delays, LogNormal
 from fedsampling.delays.radio.mesh import Mesh, great_circle
+from fedsampling.delays.radio.parameters import Parameters
 from fedsampling.delays.radio.propagation import City, hybrid
-
-if TYPE_CHECKING:  # the record, which takes this module only where delays are drawn
-    from fedsampling.delays.nycmesh import Parameters
 
 Array = NDArray[np.float64]
 
@@ -36,14 +32,14 @@ EFFICIENCIES = np.array(
 )
 
 
-def as_delays(found: pd.DataFrame, parameters: "Parameters") -> Delays:
+def as_delays(found: pd.DataFrame, parameters: Parameters) -> Delays:
     """Make delays of what :func:`clients` returns."""
     communication = found["communication"].to_numpy(np.float64)
     base = communication + found["computation"].to_numpy(np.float64)
     return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
 
 
-def clients(mesh: Mesh, parameters: "Parameters", seed: int) -> pd.DataFrame:
+def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
     """Follow each client from its position to its seconds.
 
     Returns
@@ -101,7 +97,7 @@ def efficiency(snr: ArrayLike, error_rate: float) -> Array:
     return np.asarray(EFFICIENCIES[np.maximum(quality, 0)])
 
 
-def _links(found: pd.DataFrame, hubs: pd.DataFrame, s: "Parameters") -> tuple[Array, Array]:
+def _links(found: pd.DataFrame, hubs: pd.DataFrame, s: Parameters) -> tuple[Array, Array]:
     """Distances and median losses, both of shape (clients, hubs)."""
     lon, lat, height = (found[name].to_numpy()[:, None] for name in ("lon", "lat", "height"))
     to_lon, to_lat, to_height = (hubs[name].to_numpy() for name in ("lon", "lat", "height"))
