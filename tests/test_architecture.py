@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,28 @@ def test_each_room_imports_from_those_below_it_only():
         and ROOMS.index(below) < ROOMS.index(room_of(path))
     ]
     assert up == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Neither at their heads, nor inside of functions, nor for types alone."""
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path in PACKAGE.rglob("*.py")
+    }
+    below = {
+        name: {
+            found
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module
+            for one in node.names
+            for found in [f"{node.module}.{one.name}", node.module]
+            if found in modules
+        }
+        for name, nodes in modules.items()
+    }
+    assert len(list(TopologicalSorter(below).static_order())) == len(modules)
 
 
 def test_files_that_the_page_names_exist():
