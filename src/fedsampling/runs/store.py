@@ -195,7 +195,7 @@ def _make_folder(store: Path, folder: Path) -> None:
 def digest(table: pd.DataFrame) -> str:
     """SHA-256 of a run table's content: equal tables, equal digests, on any machine.
 
-    A NaN is any other: processors differ in the sign of that of inf − inf, and files keep none.
+    All NaNs count as the same: processors differ in the sign of inf − inf, and files keep none.
     """
     value = table["value"].to_numpy(np.float64)
     content = hashlib.sha256()
