@@ -83,6 +83,18 @@ def test_a_seed_gives_the_same_result_alone_and_among_others(tmp_path: Path):
     assert alone["digest"] == together[1]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scheme", ["fedavg", "isfedavg-approximate", "isfedavg-tracked"])
+def test_a_run_that_diverges_says_so_in_its_table_alone(tmp_path: Path, scheme: str):
+    overrides = {"regression": {"work": {"step": 100.0}, "seeds": 1, "rounds": 100}}
+    config = Config(scale="quick", papers=[PAPER], overrides={PAPER: overrides})
+    found = jobs(load_paper(PAPER, ROOT / "papers"), config)
+    given = next(each for each in found if each.name.endswith(f"{scheme}/block-0"))
+    runs.execute(given, config, tmp_path, lambda *_: None)
+    table = store.load(store.path_of(tmp_path / "store", given.runs[0].hash)).table
+    assert table.set_index("metric").value["diverged_at"] > 0
+
+
 def test_results_of_other_code_are_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     first = execute(tmp_path, [0])
     before = stored(tmp_path)

@@ -13,9 +13,9 @@ from fedsampling.samplers.importance import (
     agent_scores,
     capped,
     chosen,
-    data_probabilities,
     data_variability,
     hartley_rao,
+    in_proportion,
     progressive_totals,
     reassign,
 )
@@ -207,18 +207,24 @@ class TestProbabilities:
 
     def test_data_probabilities_are_equation_44(self):
         norms = np.linalg.norm(self.gradients, axis=-1)
-        found = data_probabilities(norms)
+        found = in_proportion(norms)
         for k, n in itertools.product(range(self.K), range(self.N)):
             others = sum(np.sqrt(sum(v**2 for v in self.gradients[k, m])) for m in range(self.N))
             expected = np.sqrt(sum(v**2 for v in self.gradients[k, n])) / others
             assert found[k, n] == pytest.approx(expected)
 
     def test_data_probabilities_of_vanishing_gradients_are_equal(self):
-        np.testing.assert_array_equal(data_probabilities(np.zeros((2, 4))), np.full((2, 4), 0.25))
+        np.testing.assert_array_equal(in_proportion(np.zeros((2, 4))), np.full((2, 4), 0.25))
+
+    @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
+    def test_where_norms_say_nothing_samples_are_alike_and_padding_is_left_out(self, lost):
+        norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
+        found = in_proportion(norms, np.array([[True, True, False]] * 2))
+        np.testing.assert_array_equal(found, [[0.5, 0.5, 0], [0.25, 0.75, 0]])
 
     def test_variability_is_equation_23_at_the_probabilities_of_44(self):
         norms = np.linalg.norm(self.gradients, axis=-1)
-        p = data_probabilities(norms)
+        p = in_proportion(norms)
         found = data_variability(norms.mean(-1), self.E, self.B)
         for k in range(self.K):
             total = sum(norms[k, n] ** 2 / p[k, n] for n in range(self.N))
@@ -234,7 +240,7 @@ class TestProbabilities:
             alpha = 3 + 6 / (self.E[k] * self.B[k])
             squared = sum(v**2 for v in gradient[k])
             numerators.append(np.sqrt(sigma2[k] + alpha * squared))
-        assert found / found.sum() == pytest.approx(np.array(numerators) / sum(numerators))
+        assert in_proportion(found) == pytest.approx(np.array(numerators) / sum(numerators))
 
 
 class TestReassign:
@@ -254,8 +260,10 @@ class TestReassign:
     def test_a_single_unit_keeps_its_probability_whatever_its_score(self):
         assert reassign(np.array([0.2]), np.array([77.0])) == pytest.approx([0.2])
 
-    def test_scores_that_vanish_change_nothing(self):
-        np.testing.assert_array_equal(reassign(np.array([0.2, 0.1]), np.zeros(2)), [0.2, 0.1])
+    @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
+    def test_scores_that_say_nothing_change_nothing(self, lost):
+        found = reassign(np.array([0.2, 0.1]), np.array([0.0, lost]))
+        np.testing.assert_array_equal(found, [0.2, 0.1])
 
     def test_padding_takes_no_part(self):
         p, scores = np.array([[0.2, 0.1, 0.5]]), np.array([[1.0, 2.0, 9.0]])

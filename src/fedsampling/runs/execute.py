@@ -17,6 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, write_json
@@ -126,7 +128,8 @@ def _compute(
     """Simulate the runs that are due; return them and what was noted of all of them."""
     total = len(due) if due[0].settings["sampler"]["name"] == "none" else job.steps
     started, clock = datetime.now(UTC), time.perf_counter()
-    with memory.in_a_line():
+    # A run that diverges overflows in every round; its `diverged_at` says so once.
+    with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
         done = job.simulation.simulate(
             due[0].data,
             [run.seed for run in due],

@@ -155,22 +155,28 @@ def chosen(totals: Ints, d: Array | np.float64) -> Bools:
     return mark
 
 
-def data_probabilities(norms: Array) -> Array:
-    """p_n^(k) ∝ ‖∇Q_k(w; x_{k,n})‖: equation (44) at w = w^o, (49) at w = w_{i−1}.
+def in_proportion(scores: Array, member: Bools | None = None) -> Array:
+    """p_k = scores_k / Σ_l scores_l.
+
+    Of ‖∇Q_k(w; x_{k,n})‖, an agent's samples, equation (44) at w = w^o and (49) at w = w_{i−1}; of
+    :func:`agent_scores` equations (48) and (50).
 
     Parameters
     ----------
-    norms : float array, shape (..., N)
-        Gradient norms of an agent's samples; where all are zero the samples share equally.
+    scores : float array, shape (..., n)
+    member : bool array, shape (..., n), optional
+        False where an entry is padding.
 
     Returns
     -------
-    float array, shape (..., N)
-        Sums to one along the last axis.
+    float array, shape (..., n)
+        Sums to one along the last axis; alike where the scores' sum is zero, or is not finite, as
+        in a run that diverges.
     """
-    total = norms.sum(-1, keepdims=True)
-    p: Array = np.full_like(norms, 1 / norms.shape[-1])
-    np.divide(norms, total, out=p, where=total > 0)
+    alike = np.ones(scores.shape) if member is None else member.astype(np.float64)
+    usable = divides(total := scores.sum(-1, keepdims=True))
+    p: Array = np.where(usable, scores, alike)
+    p /= np.where(usable, total, alike.sum(-1, keepdims=True))
     return p
 
 
@@ -206,7 +212,7 @@ def agent_scores(sigma2: Array, gradient: Array, E: Ints, B: Ints) -> Array:
     Returns
     -------
     float array, shape (..., K)
-        Normalised over agents they are equation (48) at w^o and (50) at w_{i−1}.
+        :func:`in_proportion` to them is equation (48) at w^o and (50) at w_{i−1}.
     """
     alpha = 3 + 6 / (E * B)
     scores: Array = np.sqrt(sigma2 + alpha * np.einsum("...m,...m->...", gradient, gradient))
@@ -222,7 +228,8 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
     Parameters
     ----------
     p, scores : float array, shape (..., sampled)
-        Held before, and scores; scores all zero leave `p` as it is.
+        Held before, and scores; `p` stays as it is where scores are all zero, or not finite as the
+        run diverges.
     member : bool array, shape (..., sampled), optional
         False where an entry is padding.
 
@@ -235,7 +242,14 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
     total = scores.sum(-1, keepdims=True)
     held = p.sum(-1, keepdims=True)
     # Shares first: the probability held, over a total that is hardly above zero, would overflow.
-    return np.where(total > 0, held * (scores / np.where(total > 0, total, 1.0)), p)
+    usable = divides(total)
+    return np.where(usable, held * (scores / np.where(usable, total, 1.0)), p)
+
+
+def divides(total: Array) -> Bools:
+    """Say where scores may be divided by their sum."""
+    found: Bools = (total > 0) & np.isfinite(total)
+    return found
 
 
 class ISFedAvg(DataScheme, name="isfedavg"):
@@ -297,15 +311,15 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         if self.variability == "optimum":
             self._sigma2 = data_variability(optimum["mean_norm"], E, B)
         K = len(N)
-        padded = np.arange(N.max()) >= N[:, None]
+        samples = np.arange(N.max()) < N[:, None]
         self._p_agents = np.full((setup.runs, K), 1 / K)
-        self._p_data = np.where(padded, 0.0, 1 / N[:, None])
+        self._p_data = samples / N[:, None]
         self._row = np.tile(np.arange(K), (setup.runs, 1))
         if self.probabilities == "optimal":
             sigma2 = data_variability(optimum["mean_norm"], E, B)
             scores = agent_scores(sigma2, optimum["gradient"], E, B)
-            self._p_agents[:] = scores / scores.sum()
-            self._p_data = data_probabilities(optimum["sample_norms"])
+            self._p_agents[:] = in_proportion(scores)
+            self._p_data = in_proportion(optimum["sample_norms"], samples)
             self._pi = capped(self._p_data, B)
             self._totals = progressive_totals(self._pi)
         elif self.probabilities == "tracked":
@@ -318,7 +332,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
             if sigma2 is None:
                 sigma2 = data_variability(view.observed["mean_norms"], self._E, self._B)
             scores = agent_scores(sigma2, view.observed["client_gradients"], self._E, self._B)
-            self._p_agents = scores / scores.sum(-1, keepdims=True)
+            self._p_agents = in_proportion(scores)
         pi = capped(self._p_agents, self.m)
         run, client = np.nonzero(chosen(progressive_totals(pi), rng.uniform("agents")))
         K = len(self._N)
@@ -336,7 +350,8 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         norms : float array, shape (slots, N_max)
             ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of each slot's client.
         """
-        self._pi = capped(data_probabilities(norms), self._B[slots.client])
+        samples = self._p_data[slots.client] > 0
+        self._pi = capped(in_proportion(norms, samples), self._B[slots.client])
         self._totals = progressive_totals(self._pi)
         self._row[slots.run, slots.client] = np.arange(len(slots))
 
