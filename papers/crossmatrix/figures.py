@@ -20,7 +20,7 @@ from fedsampling.experiments.papers import Paper
 
 from .runs import grid_scores, reached, sets, target
 
-NOT_YET = ("No dataset is both tuned and compared yet.",)
+NOT_YET = "No dataset is both tuned and compared yet."
 NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 LABELS = {
@@ -146,7 +146,7 @@ def found_in(summaries: Summaries) -> dict[str, pd.DataFrame]:
 def _matrix(summaries: Summaries, measure: str) -> Artefact:
     found = found_in(summaries)
     if not found:
-        return Artefact(pd.DataFrame({"scheme": []}), notes=NOT_YET)
+        return Artefact(pd.DataFrame({"scheme": []}), notes=(NOT_YET,))
     name, unit = UNITS[measure]
     table = pd.DataFrame(
         {
@@ -217,15 +217,18 @@ def once_compared(draw: Draw) -> Draw:
 
     @wraps(draw)
     def drawn(summaries: Summaries, paper: Paper) -> Artefact:
-        if sets(summaries):
-            return draw(summaries, paper)
-        with style():
-            figure, (axis,) = panels(1, 1, height=1.0)
-            axis.axis("off")
-            axis.text(0, 0.5, *NOT_YET)
-        return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_YET[0], NOT_YET)
+        return draw(summaries, paper) if sets(summaries) else empty(NOT_YET)
 
     return drawn
+
+
+def empty(why: str) -> Artefact:
+    """Draw nothing, and say why."""
+    with style():
+        figure, (axis,) = panels(1, 1, height=1.0)
+        axis.axis("off")
+        axis.text(0, 0.5, why)
+    return Artefact(pd.DataFrame({"scheme": []}), figure, why, (why,))
 
 
 def label(name: str) -> str:

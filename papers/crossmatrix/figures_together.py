@@ -16,11 +16,11 @@ from fedsampling.base.streams import stream
 from fedsampling.drawing.artefacts import Artefact, Summaries
 from fedsampling.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.evidence import across_sets
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import listed, show
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 
-from .figures import LABELS, found_in, label, once_compared, title
+from .figures import LABELS, empty, found_in, label, once_compared, title
 from .runs import chosen, gains, sets, speed_ups
 
 Scores = Mapping[str, pd.DataFrame]  # by dataset: rows are schemes, columns seeds
@@ -47,7 +47,18 @@ def ranks(summaries: Summaries, paper: Paper) -> Artefact:
 @once_compared
 def areas(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the schemes' mean gains within MD's budget, relative to MD's."""
-    courses = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
+    every = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
+    courses = {
+        name: course
+        for name, course in every.items()
+        if all(gains(course, measure)["gain"].notna().all() for measure in MEASURES)
+    }
+    idle = [title(summaries, name) for name in every if name not in courses]
+    left_out = (
+        f"Left out, as MD gains nothing there that others could be measured by: {listed(idle)}."
+    )
+    if not courses:
+        return empty(left_out)
     held = dict.fromkeys(MEASURES, 0)
 
     def aggregated(measure: str) -> pd.DataFrame:
@@ -67,6 +78,7 @@ def areas(summaries: Summaries, paper: Paper) -> Artefact:
             *_apart(table, "More than MD for the same {} (the whole band)", "Less"),
             f"Runs that hold their last score for more than a tenth of the budget: {counts}.",
             _rising({title(summaries, name): course for name, course in courses.items()}),
+            *([left_out] if idle else []),
             *_incomplete(table, len(courses)),
         ),
     )

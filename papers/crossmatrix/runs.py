@@ -153,14 +153,16 @@ def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``sampler``, ``seed``, ``gain`` (MD's mean is 1) and ``held``, the share of the
-        budget in which the last score was held.
+        Columns ``sampler``, ``seed``, ``gain`` (MD's mean is 1; NaN where MD gains nothing) and
+        ``held``, the share of the budget in which the last score was held.
     """
     runs = course.groupby(["sampler", "seed"])
     whole = runs[measure].max()
     budget = whole[REFERENCE].mean()
     gain = pd.Series({key: _gain(run, measure, budget) for key, run in runs})
-    found = pd.DataFrame({"gain": gain / gain.loc[[REFERENCE]].mean(), "held": 1 - whole / budget})
+    unit = gain.loc[[REFERENCE]].mean()
+    relative = gain / (unit if unit > 0 else np.nan)
+    found = pd.DataFrame({"gain": relative, "held": 1 - whole / budget})
     found["held"] = found["held"].clip(lower=0.0)
     return found.rename_axis(["sampler", "seed"]).reset_index()
 

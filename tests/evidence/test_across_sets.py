@@ -142,3 +142,8 @@ def test_friedman_and_nemenyi_are_demsars(schemes: int):
 def test_schemes_that_all_miss_share_their_rank():
     found = friedman(np.array([[1.0, np.inf, np.inf], [2.0, 3.0, np.inf]]))
     assert found.rank.tolist() == [1.0, 2.25, 2.75]
+
+
+def test_datasets_that_tell_no_schemes_apart_prefer_none():
+    found = friedman(np.full((2, 3), np.inf))
+    assert (found.rank.tolist(), found.statistic, found.p) == ([2.0, 2.0, 2.0], 0.0, 1.0)

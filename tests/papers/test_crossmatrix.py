@@ -172,6 +172,20 @@ def test_a_run_that_diverged_gains_nothing_from_there_on(evaluation: Summary, tu
     assert found.tolist() == pytest.approx([0.1 * (0 + 1 + 2 + 3 + 4) / 2.25] * 2)
 
 
+def test_a_set_on_which_md_gains_nothing_is_left_out_of_the_areas(
+    evaluation: Summary, tuning: Summary
+):
+    flat = summary(*(run("small", name, 0, rising(0)) for name in ("md", "other")))
+    alone = together.areas({"b": flat, "tuning_b": tuning}, None)
+    assert alone.data.empty
+    (why,) = alone.notes
+    assert why == "Left out, as MD gains nothing there that others could be measured by: A set."
+    given = {"a": evaluation, "tuning_a": tuning}
+    both = together.areas({**given, "b": flat, "tuning_b": tuning}, None)
+    pd.testing.assert_frame_equal(both.data, together.areas(given, None).data)
+    assert why in both.notes
+
+
 def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(
     evaluation: Summary, tuning: Summary
 ):

@@ -182,10 +182,11 @@ def friedman(costs: Array, level: float = LEVEL) -> Friedman:
 
     ranks = rankdata(costs, axis=1)
     n, k = costs.shape
-    found = friedmanchisquare(*ranks.T)
+    tied = bool((ranks == ranks[:, :1]).all())  # whose correction divides zero by zero
+    statistic, p = (0.0, 1.0) if tied else friedmanchisquare(*ranks.T)
     apart = studentized_range.ppf(level, k, np.inf) / np.sqrt(2)
     critical = float(apart * np.sqrt(k * (k + 1) / (6 * n)))
-    return Friedman(ranks.mean(0), float(found.statistic), float(found.pvalue), critical)
+    return Friedman(ranks.mean(0), float(statistic), float(p), critical)
 
 
 def _resampled(strata: Sequence[Array], rng: np.random.Generator, resamples: int) -> list[Array]:
