@@ -199,6 +199,8 @@ def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
 
 def test_populations_with_another_network_do_not_decide():
     reduced = made("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
+    assert "80 clients" in judge("c1", reduced).ours
+    reduced["shakespeare_80"].settings["settings"]["model"]["hidden"] = 8  # as overrides may
     ours = judge("c1", reduced).ours
     assert "40 clients" in ours
     assert "80 clients" not in ours
