@@ -151,8 +151,15 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
         "metric": [run.table["metric"].astype(str).to_numpy(object) for run in ordered],
         "value": [run.table["value"].to_numpy(np.float64) for run in ordered],
     }
+    # Bytes of like significance side by side: a sixth less than a dictionary of the values.
+    encoding: dict[str, Any] = {
+        "use_dictionary": ["hash", "metadata", "at", "metric"],
+        "column_encoding": {"value": "BYTE_STREAM_SPLIT"},
+    }
     with replacing(path) as temporary:
-        pq.write_table(pa.table(columns), temporary, compression="zstd", compression_level=9)
+        pq.write_table(
+            pa.table(columns), temporary, compression="zstd", compression_level=19, **encoding
+        )
 
 
 def load_together(path: Path) -> Mapping[str, Result]:
