@@ -47,22 +47,25 @@ def ranks(summaries: Summaries, paper: Paper) -> Artefact:
 @once_compared
 def areas(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the schemes' mean gains within MD's budget, relative to MD's."""
-    every = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
-    courses = {
-        name: course
-        for name, course in every.items()
-        if all(gains(course, measure)["gain"].notna().all() for measure in MEASURES)
+    courses = {name: chosen(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
+    gained = {
+        name: {measure: gains(course, measure) for measure in MEASURES}
+        for name, course in courses.items()
     }
-    idle = [title(summaries, name) for name in every if name not in courses]
-    left_out = (
-        f"Left out, as MD gains nothing there that others could be measured by: {listed(idle)}."
-    )
+    idle = {
+        name: title(summaries, name)
+        for name, tables in gained.items()
+        if any(table["gain"].isna().any() for table in tables.values())
+    }
+    why = "as MD gains nothing there that others could be measured by"
+    left_out = f"Left out, {why}: {listed(list(idle.values()))}."
+    courses = {name: course for name, course in courses.items() if name not in idle}
     if not courses:
         return empty(left_out)
     held = dict.fromkeys(MEASURES, 0)
 
     def aggregated(measure: str) -> pd.DataFrame:
-        found = {name: gains(course, measure) for name, course in courses.items()}
+        found = {name: gained[name][measure] for name in courses}
         held[measure] = sum(int((table["held"] > 0.1).sum()) for table in found.values())
         scores = {name: table.pivot(index="sampler", columns="seed", values="gain")
                   for name, table in found.items()}  # fmt: skip

@@ -174,7 +174,7 @@ def in_proportion(scores: Array, member: Bools | None = None) -> Array:
         in a run that diverges.
     """
     alike = np.ones(scores.shape) if member is None else member.astype(np.float64)
-    usable = divides(total := scores.sum(-1, keepdims=True))
+    usable = _divides(total := scores.sum(-1, keepdims=True))
     p: Array = np.where(usable, scores, alike)
     p /= np.where(usable, total, alike.sum(-1, keepdims=True))
     return p
@@ -242,12 +242,12 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
     total = scores.sum(-1, keepdims=True)
     held = p.sum(-1, keepdims=True)
     # Shares first: the probability held, over a total that is hardly above zero, would overflow.
-    usable = divides(total)
+    usable = _divides(total)
     return np.where(usable, held * (scores / np.where(usable, total, 1.0)), p)
 
 
-def divides(total: Array) -> Bools:
-    """Say where scores may be divided by their sum."""
+def _divides(total: Array) -> Bools:
+    """Say where scores may be divided by their sum: it is above zero and finite."""
     found: Bools = (total > 0) & np.isfinite(total)
     return found
 
