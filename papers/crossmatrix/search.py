@@ -1,9 +1,9 @@
 """Search spaces of the benchmark's tuning, and the random settings that ``paper.yaml`` lists.
 
-Every sampler gets the same six trials on each dataset: its defaults at three learning rates, and
-settings drawn at random at three pairs of local learning rate and server step, which are the same
+Every sampler gets the same nine trials on each dataset: its defaults at four learning rates, and
+settings drawn at random at five pairs of local learning rate and server step, which are the same
 for all samplers.  There are three draws, a Latin hypercube; the datasets use them in turn.  For a
-sampler without settings, the last three trials vary only the two steps.
+sampler without settings, the last five trials vary only the two steps.
 """
 
 from typing import Any

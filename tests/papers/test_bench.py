@@ -17,16 +17,35 @@ import papers.crossmatrix.bench as bench  # noqa: E402
 import papers.crossmatrix.figures_checks as checks  # noqa: E402
 import papers.crossmatrix.search as search  # noqa: E402
 
+# Local learning rate, in units of the middle one, and server step of each trial.
+TRIALS = {
+    "default": (1, 1),
+    "small": (0.2, 1),
+    "large": (5, 1),
+    "largest": (25, 1),
+    "own": (1, 2),
+    "own-small": (0.2, 5),
+    "own-large": (5, 0.5),
+    "own-largest": (25, 0.2),
+    "own-smallest": (0.04, 10),
+}
+
 
 def test_the_paper_lists_the_trials_that_the_search_draws():
     experiments = read_yaml(PAPERS / "crossmatrix" / "paper.yaml")["experiments"]
     sets = {name: each for name, each in experiments.items() if name.startswith("bench_")}
     draws = search.draws()
     for each in sets.values():
-        assert list(each["cases"]) == ["default", "small", "large", "own", "own-small", "own-large"]
-        own = [case["samplers"] for name, case in each["cases"].items() if name.startswith("own")]
+        cases = each["cases"]
+        middle = cases["default"]["work"]["step"]
+        steps = {
+            name: (case["work"]["step"] / middle, case.get("server_step", 1))
+            for name, case in cases.items()
+        }
+        assert steps == {name: pytest.approx(pair) for name, pair in TRIALS.items()}
+        own = [case["samplers"] for name, case in cases.items() if name.startswith("own")]
         assert own[0] in draws
-        assert own[0] == own[1] == own[2]
+        assert all(settings == own[0] for settings in own)
     assert {name for draw in draws for name in draw} == set(search.SPACES)
 
 
