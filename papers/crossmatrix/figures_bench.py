@@ -66,7 +66,12 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
         _drawn(table, "speed_up", "speed-up over MD", len(names), _rank),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with bands, "
         "and that on its worst dataset.",
-        notes=(*_told(table), _convergence(summaries), *unranked(table, len(names))),
+        notes=(
+            *_told(table),
+            _lengths(summaries),
+            _convergence(summaries),
+            *unranked(table, len(names)),
+        ),
     )
 
 
@@ -429,6 +434,16 @@ def _matrix(summaries: Summaries, measure: str) -> Artefact:
 def _cell(row: pd.Series) -> str:
     met = "" if row["reached"] == row["runs"] else f" ({row['reached']}/{row['runs']})"
     return show(row["speed_up"]) + met
+
+
+def _lengths(summaries: Summaries) -> str:
+    """Say how many rounds the runs have on each dataset."""
+    titles: dict[int, list[str]] = {}
+    for name in bench_sets(summaries):
+        rounds = int(summaries[name].setting("rounds", DEFAULT))
+        titles.setdefault(rounds, []).append(title(summaries, name))
+    parts = [f"{rounds} on {listed(titles[rounds])}" for rounds in sorted(titles)]
+    return f"Rounds: {'; '.join(parts)}."
 
 
 def _convergence(summaries: Summaries) -> str:

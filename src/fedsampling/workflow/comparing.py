@@ -222,7 +222,7 @@ def tuned(defaults: pd.DataFrame, label: str) -> str:
     (row,) = defaults[defaults["scheme"] == label].to_dict("records")
     return (
         f"{label}: rounds: {row['default_speed_up']:.2f} times as fast as md with its defaults, "
-        f"{row['speed_up']:.2f} at the best of its six trials"
+        f"{row['speed_up']:.2f} at its best trial"
     )
 
 
