@@ -187,9 +187,9 @@ class Plan:
         return path if not self.config.computes and path.is_file() else None
 
     @property
-    def published_cards(self) -> list[str]:
-        """Datasets whose published card the report shows."""
-        return [dataset for dataset in self.cards if self.shipped_card(dataset)]
+    def cards_without_files(self) -> list[str]:
+        """Datasets whose card is published or describes generated data."""
+        return [dataset for dataset in self.cards if not self.card_files(dataset)]
 
     def card_files(self, dataset: str) -> list[str]:
         """Return the datasets whose official files a card describes."""
