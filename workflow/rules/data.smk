@@ -9,7 +9,7 @@ rule fetch:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        config=project.resolved,
+        config=project.config_file,
     message:
         "Fetching and verifying {wildcards.dataset}"
     shell:
@@ -28,7 +28,7 @@ rule cards_without_files:
     resources:
         **requests.of("card"),
     params:
-        config=project.resolved,
+        config=project.config_file,
         datasets=plan.cards_without_files,
         made_from=[project.digests[f"cards/{dataset}"] for dataset in plan.cards_without_files],
     message:
@@ -49,7 +49,7 @@ rule card:
     resources:
         **requests.of("card"),
     params:
-        config=project.resolved,
+        config=project.config_file,
         made_from=lambda w: project.digests[f"cards/{w.dataset}"],
     message:
         "Describing {wildcards.dataset}"
