@@ -41,7 +41,7 @@ requests = Requests(plan.jobs, plan.batches, project.config.cluster, project.res
 pathvars:
     results=str(project.folder),
     benchmarks=str(project.folder / "benchmarks"),
-    logs=str(project.config.place(Path("logs"))),
+    logs=str(project.config.run_folder(Path("logs"))),
     data=str(project.data),
 
 
@@ -74,7 +74,7 @@ onstart:
 # missing.
 onerror:
     if not stopped(log):
-        shell("fedsampling report --unfinished --config {project.resolved:q}")
+        shell("fedsampling report --unfinished --config {project.config_file:q}")
 
 
 rule all:

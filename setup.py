@@ -12,8 +12,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PLACES = Path("src/fedsampling/runs/places.py").read_text(encoding="utf-8")
-found = re.search(r"^PROJECT = (\(.*?^\))", PLACES, flags=re.MULTILINE | re.DOTALL)
+SOURCE = Path("src/fedsampling/workflow/working_folder.py").read_text(encoding="utf-8")
+found = re.search(r"^PROJECT = (\(.*?^\))", SOURCE, flags=re.MULTILINE | re.DOTALL)
 assert found
 PROJECT: tuple[str, ...] = ast.literal_eval(found[1])
 LEFT_OUT = (

@@ -15,7 +15,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster.calibration import alike, measure
-from fedsampling.runs.places import PUBLISHED, shipped
+from fedsampling.runs.places import PUBLISHED, published_runs
 from fedsampling.runs.store import load_together
 from fedsampling.workflow.plan import plan
 
@@ -49,7 +49,7 @@ def _forecast(jobs: list[Job], config: Config) -> float:
 
 
 def _noted(job: Job) -> float:
-    files = shipped(PUBLISHED)
+    files = published_runs(PUBLISHED)
     return sum(
         float(load_together(files[run.hash])[run.hash].metadata["seconds"]) for run in job.runs
     )

@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -53,19 +54,25 @@ def main() -> None:
     work = LocalWork(batch=BATCH, step=STEP, steps=STEPS)
     learner = Stacked(network, data, work, converted_share=SHARE)
     from_bytes = Stacked(network, data, work)
-    x = learner.convert(learner.x).flatten(1)
-    check(learner, x)
+    automatic = Stacked(replace(network, layers=()), data, work)
+    x, x_test = ((images / 255).astype(np.float32) for images in (data.x, data.x_test))
+    numbers = replace(data, x=x, x_test=x_test)
+    from_numbers = Stacked(network, numbers, work, inputs="raw")
+    rows = learner.convert(learner.x).flatten(1)
+    check(learner, rows)
     large, product_flop = timing.large_product()
     contestants = {
         "stacked": timing.seconds(lambda: stacked(learner)),
-        USUAL: timing.seconds(lambda: as_usual(x, learner.y)),
-        CAREFUL: with_care(x, learner.y),
+        "stacked, automatic gradients": timing.seconds(lambda: stacked(automatic)),
+        "stacked, images as numbers": timing.seconds(lambda: stacked(from_numbers)),
+        USUAL: timing.seconds(lambda: as_usual(rows, learner.y)),
+        CAREFUL: with_care(rows, learner.y),
         PRODUCTS: timing.seconds(products_alone),
         "evaluation": timing.seconds(lambda: evaluations(learner, 1)),
         "evaluation, from bytes": timing.seconds(lambda: evaluations(from_bytes, 1)),
         "evaluation, ten seeds": timing.seconds(lambda: evaluations(learner, 10)),
-        "evaluation, careful": timing.seconds(lambda: client_by_client(x, learner.y)),
-        "evaluation, as usually written": timing.seconds(lambda: loaders(x, learner.y)),
+        "evaluation, careful": timing.seconds(lambda: client_by_client(rows, learner.y)),
+        "evaluation, as usually written": timing.seconds(lambda: loaders(rows, learner.y)),
     }
     contestants = {name: per_round(run) for name, run in contestants.items()}
     with ExitStack() as stack:

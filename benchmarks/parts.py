@@ -45,7 +45,7 @@ PARTS = {
         *("runs.store:load", "runs.store:load_together", "evidence.summaries:load"),
     ),
     "writing": ("runs.store:save", "runs.tables:write", "base.files:write_bytes"),
-    "summaries": ("workflow.stages:summarise",),
+    "summaries": ("workflow.summarising:summarise",),
     "drawing": ("workflow.drawing:_render",),
     "views of the explorer": ("report.drawing.views:save",),
     "claims": ("workflow.judging:judge_claims",),

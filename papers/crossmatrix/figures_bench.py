@@ -466,8 +466,8 @@ def _told(table: pd.DataFrame) -> list[str]:
         both = part[["low", "set_low"]].min(axis=1), part[["high", "set_high"]].max(axis=1)
         faster, slower = part[both[0] > 1]["label"], part[both[1] < 1]["label"]
         sentences.append(
-            f"In {measure}, over seeds and over datasets: faster than MD: "
-            f"{'; '.join(faster) or 'none'}. Slower: {'; '.join(slower) or 'none'}."
+            f"In {measure}, faster than MD (intervals over seeds and over datasets above 1): "
+            f"{'; '.join(faster) or 'none'}. Slower (both below 1): {'; '.join(slower) or 'none'}."
         )
     return sentences
 
@@ -480,8 +480,8 @@ def _likely(table: pd.DataFrame) -> list[str]:
         part = part.sort_values("probability", ascending=False)
         often, seldom = (part[part["set_low"] > 0.5], part[part["set_high"] < 0.5])
         sentences.append(
-            f"In {measure}, with the whole interval over datasets: cheaper than MD more often than "
-            f"not: {listed(list(often['label'])) if len(often) else 'none'}; less often: "
-            f"{listed(list(seldom['label'])) if len(seldom) else 'none'}."
+            f"In {measure}, cheaper than MD in most pairs of runs (interval over datasets above "
+            f"½): {'; '.join(often['label']) or 'none'}. More expensive (interval below ½): "
+            f"{'; '.join(seldom['label']) or 'none'}."
         )
     return sentences

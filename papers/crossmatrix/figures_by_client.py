@@ -275,11 +275,12 @@ def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
     costly = int((leaving & table["costs_accuracy"]).sum())
     others = int((~leaving & table["costs_accuracy"]).sum())
     return [
-        f"Leaving clients out goes with a significantly less accurate worst tenth in {costly} of "
-        f"{leaving.sum()} cases, against {others} of the other {(~leaving).sum()} (a case is a "
-        "sampler on a dataset). An asterisk in the table marks values significantly worse than "
-        "MD's (paired by seed, Holm).",
+        f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (samplers on datasets), "
+        "significantly more clients than under MD never take part. The worst tenth of the clients "
+        f"is significantly less accurate than under MD in {costly} of these cases, and in {others} "
+        "of the others.",
         *(f"{title}: {_of_dataset(table[table['set'] == name])}" for name, title in titles.items()),
+        "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
     ]
 
 
@@ -295,9 +296,10 @@ def _of_dataset(part: pd.DataFrame) -> str:
     ]
     who = listed(named) if named else "no sampler"
     return (
-        f"significantly more clients than under MD ({show(100 * md.never_selected)} %; worst "
-        f"tenth {show(md.worst_accuracy)}) never take part under {who}. The worst tenth is most "
-        f"accurate with {best.label} ({show(best.worst_accuracy)})."
+        f"significantly more clients than under MD never take part under {who}; under MD, "
+        f"{show(100 * md.never_selected)} %. The accuracy of the worst tenth comes second in "
+        f"brackets; under MD it is {show(md.worst_accuracy)}, and at best "
+        f"{show(best.worst_accuracy)}, with {best.label}."
     )
 
 

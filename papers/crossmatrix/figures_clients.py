@@ -73,7 +73,7 @@ PANELS = (
     Panel("jain", "jain", _last("jain"), "participation", "Jain's index"),
     Panel("entropy", "entropy", _last("entropy")),
     Panel("first", "met", _first_round, "first participation", "round"),
-    Panel("error", "update_error", _relative_error, "error of the update", "of its square"),
+    Panel("error", "update_error", _relative_error, "error of the update", "squared, relative"),
     Panel("cosine", "update_cosine", _mean("update_cosine"), "direction of the update", "cosine"),
 )
 

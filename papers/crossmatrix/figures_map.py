@@ -16,6 +16,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from .bench import (
     ALLOWS,
     FAMILIES,
+    FEWEST_SETS,
     allowed,
     by_seed,
     choices,
@@ -38,6 +39,9 @@ CHOOSING_SEEDS = 2  # of five, that name the best sampler; the others measure it
 def bench_map(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate which sampler to take, by the answers to the questions, and its regret."""
     by_set = costs_by_set(summaries)
+    if len({FAMILIES.get(name, name) for name in by_set}) < FEWEST_SETS:
+        why = f"A map is learned from at least {FEWEST_SETS} datasets of different origin."
+        return Artefact(pd.DataFrame({"scheme": []}), table=pd.DataFrame({"": [why]}), notes=(why,))
     answers = facts(paper.folder)
     rows = []
     for measure in MEASURES:

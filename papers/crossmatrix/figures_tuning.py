@@ -81,8 +81,8 @@ def _lost_by_tuning(table: pd.DataFrame) -> str:
         for _, row in lost.iterrows()
     ]
     return (
-        "Faster than MD if both have default settings (whole interval over datasets), and not if "
-        f"both have their best trials: {'; '.join(named) or 'none'}."
+        "Significantly faster than MD over datasets if both have default settings, but not if both "
+        f"have their best trials: {'; '.join(named) or 'none'}."
     )
 
 

@@ -111,7 +111,7 @@ def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[...,
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
-    from fedsampling.runs.places import start
+    from fedsampling.workflow.working_folder import start
 
     start(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
@@ -222,9 +222,9 @@ def verify_datasets(project: "Project", names: tuple[str, ...]) -> None:
 @in_project
 def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: bool) -> None:
     """Describe datasets NAMES: source, licence, sample counts, clients."""
-    from fedsampling.workflow.stages import cards
+    from fedsampling.workflow.data_files import describe_each
 
-    for line in cards(names, project, as_json, ship):
+    for line in describe_each(names, project, as_json, ship):
         click.echo(line)
 
 
@@ -233,7 +233,7 @@ def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: 
 @in_project
 def run(project: "Project", job: tuple[str, ...]) -> None:
     """Run one or more JOBs, such as rizk2022importance/regression/base/fedavg/block-0."""
-    from fedsampling.workflow.stages import run_jobs
+    from fedsampling.workflow.running import run_jobs
 
     click.get_current_context().exit(run_jobs(job, project))
 
@@ -244,9 +244,9 @@ def run(project: "Project", job: tuple[str, ...]) -> None:
 @in_project
 def summarise(project: "Project", paper: str, experiment: str) -> None:
     """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    from fedsampling.workflow import stages
+    from fedsampling.workflow import summarising
 
-    click.echo(stages.summarise(paper, experiment, project))
+    click.echo(summarising.summarise(paper, experiment, project))
 
 
 @main.command()
@@ -254,7 +254,7 @@ def summarise(project: "Project", paper: str, experiment: str) -> None:
 @in_project
 def publish(project: "Project", names: tuple[str, ...]) -> None:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
-    from fedsampling.workflow.stages import publish_runs
+    from fedsampling.workflow.published import publish_runs
 
     for line in publish_runs(names, project):
         click.echo(line)

@@ -11,7 +11,7 @@ import fedsampling as fs
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import execute_all
+from fedsampling.workflow.running import execute_all
 from fedsampling.workflow.validation import check_all
 
 PAPERS = Path(__file__).parents[2] / "papers"

@@ -105,7 +105,7 @@ def test_a_job_of_the_workflow_runs_it_from_the_resolved_configuration(tmp_path,
     jobs = project.plan.jobs
     (name,) = [name for name in jobs if "/mine_of_a_test/" in name and "/digit/" in name]
     command = [sys.executable, "-m", "fedsampling.cli", "run", name]
-    command += ["--config", str(project.resolved), "--results", str(tmp_path / "results")]
+    command += ["--config", str(project.config_file), "--results", str(tmp_path / "results")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     made = json.loads(Path(done.stdout.strip()).read_text(encoding="utf-8"))

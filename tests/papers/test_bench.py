@@ -15,6 +15,7 @@ PAPER = load_paper("crossmatrix", PAPERS)
 
 import papers.crossmatrix.bench as bench  # noqa: E402
 import papers.crossmatrix.figures_checks as checks  # noqa: E402
+import papers.crossmatrix.figures_map as figures_map  # noqa: E402
 import papers.crossmatrix.search as search  # noqa: E402
 
 # Local learning rate, in units of the middle one, and server step of each trial.
@@ -118,6 +119,15 @@ def test_related_datasets_are_left_out_together():
     together = bench.nested_regrets(table, answers, rules, {"a": "twins", "b": "twins"})
     assert alone["a"] == pytest.approx(1)  # the map knows x from b
     assert together["a"] == pytest.approx(3)  # without both twins, only y is known to be good
+
+
+def test_two_datasets_of_one_origin_give_no_map(monkeypatch):
+    monkeypatch.setattr(
+        figures_map, "costs_by_set", lambda _: dict.fromkeys(["bench_digit", "bench_writer"])
+    )
+    drawn = figures_map.bench_map.__wrapped__({}, PAPER)
+    assert drawn.data.empty
+    assert "at least 3 datasets" in drawn.notes[0]
 
 
 def test_two_samplers_are_compared_where_both_ran():

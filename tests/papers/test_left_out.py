@@ -52,7 +52,7 @@ def test_the_table_says_it_in_words(summary):
     drawn = figures.left_out({"clients_ten": summary}, PAPER)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
     assert "FLANP (20.0 %; 0.3" in drawn.notes[1]
-    assert "1 of 1 cases, against 0 of the other 2" in drawn.notes[0]
+    assert "in 1 of these cases, and in 0 of the others" in drawn.notes[0]
 
 
 def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):

@@ -24,7 +24,7 @@ from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import COLUMNS, PLACE, finished_caption
 from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import summarise
+from fedsampling.workflow.summarising import summarise
 
 ROOT = Path(__file__).parents[2]
 KEYS = (

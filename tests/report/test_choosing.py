@@ -39,10 +39,20 @@ def test_a_row_says_what_is_observed_and_where_it_helps_beyond_doubt(folder):
     assert (rows["tifl"].observes, rows["md"].observes) == (("delays",), ("nothing",))
     assert [row.name for row, gain in comparison.unreliable()] == ["target"]
     assert rows["target"].gains["rounds"].missed == "67 % of runs missed"
-    assert comparison.helps(rows["tifl"]) == ["rounds", "labels"]
+    assert comparison.helps(rows["tifl"]) == ["in rounds", "if clients differ in labels"]
     assert comparison.helps(rows["md"]) == []
     assert rows["newest-m-5"].gains["rounds"].way == "−"
     assert rows["target"].gain(comparison.sets[0]).number == "1 of 3"
+
+
+def test_the_recommendation_says_who_is_faster_on_other_datasets(folder):
+    assert choices(folder).on_other_datasets() == ""
+    (folder / "agreement").mkdir()
+    for p, who in ((1.0, "no sampler is"), (0.01, "only Tier-based selection (TiFL) is")):
+        (folder / "agreement" / "agreement.csv").write_text(
+            f"measure,scheme,holm_p\nrounds,tifl,{p}\nrounds,md,\n"
+        )
+        assert f"over datasets, {who} significantly faster" in choices(folder).on_other_datasets()
 
 
 def test_the_terminal_shows_ranks_and_what_observing_costs(folder):
@@ -121,7 +131,7 @@ def test_the_page_can_be_filtered_and_every_link_leads_somewhere(results, folder
     page = Page(report / "schemes.html")
     items = {a["id"]: a for _, a in page.tags if "data-item" in a}
     assert items["tifl"]["data-observes"] == "delays"
-    assert items["tifl"]["data-helps"] == "rounds|labels"
+    assert items["tifl"]["data-helps"] == "in rounds|if clients differ in labels"
     assert items["tifl"]["data-unbiased"] == "sometimes"
     ids = page.values("id")
     assert len(ids) == len(set(ids))

@@ -42,15 +42,16 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     assert by_title["Does not hold"].claims == ((first, failed),)
     assert summary([first, second]) == [
         "Two papers make 5 empirical claims about client sampling; we tested 4.",
-        "At the paper's size we tested 3, 1 of them on other data: 1 holds, 1 is contradicted and "
-        "1 stays inconclusive.",
-        "In smaller runs we tested 1: 1 is opposed.",
+        "Of the 3 tested at the paper's size (1 on other data), 1 holds, 1 is contradicted and 1 "
+        "has no clear answer.",
+        "Of the 1 tested in smaller runs, 1 is opposed.",
     ]
 
 
 def test_the_summary_says_if_no_claim_is_contradicted() -> None:
     assert summary([paper(claim("reproduced"), claim("inconclusive"))])[1] == (
-        "At the paper's size we tested 2: 1 holds, none is contradicted and 1 stays inconclusive."
+        "Of the 2 tested at the paper's size, 1 holds, none is contradicted and 1 has no clear "
+        "answer."
     )
 
 

@@ -15,7 +15,7 @@ from fedsampling.base.stopping import AGAIN, END_VARIABLE, Stop, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.cluster.requests import Requests
-from fedsampling.workflow import stages
+from fedsampling.workflow import running
 from fedsampling.workflow.plan import MAX_BATCH_JOBS, Plan, plan
 from fedsampling.workflow.project import Project
 
@@ -65,9 +65,9 @@ def test_what_is_shipped_is_in_none_and_not_computed(tmp_path):
     listed = {"paper/experiment": [run.hash for run in runs]}
     write_record(tmp_path / places.INDEX, listed)
     rest = asked()
-    assert rest.computed(PAPER) == list(planned.jobs)[2:]
+    assert rest.jobs_to_run(PAPER) == list(planned.jobs)[2:]
     assert next(iter(rest.batches.values()))[0] == third.name
-    assert asked(shipped=False).computed(PAPER) == list(planned.jobs)
+    assert asked(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
 
 
 def test_a_batch_asks_for_what_its_most_demanding_job_needs():
@@ -124,8 +124,8 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         job.work(stop)
         return Path(job.name)
 
-    monkeypatch.setattr(stages, "stacks", lambda jobs: [[job] for job in jobs])
-    monkeypatch.setattr(stages, "execute_stacked", lambda jobs, *given: [execute(jobs[0], *given)])
+    monkeypatch.setattr(running, "stacks", lambda jobs: [[job] for job in jobs])
+    monkeypatch.setattr(running, "execute_stacked", lambda jobs, *given: [execute(jobs[0], *given)])
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
@@ -140,7 +140,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             finished.append(path.name)
 
         try:
-            status = stages.execute_all(
+            status = running.execute_all(
                 jobs, Project(Config(), tmp_path), lambda path: finished.append(path.name)
             )
         except SystemExit as ended:

@@ -47,7 +47,7 @@ def test_each_experiment_is_at_the_largest_scale_that_is_finished(finished):
     scales = {name: scale_of(paper, name, planned.config) for name in paper.experiments}
     assert scales == {"dirichlet_mnist": "reduced", "assumptions": "paper"}
     assert planned.datasets(*planned.jobs) == []
-    assert planned.computed(LATENCY) == []
+    assert planned.jobs_to_run(LATENCY) == []
 
 
 def test_nothing_vanishes(finished):

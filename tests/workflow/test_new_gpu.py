@@ -7,7 +7,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.learning.training.network import gpu
-from fedsampling.workflow import doctor, stages
+from fedsampling.workflow import doctor, running
 from fedsampling.workflow.new_gpu import with_sound_device
 from fedsampling.workflow.project import Project
 
@@ -84,7 +84,7 @@ def test_jobs_ask_before_they_train(tmp_path, checks, monkeypatch):
     devices = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(
-        stages, "execute_stacked", lambda jobs, config, *_: devices.append(config.device) or []
+        running, "execute_stacked", lambda jobs, config, *_: devices.append(config.device) or []
     )
-    assert stages.execute_all([job], project, print) == 0
+    assert running.execute_all([job], project, print) == 0
     assert devices == ["cpu"]

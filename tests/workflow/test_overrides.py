@@ -15,7 +15,7 @@ from fedsampling.experiments.config import parse
 from fedsampling.report.drawing.plain import MAX_PANELS, plain
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import execute_all
+from fedsampling.workflow.running import execute_all
 from fedsampling.workflow.validation import check_all
 
 PAPERS = Path(__file__).parents[2] / "papers"

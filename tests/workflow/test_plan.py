@@ -39,11 +39,11 @@ def test_jobs_are_listed_by_paper_and_experiment():
 def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
     planned = plan()
     targets = set(planned.targets())
-    assert f"artefacts/{RIZK}/figure1/artefact.json" in planned.records(RIZK)
-    assert planned.drawings(RIZK)["figure1"][0] == f"artefacts/{RIZK}/figure1/figure1.svg"
-    assert planned.drawings(RIZK)["table1"][0] == f"artefacts/{RIZK}/table1/table1.html"
-    drawn = {file for files in planned.drawings(RIZK).values() for file in files}
-    assert {*planned.records(RIZK), *drawn} <= targets
+    assert f"artefacts/{RIZK}/figure1/artefact.json" in planned.report_inputs(RIZK)
+    assert planned.drawn_files(RIZK)["figure1"][0] == f"artefacts/{RIZK}/figure1/figure1.svg"
+    assert planned.drawn_files(RIZK)["table1"][0] == f"artefacts/{RIZK}/table1/table1.html"
+    drawn = {file for files in planned.drawn_files(RIZK).values() for file in files}
+    assert {*planned.report_inputs(RIZK), *drawn} <= targets
 
 
 class TestOneExperiment:

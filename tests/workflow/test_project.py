@@ -36,13 +36,13 @@ def opened(
 def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note each time that a plan is resolved."""
     noted: list[str] = []
-    resolved = projects.resolved
+    resolve = projects.resolve
 
     def noting(config, papers, results):
         noted.append(config.scale)
-        return resolved(config, papers, results)
+        return resolve(config, papers, results)
 
-    monkeypatch.setattr(projects, "resolved", noting)
+    monkeypatch.setattr(projects, "resolve", noting)
     return noted
 
 
@@ -132,7 +132,7 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
     for number in (1, 2):
         file.write_text(f"{text}    number: int = {number}\n")
         forget_own_files()
-        assert opened(schemes=[str(file)]).plan.compared == {"mine_of_a_project": str(file)}
+        assert opened(schemes=[str(file)]).plan.users_samplers == {"mine_of_a_project": str(file)}
     assert len(resolutions) == 2
 
 

@@ -15,10 +15,10 @@ from fedsampling.experiments.specs import RunSpec
 from fedsampling.report import cards
 from fedsampling.runs import places, store
 from fedsampling.runs.execute import execute
-from fedsampling.runs.places import CARDS, INDEX, shipped
+from fedsampling.runs.places import CARDS, INDEX, published_runs
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import publish_runs
+from fedsampling.workflow.published import publish_runs
 
 ROOT = Path(__file__).parents[2]
 PAPERS, SHIPPED = ROOT / "papers", ROOT / "published_runs"
@@ -59,7 +59,7 @@ def test_shipped_runs_are_what_their_hash_says_and_none_is_of_stand_ins(files):
 def test_the_index_names_every_run_once_and_the_folder_is_small(files):
     listed = read_record(SHIPPED / INDEX)
     assert listed == {name: sorted(files[name]) for name in sorted(files)}
-    assert len(shipped(SHIPPED)) == sum(map(len, files.values()))
+    assert len(published_runs(SHIPPED)) == sum(map(len, files.values()))
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*")) < MAX_BYTES
 
 
@@ -78,7 +78,7 @@ def test_the_readme_counts_them_by_scale(files):
 def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = workflow.plan({}, PAPERS, tmp_path)
-    values = {name for name in plan.cards if plan.shipped_card(name)}
+    values = {name for name in plan.cards if plan.published_card(name)}
     assert values == {path.stem for path in CARDS.glob("*.json")} >= {"mnist", "cifar10", "nycmesh"}
     for card in cards.load(CARDS, list(plan.papers), values):
         assert card.data == "official"
@@ -125,10 +125,10 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
     folder = tmp_path / "shipped"
     name = f"{RIZK}/inclusion"
     assert published(name, finished=1) == [f"{name}: 2 runs added"]
-    assert published(name) == [f"{name}: {len(shipped(folder)) - 2} runs added"]
+    assert published(name) == [f"{name}: {len(published_runs(folder)) - 2} runs added"]
     assert published(name) == []
     kept = {path.stem: store.load(path) for path in (tmp_path / "store").rglob("*.parquet")}
-    assert kept.keys() == shipped(folder).keys()
+    assert kept.keys() == published_runs(folder).keys()
     for run, whole in kept.items():
         loaded = store.find([folder], run, None)
         assert loaded is not None
@@ -154,7 +154,7 @@ def test_what_takes_seconds_is_not_shipped(published):
 def test_a_damaged_file_is_as_good_as_none_and_a_damaged_index_is_one_line(published, tmp_path):
     published(f"{RIZK}/inclusion")
     folder = tmp_path / "shipped"
-    run, path = next(iter(shipped(folder).items()))
+    run, path = next(iter(published_runs(folder).items()))
     path.write_bytes(path.read_bytes()[:-200])
     assert store.find([folder], run, None) is None
     with pytest.raises(InputError, match=r"inclusion\.parquet: missing or corrupt"):
@@ -163,7 +163,7 @@ def test_a_damaged_file_is_as_good_as_none_and_a_damaged_index_is_one_line(publi
     for damaged in ("{", "[]", index.replace(run, run[:-1] + "x"), index.replace("/incl", "/excl")):
         (folder / INDEX).write_text(damaged)
         with pytest.raises(InputError, match=r"shipped/index\.json: corrupt; restore it"):
-            shipped(folder)
+            published_runs(folder)
         places._index.cache_clear()
 
 
@@ -171,6 +171,6 @@ def test_only_values_of_training_are_rounded():
     table = pd.DataFrame({"at": [0, 1], "metric": "accuracy", "value": [1 / 3, 0.83]})
     for kind, third in (("network", float(np.float32(1 / 3))), ("weights", 1 / 3)):
         noted = {"spec": {"settings": {"kind": kind}}, "digest": store.digest(table)}
-        run = store.published(store.Result(table, noted))
+        run = store.as_published(store.Result(table, noted))
         assert run.table["value"].tolist() == [third, 0.83]
         assert run.metadata["digest"] == store.digest(run.table)

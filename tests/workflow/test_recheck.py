@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Project:
     project = Project(parse(settings), tmp_path / "results", PAPERS)
     for name in project.plan.jobs_of(PAPER, "inclusion"):
         execute(project.plan.jobs[name], project.config, project.results, lambda *_: None)
-    return project.asking(scale="best")
+    return project.with_config(scale="best")
 
 
 def changed(results: Path, by: float) -> None:

@@ -30,8 +30,8 @@ REGRESSION = {
     "seeds": [0, 1],
     "seed_block": 2,
 }
-ALL = {"simulate": 3, f"draw_{PAPER}": 1, "card": 1, "report": 1, "all": 1}
-AFTER = {key: n for key, n in ALL.items() if key not in ("card", "simulate")}
+ALL = {"simulate": 3, f"draw_{PAPER}": 1, "cards_without_files": 1, "report": 1, "all": 1}
+AFTER = {key: n for key, n in ALL.items() if key not in ("cards_without_files", "simulate")}
 NOTHING = "Nothing to be done"
 
 
@@ -194,7 +194,9 @@ class TestWhole:
         assert len(list(benchmark.rglob("*.tsv"))) == 3
 
     def test_a_paper_is_a_target(self, fresh):
-        wanted = {key: n for key, n in ALL.items() if key not in ("card", "report", "all")}
+        wanted = {
+            key: n for key, n in ALL.items() if key not in ("cards_without_files", "report", "all")
+        }
         assert fresh.due(PAPER) == wanted | {PAPER: 1}
 
     def test_snakemakes_own_report_can_be_made(self, finished, copied):
@@ -221,7 +223,7 @@ class TestJobsTogether:
 
     @pytest.mark.long
     def test_one_process_makes_what_three_do(self, small, finished):
-        assert small.due() == AFTER | {f"simulate_{PAPER}_quick_0": 1, "card": 1}
+        assert small.due() == AFTER | {f"simulate_{PAPER}_quick_0": 1, "cards_without_files": 1}
         small.snakemake()
         assert small.manifests() == finished.manifests()
         for path in (finished.root / "results" / "artefacts").rglob("*.csv"):

@@ -3,7 +3,7 @@
 
 rule compare:
     input:
-        collect("<results>/compare/{scheme}/report/index.html", scheme=plan.compared),
+        collect("<results>/compare/{scheme}/report/index.html", scheme=plan.users_samplers),
     localrule: True
 
 
@@ -17,8 +17,8 @@ rule compare_scheme:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        config=project.resolved,
-        file=lambda w: plan.compared[w.scheme],
+        config=project.config_file,
+        file=lambda w: plan.users_samplers[w.scheme],
         scale=project.config.scale if project.config.computes else "reduced",
         made_from=lambda w: project.digests[f"compare/{w.scheme}"],
     message:

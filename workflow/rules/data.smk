@@ -9,28 +9,30 @@ rule fetch:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        config=project.resolved,
+        config=project.config_file,
     message:
         "Fetching and verifying {wildcards.dataset}"
     shell:
         "fedsampling data fetch {wildcards.dataset:q} --config {params.config:q} > {log:q} 2>&1"
 
 
-# One process copies all published cards. This rule has no wildcards, so it takes precedence over the
-# next rule.
-rule published_cards:
+# A single process writes all cards that need no official files, because starting one takes 2 s. This
+# rule has no wildcards, so it takes precedence over the next rule.
+rule cards_without_files:
     output:
-        collect("<results>/cards/{dataset}.json", dataset=plan.published_cards),
+        collect("<results>/cards/{dataset}.json", dataset=plan.cards_without_files),
     log:
-        "<logs>/published_cards.log",
+        "<logs>/card/without_files.log",
     conda:
         "../../envs/fedsampling.yaml"
+    resources:
+        **requests.of("card"),
     params:
-        config=project.resolved,
-        datasets=plan.published_cards,
-        made_from=[project.digests[f"cards/{dataset}"] for dataset in plan.published_cards],
+        config=project.config_file,
+        datasets=plan.cards_without_files,
+        made_from=[project.digests[f"cards/{dataset}"] for dataset in plan.cards_without_files],
     message:
-        f"Copying {len(plan.published_cards)} published cards of datasets"
+        f"Describing {len(plan.cards_without_files)} datasets"
     shell:
         "fedsampling data card {params.datasets:q} --json --config {params.config:q} > {log:q} 2>&1"
 
@@ -47,7 +49,7 @@ rule card:
     resources:
         **requests.of("card"),
     params:
-        config=project.resolved,
+        config=project.config_file,
         made_from=lambda w: project.digests[f"cards/{w.dataset}"],
     message:
         "Describing {wildcards.dataset}"

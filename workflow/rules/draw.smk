@@ -6,9 +6,9 @@ for paper in plan.papers:
         name:
             f"draw_{paper}"
         input:
-            collect("<results>/runs/{job}.json", job=plan.computed(paper)),
+            collect("<results>/runs/{job}.json", job=plan.jobs_to_run(paper)),
         output:
-            update(collect("<results>/{file}", file=plan.records(paper))),
+            update(collect("<results>/{file}", file=plan.report_inputs(paper))),
             [
                 report(
                     update(f"<results>/{files[0]}"),
@@ -16,11 +16,11 @@ for paper in plan.papers:
                     category=paper,
                     labels={"artefact": artefact},
                 )
-                for artefact, files in plan.drawings(paper).items()
+                for artefact, files in plan.drawn_files(paper).items()
             ],
             [
                 update(f"<results>/{file}")
-                for files in plan.drawings(paper).values()
+                for files in plan.drawn_files(paper).values()
                 for file in files[1:]
             ],
         log:
@@ -30,7 +30,7 @@ for paper in plan.papers:
         resources:
             **requests.of("draw"),
         params:
-            config=project.resolved,
+            config=project.config_file,
             paper=paper,
             made_from=project.digests[f"papers/{paper}"],
         message:
@@ -43,7 +43,7 @@ for paper in plan.papers:
         name:
             paper
         input:
-            collect("<results>/{file}", file=plan.records(paper)),
+            collect("<results>/{file}", file=plan.report_inputs(paper)),
         localrule: True
 
 
@@ -57,6 +57,6 @@ for experiment in chosen:
             [
                 f"<results>/{file}"
                 for paper in [experiment.split("/")[0]]
-                for file in plan.records(paper)
+                for file in plan.report_inputs(paper)
             ],
         localrule: True

@@ -9,7 +9,7 @@ rule recheck:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        config=project.resolved,
+        config=project.config_file,
     message:
         "Rechecking some finished runs"
     shell:

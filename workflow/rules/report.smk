@@ -3,7 +3,7 @@
 
 rule report:
     input:
-        drawn=[f"<results>/{file}" for paper in plan.papers for file in plan.records(paper)],
+        drawn=[f"<results>/{file}" for paper in plan.papers for file in plan.report_inputs(paper)],
         cards=collect("<results>/cards/{dataset}.json", dataset=plan.cards),
         recheck=[] if project.config.computes else "<results>/recheck.json",
     output:
@@ -13,7 +13,7 @@ rule report:
     conda:
         "../../envs/fedsampling.yaml"
     params:
-        config=project.resolved,
+        config=project.config_file,
         made_from=project.digests["report"],
     message:
         "Writing the report"

@@ -18,7 +18,7 @@ rule simulate:
     resources:
         **requests.of(JOB),
     params:
-        config=project.resolved,
+        config=project.config_file,
         job=JOB,
         made_from=lambda w: plan.made_from(JOB.format(**w)),
     message:
@@ -48,7 +48,7 @@ for batch, jobs in plan.batches.items():
         resources:
             **requests.of(batch),
         params:
-            config=project.resolved,
+            config=project.config_file,
             jobs=jobs,
             made_from=plan.made_from(*jobs),
         message:

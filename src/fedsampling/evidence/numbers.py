@@ -48,5 +48,9 @@ def show_estimates(estimates: Mapping[str, Estimate], unit: str = "", link: str 
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words with commas and a final 'and': ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+    """Join words with commas and a final 'and': ``a, b and c``.
+
+    Words that contain a comma are separated by semicolons.
+    """
+    separator = "; " if any("," in word for word in words) else ", "
+    return " and ".join([part for part in (separator.join(words[:-1]), *words[-1:]) if part])

@@ -278,11 +278,11 @@ class Config(Strict):
         """Whether the configuration changes or leaves out experiments of a paper."""
         return bool(self.overrides.get(paper)) or self.experiments is not None
 
-    def place(self, results: Path) -> Path:
+    def run_folder(self, results: Path) -> Path:
         """Return the results folder of this run."""
         return results / self.run if self.run else results
 
-    def other(self, results: Path) -> Path | None:
+    def other_run(self, results: Path) -> Path | None:
         """Return the results folder of the run to compare with, if any."""
         if self.beside is None:
             return None

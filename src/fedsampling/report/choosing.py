@@ -17,6 +17,7 @@ from fedsampling.base.catalogue import description
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record
 from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.statistics import LEVEL
 from fedsampling.experiments.cross_matrix import BENCH, LARGER, MEASURES, PAPER, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.names import name as display_name
@@ -152,6 +153,9 @@ class Choice:
             NOTHING: "no information",
             DEPENDS: "information that depends on its settings",
             "work_losses": "losses that clients send with their updates",
+            "batch_losses": "losses on a mini-batch",
+            "losses": "losses on all samples",
+            "updates": "clients' updates",
         }
         return listed([words.get(name, name.replace("_", " ")) for name in self.observes])
 
@@ -191,6 +195,9 @@ class Choices:
     rows : tuple of Choice
     sources : tuple of str
         The artefacts behind the columns of `overall` and of `sets`.
+    across : mapping of str to tuple of str, optional
+        By cost, the samplers that differ significantly from MD sampling over the datasets, after
+        correction for the number of samplers; None if this was not tested.
     """
 
     by: str
@@ -199,11 +206,17 @@ class Choices:
     sets: tuple[Column, ...]
     rows: tuple[Choice, ...]
     sources: tuple[str, str]
+    across: Mapping[str, tuple[str, ...]] | None = None
 
     def helps(self, row: Choice) -> list[str]:
-        """Name the columns in which a sampler is significantly better than MD sampling."""
-        columns = (*self.overall, *self.sets)
-        return [each.differ or each.title for each in columns if row.gain(each).way == "+"]
+        """Say where a sampler is significantly better than MD sampling: costs, then datasets."""
+        costs = [f"in {each.title}" for each in self.overall if row.gain(each).way == "+"]
+        sets = [
+            f"if clients differ in {each.differ}" if each.differ else f"on {each.title}"
+            for each in self.sets
+            if row.gain(each).way == "+"
+        ]
+        return [*costs, *sets]
 
     def advice(self) -> tuple[Advice, ...]:
         """Recommend samplers by each measure.
@@ -240,6 +253,24 @@ class Choices:
         """Return the largest speed-up by each cost, of the samplers that are recommended."""
         pairs = zip(self.advice(), self.overall, strict=True)
         return [advice.best[0].gain(column).number for advice, column in pairs if advice.best]
+
+    def on_other_datasets(self) -> str:
+        """Say which samplers are significantly faster over datasets; empty if not tested."""
+        if self.across is None:
+            return ""
+        faster = {
+            row.display.title: None
+            for column in self.overall
+            for row in self.rows
+            if row.name in self.across.get(column.key, ())
+            and _practical(row)
+            and row.gain(column).value > 1
+        }
+        who = f"only {listed(list(faster))}" if faster else "no sampler"
+        return (
+            f"The evidence is weaker for other datasets: over datasets, {who} is significantly "
+            "faster than MD sampling after correction for the number of samplers."
+        )
 
     def row(self, name: str) -> Choice:
         """Return the row of a sampler."""
@@ -299,7 +330,8 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
     rows = [_choice(name, by_column) for name, by_column in gains.items()]
     rows.sort(key=lambda row: (row.gains.get(by, UNKNOWN).rank or np.inf, row.name))
     badges = read_record(folder / together / "artefact.json").get("badges", ())
-    return Choices(by, tuple(badges), overall, sets, tuple(rows), (together, each_set))
+    across = _across(folder / f"{size(folder)}agreement" / f"{size(folder)}agreement.csv")
+    return Choices(by, tuple(badges), overall, sets, tuple(rows), (together, each_set), across)
 
 
 def holds_choices(folder: Path) -> bool:
@@ -377,6 +409,20 @@ def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
             f"run 'snakemake --cores 2 {PAPER}'"
         )
     return table
+
+
+def _across(path: Path) -> dict[str, tuple[str, ...]] | None:
+    """Read the samplers with a significant corrected test over datasets, by cost."""
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    if not {"measure", "scheme", "holm_p"} <= set(table.columns):
+        return None
+    significant = table["holm_p"] < 1 - LEVEL
+    return {
+        str(measure): tuple(part["scheme"])
+        for measure, part in table.assign(scheme=table["scheme"].where(significant))
+        .dropna(subset="scheme")
+        .groupby("measure")
+    }
 
 
 def _choice(name: str, gains: Mapping[str, Gain]) -> Choice:

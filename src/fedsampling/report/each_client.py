@@ -96,8 +96,14 @@ def load(folder: Path, chapter: Chapter) -> Clients:
                 },
             )
         )
-    findings = [exhibit.notes for exhibit in chapter.exhibits if exhibit.artefact == LEFT_OUT]
-    return Clients(tuple(loaded), findings[0] if findings else ())
+    findings = [
+        note
+        for exhibit in chapter.exhibits
+        if exhibit.artefact == LEFT_OUT
+        for note in exhibit.notes
+        if "asterisk" not in note  # of its table, which is not on this page
+    ]
+    return Clients(tuple(loaded), tuple(findings))
 
 
 def _rounded(values: Iterable[float]) -> list[float | None]:

@@ -107,7 +107,8 @@ def _draw_map(page: _Page, rows: Sequence[MapRow]) -> None:
     }
     x = MARGIN + 1.7
     for column in columns:
-        page.figure.text(*page.place(x, page.top), column, size=8, weight="bold")
+        head = {"transfer": "other data"}.get(column, column)
+        page.figure.text(*page.place(x, page.top), head, size=8, weight="bold")
         x += widths[column]
     for row in rows:
         page.top += 0.24
@@ -154,3 +155,5 @@ def _advised(comparison: Choices) -> Iterator[str]:
         )
         fallback = "no sampler is significantly better than MD sampling"
         yield f"To save {advice.measure}: {named or fallback}."
+    if any(advice.best for advice in comparison.advice()):
+        yield comparison.on_other_datasets()

@@ -26,6 +26,15 @@ GLYPHS: Mapping[Verdict, str] = {
     "insufficient data": "?",
     "not run": "–",
 }
+# Verdicts with a clear answer: predicates of one claim and of several.
+CLEAR: Mapping[str, tuple[str, str]] = {
+    "reproduced": ("holds", "hold"),
+    "partly reproduced": ("holds in part", "hold in part"),
+    "contradicted": ("is contradicted", "are contradicted"),
+    "supports": ("is supported", "are supported"),
+    "partly supports": ("is supported in part", "are supported in part"),
+    "opposes": ("is opposed", "are opposed"),
+}
 Column = Grade | Literal["code checks"]
 COLUMNS: tuple[Column, ...] = (*GRADES, "code checks")
 
@@ -156,11 +165,11 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     tested = len(claims) - len(by_grade["not run"])
     sentences = [f"{_who(chapters)}; we tested {tested}."]
     if full:
-        elsewhere = f", {len(transfer)} of them on other data" if transfer else ""
+        elsewhere = f" ({len(transfer)} on other data)" if transfer else ""
         verdicts = _counts(full, named=("contradicted",))
-        sentences.append(f"At the paper's size we tested {len(full)}{elsewhere}: {verdicts}.")
+        sentences.append(f"Of the {len(full)} tested at the paper's size{elsewhere}, {verdicts}.")
     if smaller:
-        sentences.append(f"In smaller runs we tested {len(smaller)}: {_counts(smaller)}.")
+        sentences.append(f"Of the {len(smaller)} tested in smaller runs, {_counts(smaller)}.")
     return sentences
 
 
@@ -209,32 +218,15 @@ def _who(chapters: Sequence[Chapter]) -> str:
 
 def _counts(claims: Iterable[Claim], named: Collection[str] = ()) -> str:
     """Count the verdicts in words; those in `named` even if there are none."""
-    counts = Counter(claim.verdict for claim in claims)
+    counts = Counter(claim.verdict if claim.verdict in CLEAR else "unclear" for claim in claims)
+    verbs = {**CLEAR, "unclear": ("has no clear answer", "have no clear answer")}
     return listed(
         [
-            f"{counts[word] or 'none'} {_verb(word, counts[word] or 1)}"
-            for word in VERDICTS
+            f"{counts[word] or 'none'} {verb[counts[word] > 1]}"
+            for word, verb in verbs.items()
             if counts[word] or word in named
         ]
     )
-
-
-def _verb(word: Verdict, count: int) -> str:
-    """Return the predicate of a sentence such as '3 claims hold in part'."""
-    single = count == 1
-    return {
-        "reproduced": "holds" if single else "hold",
-        "partly reproduced": "holds in part" if single else "hold in part",
-        "contradicted": "is contradicted" if single else "are contradicted",
-        "inconclusive": "stays inconclusive" if single else "stay inconclusive",
-        "depends on unstated choices": f"depend{'s'[:single]} on choices the paper does not state",
-        "not comparable": "cannot be compared",
-        "supports": "gains support" if single else "gain support",
-        "partly supports": "gains partial support" if single else "gain partial support",
-        "opposes": "is opposed" if single else "are opposed",
-        "insufficient data": f"need{'s'[:single]} more data",
-        "not run": "was not run" if single else "were not run",
-    }[word]
 
 
 def _number(count: int) -> str:

@@ -141,7 +141,7 @@ def execute_stacked(
 def _write_manifest(
     job: Job, digests: Mapping[str, str | None], config: Config, results: Path
 ) -> Path:
-    manifest = config.place(results) / "runs" / f"{job.name}.json"
+    manifest = config.run_folder(results) / "runs" / f"{job.name}.json"
     runs = [{"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in job.runs]
     write_json(manifest, {"job": job.name, "runs": runs})
     return manifest

@@ -1,4 +1,4 @@
-"""Locations of finished runs, and creation of working folders.
+"""Locations of finished runs.
 
 The Snakefile imports this module, so it must stay light.
 
@@ -7,14 +7,12 @@ runs in each file.
 """
 
 import os
-import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import read_record, write_record
+from fedsampling.base.files import read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
 
@@ -22,29 +20,13 @@ PUBLISHED = Path("published_runs")  # finished runs that the repository includes
 CARDS = PUBLISHED / "cards"  # cards of the official data behind these runs
 INDEX = "index.json"
 
-# Content of a new working folder; `setup.py` adds it to the wheel.
-PROJECT = (
-    "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
-    "CITATION.cff", "LICENSE", "README.md", "docs",
-)  # fmt: skip
-
-
-# Parts of pages that apply only to the repository, and commands that replace the Makefile's.
-LEFT_OUT = ("__pycache__", "docstrings.py", "hooks.py")  # the latter two build the site
-REPOSITORY_ONLY = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n\n?", re.DOTALL)
-WITHOUT_MAKE = {
-    "make reproduce": "snakemake --cores all",
-    "make smoke": "snakemake --cores all --config scale=quick data=embedded",
-    "make clean": "rm -rf results logs .snakemake",
-}
-
 
 def path_of(store: Path, run_hash: str) -> Path:
     """Return the path of a run's file in a store."""
     return store / run_hash[:2] / f"{run_hash}.parquet"
 
 
-def shipped(folder: Path) -> Mapping[str, Path]:
+def published_runs(folder: Path) -> Mapping[str, Path]:
     """Return the file of each published run in a folder, by the run's hash.
 
     Returns
@@ -108,7 +90,7 @@ def state(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
 
 def is_finished(job: Job, stores: Collection[Path]) -> bool:
     """Whether the stores have a file for each run of a job; no file is opened."""
-    published = [shipped(folder) for folder in stores]
+    published = [published_runs(folder) for folder in stores]
     return all(
         any(run.hash in hashes for hashes in published)
         or any(path_of(folder, run.hash).is_file() for folder in stores)
@@ -116,52 +98,10 @@ def is_finished(job: Job, stores: Collection[Path]) -> bool:
     )
 
 
-def is_shipped(job: Job) -> bool:
+def is_published(job: Job) -> bool:
     """Whether all runs of a job are published."""
-    published = shipped(PUBLISHED)
+    published = published_runs(PUBLISHED)
     return all(run.hash in published for run in job.runs)
-
-
-def project() -> Path:
-    """Return the folder with the project's files: inside the installed package, or the checkout."""
-    package = Path(__file__).parents[1]
-    within = package / "project"
-    return within if within.is_dir() else package.parents[1]
-
-
-def start(folder: Path) -> None:
-    """Create a working folder with everything that `snakemake` needs.
-
-    Raises
-    ------
-    InputError
-        If the folder is not empty or cannot be written.
-    """
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder}: is not empty; name a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in PROJECT:
-            origin = project() / name
-            if origin.is_dir():
-                shutil.copytree(origin, folder / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
-            else:
-                shutil.copy(origin, folder / name)
-        if not (folder / PUBLISHED / INDEX).is_file():
-            write_record(folder / PUBLISHED / INDEX, index(folder / PUBLISHED))
-        for page in (folder / "README.md", *(folder / "docs").glob("*.md")):
-            page.write_text(_for_a_folder(page.read_text(encoding="utf-8")), encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
-
-
-def _for_a_folder(page: str) -> str:
-    """Remove the parts of a page that apply only to the repository."""
-    text = REPOSITORY_ONLY.sub("", page)
-    for command, same in WITHOUT_MAKE.items():
-        text = text.replace(command, same)
-    return text
 
 
 def _file_names(store: Path) -> Iterator[str]:

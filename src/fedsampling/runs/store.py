@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.errors import InputError
 from fedsampling.runs import tables
 from fedsampling.runs.places import path_of as path_of
-from fedsampling.runs.places import shipped
+from fedsampling.runs.places import published_runs
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -117,7 +117,7 @@ def _stored(store: Path, run_hash: str) -> Result | None:
 
 
 def _shipped(folder: Path, run_hash: str) -> Result | None:
-    path = shipped(folder).get(run_hash)
+    path = published_runs(folder).get(run_hash)
     try:
         return load_together(path).get(run_hash) if path else None
     except InputError:
@@ -182,7 +182,7 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
     tables.write(path, RUNS, rows, notes, **options)
 
 
-def published(run: Result) -> Result:
+def as_published(run: Result) -> Result:
     """Return a run as it is published: values of training are rounded."""
     if run.metadata["spec"]["settings"]["kind"] not in ROUNDED_KINDS:
         return run

@@ -33,7 +33,7 @@ from fedsampling.workflow.own_problem import SET, OwnProblem, misfits
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report
-from fedsampling.workflow.stages import execute_all
+from fedsampling.workflow.running import execute_all
 
 Tell = Callable[[str], None]
 NO_PROBLEM = OwnProblem()
@@ -88,7 +88,7 @@ def compare(
     members = list(dict.fromkeys(load_file(file)[-1] for file in files))
     names = [member.named for member in members]
     entries = _all_entries(members, words)
-    whole = project.asking(
+    whole = project.with_config(
         scale=scale,
         data="embedded" if scale == "quick" else "official",
         papers=[PAPER],
@@ -97,7 +97,7 @@ def compare(
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )
-    small = whole.asking(scale="quick", data="embedded").plan.experiments
+    small = whole.with_config(scale="quick", data="embedded").plan.experiments
     common = next(iter(small.values()))["samplers"]
     _check_names(against, common)
     chosen = _sets(whole.plan, sets, scale, problem)
@@ -110,7 +110,7 @@ def compare(
     reasons = problem.opaque({name: common[name] for name in common if name in kept})
     overrides = _with(whole.plan, entries, [*chosen, *design], problem, against, reasons)
     if problem:
-        reasons |= misfits(whole.asking(overrides={PAPER: overrides}))
+        reasons |= misfits(whole.with_config(overrides={PAPER: overrides}))
         of_entries = {
             label: reasons.get(label, reasons.get(name)) for label, (name, _) in entries.items()
         }
@@ -120,7 +120,7 @@ def compare(
             tell(f"left out: {label}: {reason}")
         overrides = _with(whole.plan, entries, chosen, problem, against, reasons)
     elif scale != "quick":
-        missing = _unfinished(whole.asking(overrides={PAPER: overrides}), entries)
+        missing = _unfinished(whole.with_config(overrides={PAPER: overrides}), entries)
         if REFERENCE in missing.get(FACTORS, ()):  # the design is not needed for a rank
             overrides[FACTORS] = None
             del missing[FACTORS]
@@ -133,7 +133,7 @@ def compare(
             overrides[experiment]["samplers"] |= dict.fromkeys(others)
         if left_out := sorted({other for others in missing.values() for other in others}):
             tell(f"left out because their runs are not finished: {', '.join(left_out)}")
-    comparison = whole.asking(overrides={PAPER: overrides}).within(
+    comparison = whole.with_config(overrides={PAPER: overrides}).in_subfolder(
         "compare/" + "-".join(filter(None, [*names, problem.name]))
     )
     comparison.write()
@@ -144,7 +144,7 @@ def compare(
     for source, number in sizes.items():
         tell(f"to download: {source}, {format_bytes(number) if number else 'unknown size'}")
     runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in entries)
-    jobs = [plan.jobs[job] for job in plan.computed(PAPER)]
+    jobs = [plan.jobs[job] for job in plan.jobs_to_run(PAPER)]
     titles = [problem.data.name] if problem.data else chosen
     tell(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, comparison, lambda manifest: None):

@@ -13,7 +13,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster import forecast, resources
 from fedsampling.runs.cluster.calibration import alike, downloads, measure, table_bytes
 from fedsampling.runs.cluster.resources import Measured, key
-from fedsampling.runs.places import finished_runs, path_of, shipped
+from fedsampling.runs.places import finished_runs, path_of, published_runs
 from fedsampling.runs.store import find
 from fedsampling.workflow.project import Project
 
@@ -170,7 +170,9 @@ def _observed(group: Sequence[Job]) -> int:
 
 def _finished(run: str, target: Path, shared: list[Path], code: str) -> bool:
     """Whether a run is finished; unlike ``locate``, does not open shared runs."""
-    is_shared = any(run in shipped(folder) or path_of(folder, run).is_file() for folder in shared)
+    is_shared = any(
+        run in published_runs(folder) or path_of(folder, run).is_file() for folder in shared
+    )
     return is_shared or bool(find([target], run, code))
 
 

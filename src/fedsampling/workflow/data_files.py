@@ -1,4 +1,4 @@
-"""Verification of local data files: ``fedsampling data fetch`` and ``fedsampling data verify``.
+"""The work behind ``fedsampling data``: fetch, verify and describe data files.
 
 Files in the cache and in a mirror's folder are compared with their checksums.  The readers of the
 datasets then compare shapes and counts with the published ones.  Verification downloads nothing
@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.files import sha256, write_json
+from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.download import CorruptError
@@ -33,6 +33,8 @@ from fedsampling.data.sources.sources import (
     no_files,
     official_datasets,
 )
+from fedsampling.runs.places import CARDS
+from fedsampling.workflow.project import Project
 
 _ALSO_NEEDED = {"qmnist": "mnist"}  # datasets whose reader also needs another dataset's files
 
@@ -161,6 +163,47 @@ def fetch_each(
         paths = fetch_dataset(name, cache, mirror, tell).values()
         write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
         yield from paths
+
+
+def describe_each(
+    names: Sequence[str], project: Project, as_json: bool, ship: bool
+) -> Iterator[str]:
+    """Describe datasets.
+
+    Parameters
+    ----------
+    names : sequence of str
+    project : Project
+    as_json : bool
+        Whether to write each card to the results folder, for the report.
+    ship : bool
+        Whether to write each card to the published runs, for users without the data files.
+
+    Yields
+    ------
+    str
+        A card as text, or the file that it was written to.
+
+    Raises
+    ------
+    InputError
+        If a card to be published does not describe official files.
+    """
+    from fedsampling.report.cards import card, text, write
+
+    config, plan = project.config, project.plan
+    folder = CARDS if ship else project.folder / "cards"
+    for name in names:
+        shipped = None if ship else plan.published_card(name)
+        if as_json and shipped:
+            write_text(folder / shipped.name, shipped.read_text(encoding="utf-8"))
+            yield str(folder / shipped.name)
+            continue
+        dataset_card = card(name, config.data, project.data, config.mirror, plan.uses.get(name, ()))
+        if ship and dataset_card.data != "official":
+            why = "needs the official files, which are not available; use data: official and mirror"
+            raise InputError(f"{name}: {why}")
+        yield str(write(dataset_card, folder)) if as_json or ship else text(dataset_card)
 
 
 def _files(source: Source, cache: Path, mirror: str | None) -> list[FileCheck]:

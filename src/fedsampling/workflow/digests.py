@@ -48,7 +48,7 @@ def digests(plan: Plan) -> dict[str, str]:
     known |= {f"cards/{dataset}": _card(plan, dataset) for dataset in plan.cards}
     compared = {
         f"compare/{name}": _comparison(plan, Path(file), known)
-        for name, file in plan.compared.items()
+        for name, file in plan.users_samplers.items()
     }
     return known | compared | {"report": _report(plan, known)}
 
@@ -84,7 +84,7 @@ def _claims(plan: Plan, paper: Paper, known: dict[str, str]) -> str:
 
 
 def _card(plan: Plan, dataset: str) -> str:
-    if shipped := plan.shipped_card(dataset):
+    if shipped := plan.published_card(dataset):
         return sha256(shipped)
     uses = plan.cards[dataset]
     loaders = {module for use in uses for module in use.code}
@@ -110,10 +110,10 @@ def _report(plan: Plan, known: dict[str, str]) -> str:
 
 def _compared_with(plan: Plan, paper: str, experiments: Iterable[str]) -> list[str]:
     """Return digests of an artefact's summaries in the run to compare with, if there is one."""
-    if plan.beside is None:
+    if plan.other_run is None:
         return []
-    files = [plan.beside / "summaries" / paper / f"{name}.parquet" for name in experiments]
-    return [plan.beside.name, *(sha256(path) for path in files if path.is_file())]
+    files = [plan.other_run / "summaries" / paper / f"{name}.parquet" for name in experiments]
+    return [plan.other_run.name, *(sha256(path) for path in files if path.is_file())]
 
 
 def _facts(plan: Plan) -> list[str]:

@@ -288,11 +288,11 @@ def hours(project: Project, rate: float) -> Iterator[str]:
     """
     everything = {"scale": "paper", "shipped": False, "reuse": [], "store": None, "overrides": {}}
     everything |= {"experiments": None}
-    whole = project.asking(**everything)
+    whole = project.with_config(**everything)
     names = project.config.papers or [*whole.plan.papers]
     for paper in names:
         forecast = estimate(
-            whole.asking(papers=[paper]), seconds_limit=MEASURE_SECONDS / len(names)
+            whole.with_config(papers=[paper]), seconds_limit=MEASURE_SECONDS / len(names)
         )
         measured = [line for line in forecast.lines if line.hours == line.hours]
         text = f"{sum(line.hours for line in measured):,.1f} h"

@@ -19,7 +19,7 @@ from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.plain import plain
 from fedsampling.workflow.judging import in_one_line, judge_claims, warn_unfit
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import load_summaries, summarise
+from fedsampling.workflow.summarising import load_summaries, summarise
 
 
 def draw(paper: str, project: Project, judging: bool = True) -> int:
@@ -135,8 +135,8 @@ def _render(
     used = {name: summary.only(cases) for name, summary in loaded.items()}
     try:
         drawn = draw_function(spec, artefact)(used, spec)
-        if project.plan.beside and drawn.figure and used:
-            drawn = _overlaid(drawn, project.plan.beside, project, spec, artefact, used)
+        if project.plan.other_run and drawn.figure and used:
+            drawn = _overlaid(drawn, project.plan.other_run, project, spec, artefact, used)
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):

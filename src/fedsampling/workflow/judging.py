@@ -19,7 +19,7 @@ from fedsampling.runs.cluster import resources
 from fedsampling.runs.places import PUBLISHED
 from fedsampling.workflow.best import left_to_run
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import load_summaries
+from fedsampling.workflow.summarising import load_summaries
 
 
 def judge(paper: str, project: Project) -> Path:

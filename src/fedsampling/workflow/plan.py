@@ -20,7 +20,7 @@ from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper, load_kinds
 from fedsampling.experiments.specs import Job, checked, jobs
 from fedsampling.experiments.uses import Use, uses
-from fedsampling.runs.places import CARDS, is_shipped
+from fedsampling.runs.places import CARDS, is_published
 from fedsampling.samplers.own_files import load_file
 from fedsampling.workflow.best import at_best
 
@@ -49,9 +49,9 @@ class Plan:
         Every resolved experiment, by ``paper/experiment``.
     uses : mapping
         How the papers use each dataset.
-    compared : mapping
+    users_samplers : mapping
         Files of the user's samplers, by the samplers' names.
-    beside : Path, optional
+    other_run : Path, optional
         Results folder of the run to compare with.
     """
 
@@ -61,8 +61,8 @@ class Plan:
     due: frozenset[str]
     experiments: Mapping[str, dict[str, Any]]
     uses: Mapping[str, tuple[Use, ...]]
-    compared: Mapping[str, str]
-    beside: Path | None = None
+    users_samplers: Mapping[str, str]
+    other_run: Path | None = None
 
     def paper(self, key: str) -> Paper:
         """Return a paper, and register its run kinds.
@@ -95,7 +95,7 @@ class Plan:
         """Return the names of an experiment's jobs."""
         return self._by_experiment.get(f"{paper}/{experiment}", [])
 
-    def computed(self, paper: str) -> list[str]:
+    def jobs_to_run(self, paper: str) -> list[str]:
         """Return the names of a paper's jobs that have to run."""
         names = (
             name for key in self.papers[paper].experiments for name in self.jobs_of(paper, key)
@@ -119,7 +119,7 @@ class Plan:
         batches = {}
         for paper in self.papers:
             changed = self.config.overrides.get(paper, {})
-            small = [name for name in self.computed(paper) if name.split("/")[1] not in changed]
+            small = [name for name in self.jobs_to_run(paper) if name.split("/")[1] not in changed]
             for begin in range(0, len(small), MAX_BATCH_JOBS):
                 if len(small) > begin + 1:
                     name = f"{paper}_quick_{begin // MAX_BATCH_JOBS}"
@@ -130,7 +130,7 @@ class Plan:
         """Return all pairs (paper, artefact)."""
         return [(key, name) for key, paper in self.papers.items() for name in paper.artefacts]
 
-    def records(self, paper: str) -> list[str]:
+    def report_inputs(self, paper: str) -> list[str]:
         """Return the files of a paper that the report reads, relative to the results."""
         spec = self.papers[paper]
         drawn = [f"artefacts/{paper}/{name}/artefact.json" for name in spec.artefacts]
@@ -138,7 +138,7 @@ class Plan:
         explored = [f"explorer/{paper}/{name}/views.json" for name in spec.experiments]
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]
 
-    def drawings(self, paper: str) -> dict[str, list[str]]:
+    def drawn_files(self, paper: str) -> dict[str, list[str]]:
         """Return the files of each artefact, relative to the results; the main one comes first."""
         return {
             name: [
@@ -151,10 +151,10 @@ class Plan:
     def targets(self) -> Iterator[str]:
         """Yield every Snakemake target except data files, relative to the results."""
         for paper in self.papers:
-            yield from self.records(paper)
-            for files in self.drawings(paper).values():
+            yield from self.report_inputs(paper)
+            for files in self.drawn_files(paper).values():
                 yield from files
-        yield from (f"compare/{name}/report/index.html" for name in self.compared)
+        yield from (f"compare/{name}/report/index.html" for name in self.users_samplers)
         yield from (f"runs/{name}.json" for name in self.jobs)
         yield from (f"cards/{name}.json" for name in self.cards)
         yield from ("report/index.html", "recheck.json")
@@ -178,22 +178,24 @@ class Plan:
         return {
             name: used
             for name, used in self.uses.items()
-            if self.config.computes or not any(use.files for use in used) or self.shipped_card(name)
+            if self.config.computes
+            or not any(use.files for use in used)
+            or self.published_card(name)
         }
 
-    def shipped_card(self, dataset: str) -> Path | None:
+    def published_card(self, dataset: str) -> Path | None:
         """Return the file of a published card, which scale best shows; None if not applicable."""
         path = CARDS / f"{dataset}.json"
         return path if not self.config.computes and path.is_file() else None
 
     @property
-    def published_cards(self) -> list[str]:
-        """Datasets whose published card the report shows."""
-        return [dataset for dataset in self.cards if self.shipped_card(dataset)]
+    def cards_without_files(self) -> list[str]:
+        """Datasets whose card is published or describes generated data."""
+        return [dataset for dataset in self.cards if not self.card_files(dataset)]
 
     def card_files(self, dataset: str) -> list[str]:
         """Return the datasets whose official files a card describes."""
-        if self.shipped_card(dataset):
+        if self.published_card(dataset):
             return []
         official = [use.files for use in self.cards[dataset] if use.data == "official"]
         return sorted({name for files in official for name in files})
@@ -207,11 +209,11 @@ class Plan:
 
 
 def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RESULTS) -> Plan:
-    """Resolve the plan of a configuration in plain data; see :func:`resolved`."""
-    return resolved(configuration.parse(dict(settings)), papers, results)
+    """Resolve the plan of a configuration in plain data; see :func:`resolve`."""
+    return resolve(configuration.parse(dict(settings)), papers, results)
 
 
-def resolved(config: Config, papers: Path, results: Path) -> Plan:
+def resolve(config: Config, papers: Path, results: Path) -> Plan:
     """Resolve and check the plan of a configuration.
 
     Parameters
@@ -230,7 +232,7 @@ def resolved(config: Config, papers: Path, results: Path) -> Plan:
     chosen = {
         key: at_best(paper, config, results) for key, paper in load_papers(config, papers).items()
     }
-    other = config.other(results)
+    other = config.other_run(results)
     if other and not (other / "summaries").is_dir():
         fix = "run it first, or name another run"
         raise InputError(f"beside: '{config.beside}' has no results in {other}; {fix}")
@@ -254,7 +256,7 @@ def resolved(config: Config, papers: Path, results: Path) -> Plan:
         frozenset(
             name
             for name, job in by_name.items()
-            if config.computes and not (config.shipped and is_shipped(job))
+            if config.computes and not (config.shipped and is_published(job))
         ),
         settings,
         uses(by_name.values()),

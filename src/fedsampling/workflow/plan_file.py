@@ -29,7 +29,7 @@ def write(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> None:
         "papers": {name: as_plain(paper) for name, paper in plan.papers.items()},
         "experiments": dict(plan.experiments),
         "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
-        "compared": dict(plan.compared),
+        "users_samplers": dict(plan.users_samplers),
         "jobs": list(_entries(plan)),
     }
     body = json.dumps(content, separators=(",", ":"))[1:]
@@ -37,7 +37,7 @@ def write(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> None:
 
 
 def read(
-    path: Path, key: str, config: Config, beside: Path | None
+    path: Path, key: str, config: Config, other_run: Path | None
 ) -> tuple[Plan, Mapping[str, str]] | None:
     """Read a plan and the digests of its results.
 
@@ -48,7 +48,7 @@ def read(
         Digest of the plan's current inputs.
     config : Config
         Configuration of the plan.
-    beside : Path or None
+    other_run : Path or None
         Results folder of the run to compare with.
 
     Returns
@@ -75,8 +75,8 @@ def read(
         due=due,
         experiments=content["experiments"],
         uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
-        compared=content["compared"],
-        beside=beside,
+        users_samplers=content["users_samplers"],
+        other_run=other_run,
     )
     return plan, content["digests"]
 

@@ -23,7 +23,7 @@ from fedsampling.experiments.fingerprints import PACKAGE
 from fedsampling.runs.places import state
 from fedsampling.workflow import plan_file
 from fedsampling.workflow.digests import TEMPLATES, VENDOR, digests
-from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, resolved
+from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, resolve
 
 CONFIG, PLAN = "config.json", "plan.json"
 
@@ -62,12 +62,12 @@ class Project:
         """
         return cls(configuration.load(file), results, papers, file, writes=True)
 
-    def asking(self, **changes: Any) -> "Project":
+    def with_config(self, **changes: Any) -> "Project":
         """Return the project with a changed configuration; its plan is not written to disk."""
         config = configuration.parse(self.config.model_dump(mode="json") | changes)
         return replace(self, config=config, writes=False)
 
-    def within(self, name: str) -> "Project":
+    def in_subfolder(self, name: str) -> "Project":
         """Return the project with its results in a subfolder."""
         run = f"{self.config.run}/{name}" if self.config.run else name
         return replace(self, config=self.config.model_copy(update={"run": run}))
@@ -75,7 +75,7 @@ class Project:
     @property
     def folder(self) -> Path:
         """Results folder of this configuration's run."""
-        return self.config.place(self.results)
+        return self.config.run_folder(self.results)
 
     @property
     def data(self) -> Path:
@@ -94,7 +94,7 @@ class Project:
         return self.folder / "runs" / f"{job}.json"
 
     @property
-    def resolved(self) -> Path:
+    def config_file(self) -> Path:
         """File of the resolved configuration, which the steps of the workflow read."""
         return self.folder / CONFIG
 
@@ -116,15 +116,17 @@ class Project:
 
     def write(self) -> None:
         """Write the resolved configuration and the plan."""
-        write_json(self.resolved, self.config.model_dump(mode="json"))
+        write_json(self.config_file, self.config.model_dump(mode="json"))
         plan_file.write(self.folder / PLAN, self._key, self.plan, self.digests)
 
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:
         path = self.folder / PLAN
-        if cached := plan_file.read(path, self._key, self.config, self.config.other(self.results)):
+        if cached := plan_file.read(
+            path, self._key, self.config, self.config.other_run(self.results)
+        ):
             return cached
-        plan = resolved(self.config, self.papers, self.results)
+        plan = resolve(self.config, self.papers, self.results)
         of_results = digests(plan)
         if self.writes:
             with suppress(InputError):  # later steps report an unwritable folder
@@ -149,7 +151,7 @@ class Project:
             *(path for folder in folders for path in folder.parent.glob(f"{folder.name}/*.*")),
             *map(Path, self.config.schemes),
         ]
-        if other := self.config.other(self.results):
+        if other := self.config.other_run(self.results):
             files += other.glob("summaries/*/*.parquet")
         code = [*PACKAGE.rglob("*.py"), *TEMPLATES.iterdir(), *VENDOR.iterdir()]
         # Relative paths: the digest must not depend on where the package is installed.

@@ -1,19 +1,89 @@
-"""Published runs of an experiment as one table."""
+"""Published runs: adding finished runs to them, and an experiment's published runs as a table."""
 
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.files import write_record, write_text
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.places import PUBLISHED, project, shipped
-from fedsampling.runs.store import find
+from fedsampling.runs import store
+from fedsampling.runs.execute import locate
+from fedsampling.runs.places import INDEX, PUBLISHED, finished_runs, published_runs
 from fedsampling.workflow.plan import plan
+from fedsampling.workflow.project import Project
+from fedsampling.workflow.working_folder import project_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
+
+
+def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLISHED) -> list[str]:
+    """Add finished runs to the published runs, as :func:`store.as_published` rounds them.
+
+    A run that several experiments share is stored with the first.  Published runs stay unchanged.
+    The index and the table in the README are rewritten.
+
+    Parameters
+    ----------
+    names : collection of str
+        Papers, or experiments as ``paper/experiment``; if empty, all configured ones.
+    project : Project
+    folder : Path
+        Folder of the published runs.
+
+    Returns
+    -------
+    list of str
+        One line for each experiment with added runs.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or the configuration has quick scale or embedded data.
+    """
+    plan, config = project.plan, project.config
+    known = {*plan.papers, *plan.experiments}
+    known |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            *(
+                f"'{name}' is unknown; {nearest(name, known if '/' in name else plan.papers)}"
+                for name in unknown
+            )
+        )
+    if config.scale not in ("reduced", "paper") or config.data != "official":
+        raise InputError(
+            "scale: runs at quick scale or with embedded data cannot be published; "
+            "use scale=reduced or scale=paper, and data=official"
+        )
+    target, shared = finished_runs(project.results, config)
+    published = set(published_runs(folder))
+    gained: dict[str, dict[str, store.Result]] = {}
+    for job in plan.jobs.values():
+        name = f"{job.paper}/{job.experiment}"
+        if names and not {name, job.paper} & set(names):
+            continue
+        for run in job.runs:
+            result = None if run.hash in published else locate(run.hash, target, shared, job.code)
+            if result:
+                published.add(run.hash)
+                gained.setdefault(name, {})[run.hash] = store.as_published(result)
+    for name, runs in gained.items():
+        path = folder / f"{name}.parquet"
+        before = store.load_together(path).values() if path.is_file() else ()
+        store.save_together(path, [*before, *runs.values()])
+    files = {
+        f"{path.parent.name}/{path.stem}": store.load_together(path)
+        for path in sorted(folder.glob("*/*.parquet"))
+    }
+    write_record(folder / INDEX, {name: sorted(runs) for name, runs in files.items()})
+    _describe(folder / "README.md", files, project.papers)
+    return [f"{name}: {len(runs)} runs added" for name, runs in gained.items()]
 
 
 def summary(paper: str, experiment: str) -> "pd.DataFrame":
@@ -39,13 +109,13 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     for key, value in (("paper", paper), ("experiment", experiment)):
         if not isinstance(value, str):
             raise InputError(f"{key}: {value!r} is invalid; must be its name")
-    root = Path() if Path("papers").is_dir() else project()
+    root = Path() if Path("papers").is_dir() else project_folder()
     experiments = load_paper(paper, root / "papers").experiments
     if experiment not in experiments:
         raise InputError(
             f"experiment: '{experiment}' is unknown; {nearest(experiment, experiments)}"
         )
-    published = shipped(root / PUBLISHED)
+    published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
         jobs = [expanded.jobs[name] for name in expanded.jobs_of(paper, experiment)]
@@ -59,6 +129,27 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     )
 
 
+def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], papers: Path) -> None:
+    """Replace the README's table of published runs."""
+    if not readme.is_file():
+        return
+    keys = sorted(path.parent.name for path in papers.glob("*/paper.yaml"))
+    full = plan({"scale": "paper", "data": "official", "papers": keys}, papers).jobs.values()
+    of_paper_size = {run.hash for job in full for run in job.runs}
+    rows = ["| paper | experiment | scale | runs | seconds, on a machine under load |"]
+    rows += ["|---|---|---|---|---|"]
+    for name, runs in files.items():
+        larger = runs.keys() & of_paper_size
+        for scale, hashes in (("paper", larger), ("reduced", runs.keys() - larger)):
+            if hashes:
+                seconds = sum(runs[each].metadata["seconds"] for each in hashes)
+                cells = (*name.split("/"), scale, str(len(hashes)), f"{seconds:.0f}")
+                rows.append(f"| {' | '.join(cells)} |")
+    text = readme.read_text(encoding="utf-8")
+    table = re.compile(r"^\| paper .*?\n(?!\|)", re.DOTALL | re.MULTILINE)
+    write_text(readme, table.sub("\n".join(rows) + "\n", text, count=1))
+
+
 def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
     """Join the published runs of an experiment's jobs; `file` holds them."""
     import pandas as pd
@@ -66,7 +157,7 @@ def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
     tables = []
     for job in jobs:
         for run in job.runs:
-            result = find([file.parents[1]], run.hash, None)
+            result = store.find([file.parents[1]], run.hash, None)
             if result is None:
                 raise InputError(f"{file}: corrupt; restore it from the repository")
             tables.append(result.table.assign(case=job.case, sampler=job.sampler, seed=run.seed))

@@ -68,7 +68,10 @@ def recheck(
             getattr(job.simulation, "sampler", None), "needs", frozenset()
         )
         outcome, difference, until = compare(table, before.table, bool(needs - FIXED))
-        if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
+        if before.metadata["digest"] in (
+            store.digest(table),
+            store.digest(store.rounded(table)),
+        ):
             outcome, difference = "equal", 0.0
         done.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start

@@ -18,8 +18,8 @@ from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.judging import judge_claims
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import load_summaries
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
+from fedsampling.workflow.summarising import load_summaries
 
 
 def write_findings(project: Project, only_check: bool) -> Path:

@@ -90,7 +90,7 @@ def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project
     """Check Snakemake's targets; print a line for each unknown target and end the process."""
     known = [*rules, *(str(project.folder / name) for name in project.plan.targets())]
     problems = []
-    if "compare" in (targets := list(targets)) and not project.plan.compared:
+    if "compare" in (targets := list(targets)) and not project.plan.users_samplers:
         problems.append("compare: no sampler to compare; add --config schemes='[my_sampler.py]'")
     for name in map(os.path.normpath, targets):
         is_data = Path(name).parent == project.data

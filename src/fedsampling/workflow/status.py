@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs.leases import LEASE_SECONDS
-from fedsampling.runs.places import finished_runs, path_of, shipped
+from fedsampling.runs.places import finished_runs, path_of, published_runs
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
@@ -65,7 +65,7 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     yield f"Artefacts: {sum(drawn)} of {len(drawn)} drawn; papers judged: {sum(judged)}"
     report = folder / "report" / "index.html"
     yield f"Report: {report if report.is_file() else 'not written yet'}"
-    for path, line in _failures(project, project.config.place(logs)):
+    for path, line in _failures(project, project.config.run_folder(logs)):
         yield f"Failed: {path}: {line}"
 
 
@@ -73,7 +73,7 @@ def _state(project: Project, name: str) -> State:
     plan = project.plan
     target, others = finished_runs(project.results, project.config)
     stores = list(dict.fromkeys([target, *others]))
-    published = [shipped(folder) for folder in stores]
+    published = [published_runs(folder) for folder in stores]
     paper, _, experiment = name.partition("/")
     jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
     runs = {run.hash: run for job in jobs for run in job.runs}
@@ -138,7 +138,7 @@ def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -
     steps += [f"draw/{paper}"]
     for step in steps:
         with suppress(OSError):
-            if error := _last_error(plan.config.place(logs) / f"{step}.log"):
+            if error := _last_error(plan.config.run_folder(logs) / f"{step}.log"):
                 return f"{error}; run the same command to resume"
     return UNFINISHED
 

@@ -17,7 +17,8 @@ from fedsampling.evidence import summaries
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.experiments.papers import Paper, draw_function
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.stages import execute_all, summarise
+from fedsampling.workflow.running import execute_all
+from fedsampling.workflow.summarising import summarise
 
 COLUMNS = ("experiment", "sampler", "case", "step", "score", "chosen")
 CHOSEN = "chosen.csv"
@@ -118,14 +119,14 @@ def _only(project: Project, names: Sequence[str]) -> Project:
         paper: {key: value for key, value in changes.items() if f"{paper}/{key}" in names}
         for paper, changes in project.config.overrides.items()
     }
-    return project.asking(experiments=list(names), overrides=overrides).within(FOLDER)
+    return project.with_config(experiments=list(names), overrides=overrides).in_subfolder(FOLDER)
 
 
 def _run(project: Project, tell: Callable[[str], None]) -> int:
     """Compute all missing runs of a project's experiments."""
     project.write()
     for paper in project.plan.papers:
-        jobs = [project.plan.jobs[name] for name in project.plan.computed(paper)]
+        jobs = [project.plan.jobs[name] for name in project.plan.jobs_to_run(paper)]
         tell(f"{paper}: {len(jobs)} jobs; finished runs are reused")
         if status := execute_all(jobs, project, lambda manifest: None):
             return status

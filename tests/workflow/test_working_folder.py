@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.runs.places import PROJECT, PUBLISHED, index, start
+from fedsampling.runs.places import PUBLISHED, index
+from fedsampling.workflow.working_folder import PROJECT, start
 
 ROOT = Path(__file__).parents[2]
 MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository

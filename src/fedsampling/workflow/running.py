@@ -1,0 +1,77 @@
+"""Running jobs one after another, on the device that the configuration chooses."""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.progress import reporter
+from fedsampling.base.stopping import Stopped, hand_back, watching
+from fedsampling.experiments.specs import Job
+from fedsampling.runs.cluster.devices import assigned, visible
+from fedsampling.runs.execute import execute_stacked, stacks
+from fedsampling.runs.places import is_published
+from fedsampling.workflow.new_gpu import with_sound_device
+from fedsampling.workflow.project import Project
+
+
+def run_jobs(names: Sequence[str], project: Project) -> int:
+    """Run jobs one after another, and print the paths of their manifests.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Such as ``rizk2022importance/regression/base/fedavg/block-0``.
+    project : Project
+
+    Returns
+    -------
+    int
+        Exit status: 0, or that of a stopped job that can be resumed.
+    """
+    problems: list[str] = []
+    jobs = []
+    for name in names:
+        with gathering(problems):
+            jobs.append(project.plan.job(name))
+    if problems:
+        raise InputError(*problems)
+    return execute_all(jobs, project, lambda manifest: print(manifest, flush=True))
+
+
+def execute_all(jobs: Collection[Job], project: Project, done: Callable[[Path], None]) -> int:
+    """Run jobs one after another.
+
+    Parameters
+    ----------
+    jobs : collection of Job
+    project : Project
+    done : callable
+        Called with the manifest of each finished job.
+
+    Returns
+    -------
+    int
+        Exit status; see :func:`run_jobs`.
+    """
+    gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
+    waits = "all GPUs are in use; waiting"
+    at = ""
+    try:
+        with (
+            watching(project.config.cluster.grace) as stop,
+            assigned(gpu, lambda: print(waits, file=sys.stderr)),
+            reporter() as progress,
+        ):
+            config, results = project.config, project.results
+            if gpu and visible():  # without a device, PyTorch need not be imported yet
+                config = with_sound_device(config, results)
+            for group in stacks(jobs):
+                at = group[0].name
+                stop.begin()
+                for manifest in execute_stacked(group, config, results, progress, stop):
+                    done(manifest)
+    except Stopped as stopped:
+        print(f"{at}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
+        return hand_back()
+    return 0

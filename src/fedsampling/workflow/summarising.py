@@ -1,0 +1,71 @@
+"""Summaries: the runs of an experiment's jobs, joined into one table."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fedsampling.base.errors import InputError, gathering
+from fedsampling.evidence import summaries
+from fedsampling.experiments.paper_selection import no_experiment
+from fedsampling.experiments.specs import Job, changed, scale_of
+from fedsampling.runs import store
+from fedsampling.runs.execute import locate
+from fedsampling.runs.places import finished_runs
+from fedsampling.workflow.project import Project
+
+
+def summarise(paper: str, experiment: str, project: Project) -> Path:
+    """Join an experiment's runs into ``summaries/<paper>/<experiment>.parquet``.
+
+    For an executed job, these are the runs that its manifest lists.
+    """
+    plan, spec = project.plan, project.plan.paper(paper)
+    if experiment not in spec.experiments:
+        raise InputError(f"experiment: '{experiment}': {no_experiment(experiment, spec)}")
+    jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
+    manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
+    missing = [path for path in manifests.values() if not path.is_file()]
+    if missing:
+        others = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise InputError(
+            f"{missing[0]}: not computed yet{others}; run 'fedsampling run' or snakemake first"
+        )
+    target, shared = finished_runs(project.results, project.config)
+    runs: list[summaries.Run] = []
+    problems: list[str] = []
+    for job in jobs:
+        with gathering(problems):
+            if job.name in manifests:
+                seeds = {run.hash: run.seed for run in job.runs}
+                runs += summaries.named(manifests[job.name], job.name, seeds, [target, *shared])
+            else:
+                results = _finished(job, target, shared)
+                runs += ((job.case, job.sampler, result) for result in results)
+    if problems:
+        raise InputError(*problems)
+    out = project.folder / "summaries" / paper / f"{experiment}.parquet"
+    facts = {
+        "data": project.config.data,
+        "scale": scale_of(spec, experiment, project.config),
+        "changed": changed(spec, experiment, project.config),
+        "changed_at": spec.scales.get(experiment, project.config.scale),
+    }
+    summaries.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out)
+    return out
+
+
+def load_summaries(
+    paper: str, experiments: Iterable[str], results: Path
+) -> dict[str, summaries.Summary]:
+    """Load the summaries of some of a paper's experiments."""
+    folder = results / "summaries" / paper
+    return {name: summaries.load(folder / f"{name}.parquet") for name in experiments}
+
+
+def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
+    """Return the runs of a job that was already finished."""
+    results = [locate(run.hash, target, shared, job.code) for run in job.runs]
+    readable = [result for result in results if result]
+    if missing := len(results) - len(readable):
+        fix = "run the same command again, or restore published_runs/ if they are published"
+        raise InputError(f"{job.name}: {missing} of its runs cannot be read; {fix}")
+    return readable
