@@ -258,7 +258,9 @@ def alphabetical(name: str) -> str:
 
 def title(summaries: Summaries, name: str) -> str:
     """Return the name of a dataset."""
-    text = str(summaries[name].settings["title"]).removesuffix(", learning rates on a holdout")
+    text = str(summaries[name].settings["title"])
+    for ending in (", learning rates on a holdout", ", trials on a holdout"):
+        text = text.removesuffix(ending)
     return text.partition(" by a Dirichlet")[0]
 
 
