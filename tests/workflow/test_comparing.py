@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import BENCH, PAPER
-from fedsampling.workflow import comparing
-from fedsampling.workflow.comparing import chosen_steps, ranking
+from fedsampling.workflow import comparing, comparison_entries
+from fedsampling.workflow.comparison_entries import Entry, check_entry
+from fedsampling.workflow.comparison_lines import chances, chosen_steps, properties, ranking
 from fedsampling.workflow.own_problem import OwnProblem
-from fedsampling.workflow.plan import plan
+from fedsampling.workflow.plan import Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -101,9 +102,9 @@ def test_only_files_that_a_job_reads_are_announced() -> None:
 
 def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
     checked: list[Any] = []
-    monkeypatch.setattr(comparing, "check_sampler", checked.append)
-    comparing._check("md", {"name": "md", "m": 20})
-    comparing._check("md", {"name": "md", "m": 3})
+    monkeypatch.setattr(comparison_entries, "check_sampler", checked.append)
+    for m in (20, 3):
+        check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
 
 
@@ -140,6 +141,14 @@ def test_at_paper_scale_a_scheme_is_compared_on_the_sets_that_two_cores_can_do()
     chosen = comparing._sets(asked, (), "paper", comparing.NO_PROBLEM)
     assert chosen
     assert all(name.startswith(BENCH) for name in chosen)
+
+
+def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, monkeypatch):
+    plans: list[Plan] = []
+    note = lambda jobs, project, done: plans.append(project.plan) or 1  # noqa: E731
+    monkeypatch.setattr(comparing, "execute_all", note)
+    compare(file, tmp_path, "--on", "bench_spam", "--scale", "paper", "--against", "uniform")
+    assert {job.sampler for job in plans[0].jobs.values()} == {"md", "uniform", "mine_compared"}
 
 
 def test_a_scheme_that_breaks_its_word_is_not_run(file, tmp_path):
@@ -250,7 +259,7 @@ def test_a_comparison_says_how_often_a_sampler_wins_and_which_properties_help():
     better = pd.DataFrame(
         [{"measure": "rounds", "scheme": "mine", "probability": 0.61, "low": 0.5, "high": 0.7}]
     ).assign(set_low=0.42, set_high=0.8)
-    assert comparing.chances(better, "mine") == [
+    assert chances(better, "mine") == [
         "mine: rounds: cheaper than md in 61% of runs [50%, 70%]; on other datasets [42%, 80%]"
     ]
     effects = pd.DataFrame(
@@ -261,7 +270,7 @@ def test_a_comparison_says_how_often_a_sampler_wins_and_which_properties_help():
         ],
         columns=["measure", "scheme", "factor", "level", "effect", "counts"],
     )
-    assert comparing.properties(effects, "mine") == [
+    assert properties(effects, "mine") == [
         "mine: rounds: properties that change its speed-up over md: "
         "labels skewed × 1.31, sizes unequal × 0.80",
         "mine: seconds: properties that change its speed-up over md: none",
