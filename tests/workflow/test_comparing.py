@@ -116,7 +116,7 @@ def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
         (
             ("--data", "no.csv"),
-            "--data: path: 'no.csv' does not exist; give a file .npz, .csv, .parquet",
+            "--data: path: 'no.csv' does not exist; check the path",
         ),
         (("--rounds", "20"), "--rounds: no effect without --data; add it, or remove --rounds"),
         (
@@ -155,7 +155,7 @@ def test_a_scheme_that_breaks_its_word_is_not_run(file, tmp_path):
     file.write_text(SCHEME.replace("    unbiased = False\n", ""))
     done = compare(file, tmp_path, "--set", "factor=3")
     assert done.exit_code == 2
-    assert "set unbiased = False, or correct weigh" in done.stderr
+    assert "correct the weights, or set unbiased = False" in done.stderr
     assert not (tmp_path / "results" / "runs").exists()
 
 
