@@ -21,8 +21,9 @@ POINTS: dict[str, tuple[str, str]] = {
     "Remark 2: g(S) is submodular": (
         "No: h decreases as S grows, and is supermodular",
         "h(S) = (1/m) Σ_j min B_ij, with the minimum over i ∈ S, is monotone decreasing and "
-        "supermodular (−h is facility location). In A.2, case I, Δ(i|S) = 2 τ_S (h²(S∪i) − h²(S)) / "
-        "(…) is negative, and larger in magnitude for the smaller S; multiplying by −τ_S₁ ≥ −τ_S₂ reverses the inequality. "
+        "supermodular (−h is facility location). In A.2, case I, Δ(i|S) = 2 τ_S (h²(S∪i) − h²(S)) "
+        "/ (…) is negative, and larger in magnitude for the smaller S; multiplying by "
+        "−τ_S₁ ≥ −τ_S₂ reverses the inequality. "
         "Smallest counterexample: m = 3, equal delays 1, all B_ij = 1. Then g = 9, 9/7 and 1 for "
         "one, two and three clients. The second client lowers g by 54/7 and the third by only 2/7; "
         "submodularity requires the third to lower it at least as much.",
@@ -218,8 +219,8 @@ def _subsets(enumerated: Summary, summary: Summary) -> str:
         delay, random = value["gap_delay"], value["gap_random"]
         parts.append(
             f"{case}: g above the minimum by {100 * delay.mean():.1f} % (at most "
-            f"{100 * delay.max():.1f} %) from the order of delays, {100 * random.mean():.0f} % (at most "
-            f"{100 * random.max():.0f} %) from a random order"
+            f"{100 * delay.max():.1f} %) from the order of delays, {100 * random.mean():.0f} % (at "
+            f"most {100 * random.max():.0f} %) from a random order"
         )
     return f"Scan against all sets: gap {abs(worst):.1g}. MinNorm, " + "; ".join(parts)
 
