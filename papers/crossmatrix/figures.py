@@ -105,7 +105,10 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
         axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(-0.5, len(samplers) - 0.5))
         axis.grid(False)
     goals = [show(target(summaries[TUNING + name])) for name in names]
-    listed = ", ".join(map(" ".join, zip(titles, goals, strict=True)))
+    listed = "; ".join(
+        f"{name.partition(', learning')[0].partition(', trials')[0]} {goal}"
+        for name, goal in zip(titles, goals, strict=True)
+    )
     return Artefact(
         table[["experiment", "sampler", "case", "step", "score", "chosen"]],  # as in chosen.csv
         figure,

@@ -133,7 +133,7 @@ def bench_improvement(summaries: Summaries, paper: Paper) -> Artefact:
             alone = across_sets.improvement([part[run]], int(run[:place].sum()), rng, resamples=1)
             row[run] = alone.value
         picked = rng.integers(len(each), size=(RESAMPLES, len(each)))
-        set_low, set_high = np.nanquantile(np.nanmean(each[picked], axis=1), TAILS, axis=0)
+        set_low, set_high = np.nanquantile(mean_of_known(each[picked]), TAILS, axis=0)
         parts.append(
             pd.DataFrame(
                 {

@@ -154,7 +154,7 @@ def _worst(means: pd.DataFrame, summaries: Summaries) -> list[str]:
     parts = []
     for name, part in means["worst"].dropna().groupby("set"):
         worst = part.droplevel("set")
-        text = f"{title(summaries, str(name))}, {label(str(worst.idxmax()))} {show(worst.max())}"
+        text = f"{title(summaries, str(name))}: {label(str(worst.idxmax()))} {show(worst.max())}"
         if REFERENCE in worst:
             text += f" (MD {show(worst[REFERENCE])})"
         parts.append(text)

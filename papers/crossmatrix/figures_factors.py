@@ -74,7 +74,7 @@ def factors_best(summaries: Summaries, paper: Paper) -> Artefact:
                 ]
     table = pd.DataFrame(rows)
     cell = table.assign(cell=table["label"] + " " + table["speed_up"].map(show))
-    joined = cell.groupby(["property", "measure"], sort=False)["cell"].agg(", ".join)
+    joined = cell.groupby(["property", "measure"], sort=False)["cell"].agg("; ".join)
     shown = joined.unstack("measure").loc[table["property"].unique(), list(MEASURES)]
     return Artefact(table, table=shown.rename_axis(columns=None).reset_index())
 

@@ -350,7 +350,7 @@ def _firsts(costs: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> lis
             means = table.groupby("sampler")[measure].mean()
             least = means.index[(means == means.min()) & np.isfinite(means)]
             first = " and ".join(label(str(sampler)) for sampler in least) or "none"
-            parts.append(f"{titles[name]}, {first}")
+            parts.append(f"{titles[name]}: {first}")
         sentences.append(f"First in {measure}: {'; '.join(parts)}.")
     return sentences
 

@@ -294,7 +294,7 @@ def _ratios(
 ) -> tuple[dict[str, Part], str, tuple[Interval, ...]]:
     """Say of each ratio whether it is one up to the margin, and show them all."""
     ratios = {name: compare(*pair, ratio) for name, pair in pairs.items()}
-    drawn = intervals(ratios, f"times, {quantity}", paper=1, within=claim.margin)
+    drawn = intervals(ratios, f"times ({quantity})", paper=1, within=claim.margin)
     return alike(pairs, ratio, 1, claim.margin), show_estimates(ratios), drawn
 
 

@@ -50,9 +50,16 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             took = f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
             panel.set_title(f"{DELAYS[delays]} (random: {took})")
         legend_below(figure, axes, 4)
+    phrases = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
     notes = [
-        f"{DELAYS[delays]}: {'; '.join(orderings(table[table['delays'] == delays]))}."
-        for delays in columns
+        f"{DELAYS[delays]}: {'; '.join(phrase.partition(' (')[0] for phrase in found)}."
+        for delays, found in phrases.items()
+    ]
+    notes += [
+        f"{DELAYS[delays]}, {phrase.replace(' (', '. Settings: ').removesuffix(')')}."
+        for delays, found in phrases.items()
+        for phrase in found
+        if " (" in phrase
     ]
     notes.append(
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
@@ -109,7 +116,11 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
                 chosen.settings["samplers"][scheme],
             )
             change = _changed(
-                {key: value for key, value in record.items() if usual.get(key) != value}
+                {
+                    key: record.get(key, DEFAULTS.get(key))
+                    for key in dict.fromkeys([*record, *(DEFAULTS.keys() & usual.keys())])
+                    if record.get(key, DEFAULTS.get(key)) != usual.get(key)
+                }
             )
             setting = f"{LINES[scheme].label}: {change}"
             rows += _rows(delays, setting, {scheme: means[label]}, random)
@@ -144,7 +155,8 @@ def orderings(table: pd.DataFrame) -> list[str]:
         phrase = f"{LINES[name].label} {side} than random in {held.sum()} of {len(ours)} settings"
         if 0 < held.sum() < len(ours):
             which = held[~held].index if held.sum() * 2 >= len(ours) else held[held].index
-            phrase += f" ({'not' if held.sum() * 2 >= len(ours) else 'only'} {', '.join(which)})"
+            own = [setting.removeprefix(f"{LINES[name].label}: ") for setting in which]
+            phrase += f" ({'not' if held.sum() * 2 >= len(ours) else 'only'} {'; '.join(own)})"
         phrases.append(phrase)
     filled = varied[[name for name in SEVEN if name in varied.columns]]
     filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
@@ -231,6 +243,7 @@ WORDS = {
     "d": ("{} candidates", "", 1.0),
     "c": ("c =", "", 1.0),
 }
+DEFAULTS = {"bound": "everywhere"}  # settings that a variant may leave out
 CHOICES = {
     ("rule", "clip"): "B cut off, not scaled",
     ("solver", "exact"): "exact minimum",
@@ -262,4 +275,5 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_yticks(range(len(names)), names, fontsize=8)
+    labels = [name.replace("B_p", "$B_p$") for name in names]
+    axes.set_yticks(range(len(names)), labels, fontsize=8)

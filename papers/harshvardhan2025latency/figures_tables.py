@@ -266,7 +266,7 @@ def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
             if runs.empty:
                 continue
             reached = int(np.isfinite(runs).sum())
-            head = {"delays": delays, "scheme": line.label}
+            head = {"delays": delays, "sampler": line.label}
             seconds = {"median": runs.median(), "least": runs.min(), "most": runs.max()}
             rows.append(
                 head

@@ -20,9 +20,10 @@ from .runtimes import printed, record
 POINTS: dict[str, tuple[str, str]] = {
     "Remark 2: g(S) is submodular": (
         "No: h decreases as S grows, and is supermodular",
-        "h(S) = (1/m) Σ_j min_{i∈S} B_ij is monotone decreasing and supermodular (−h is facility "
-        "location). In A.2, case I, Δ(i|S) = τ_S 2 (h²(S∪i) − h²(S)) / (…) is negative, and larger "
-        "in magnitude for the smaller S; multiplying by −τ_S₁ ≥ −τ_S₂ reverses the inequality. "
+        "h(S) = (1/m) Σ_j min B_ij, with the minimum over i ∈ S, is monotone decreasing and "
+        "supermodular (−h is facility location). In A.2, case I, Δ(i|S) = 2 τ_S (h²(S∪i) − h²(S)) "
+        "/ (…) is negative, and larger in magnitude for the smaller S; multiplying by "
+        "−τ_S₁ ≥ −τ_S₂ reverses the inequality. "
         "Smallest counterexample: m = 3, equal delays 1, all B_ij = 1. Then g = 9, 9/7 and 1 for "
         "one, two and three clients. The second client lowers g by 54/7 and the third by only 2/7; "
         "submodularity requires the third to lower it at least as much.",
@@ -125,7 +126,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
         table[end] = table[end].clip(least, most)
     shown = {
         "ratio": "$g(p)$ over its minimum",
-        "runtime": "runtime of sampling from $p$, over min $g$",
+        "runtime": "runtime with $p$, over min $g$",
     }
     cases = list(table["case"].unique())
     with style():
@@ -177,7 +178,8 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.DataFrame(rows, columns=["data", "task", "paper (s)", "here (s)", "ratio"]),
         notes=(
-            f"Here: {device}; means over seeds. The paper: RTX 3090 and 12 processors.",
+            f"Here: {device.replace(', 1 threads', ', 1 thread')}; means over seeds. The paper: "
+            "RTX 3090 and 12 processors.",
             "The paper does not state the iterations of trust-constr, nor the objective of its "
             "ApproxOptSampling; ours uses trust-constr with 1000 iterations and finite differences "
             "for both. Seconds are processor time.",
@@ -216,11 +218,11 @@ def _subsets(enumerated: Summary, summary: Summary) -> str:
     for case, value in _by_case(summary):
         delay, random = value["gap_delay"], value["gap_random"]
         parts.append(
-            f"{case}: g above the minimum by {delay.mean():.1%} (at most {delay.max():.1%}) from "
-            f"the order of delays, {random.mean():.0%} (at most {random.max():.0%}) from a random "
-            "order"
+            f"{case}: g above the minimum by {100 * delay.mean():.1f} % (at most "
+            f"{100 * delay.max():.1f} %) from the order of delays, {100 * random.mean():.0f} % (at "
+            f"most {100 * random.max():.0f} %) from a random order"
         )
-    return f"Scan against all sets: gap {abs(worst):.0e}. MinNorm, " + "; ".join(parts)
+    return f"Scan against all sets: gap {abs(worst):.1g}. MinNorm, " + "; ".join(parts)
 
 
 def _distributions(summary: Summary) -> str:

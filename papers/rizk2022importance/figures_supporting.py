@@ -72,7 +72,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         as_printed(left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5))
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)
-        left.legend()
+        left.legend(loc="lower right", fontsize=8)
         names = ["default", *[name.replace("-", " ") for name in others[1:]]]
         right.set_xticks(range(len(others)), names, rotation=40, ha="right")
         right.set_ylim(left.get_ylim())
@@ -91,13 +91,21 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         "maps over the number of noisy agents and their factor.",
         notes=(
             f"The largest gap of FedAvg over the true probabilities is {largest['gap_db']:.1f} dB, "
-            f"in the case {largest['case']}. The maps show ranges over four draws of the problem: "
-            "standard FedAvg weighs agents by E_k, so it matters which agents are noisy.",
+            f"{_population(summaries, largest)}. The maps show ranges over four draws of the "
+            "problem: standard FedAvg weighs agents by E_k, so it matters which agents are noisy.",
             "L p_k ≤ 1 limits how far sampling can adapt to a few very noisy agents.",
             f"After {rounds:,} iterations the tracked probabilities are not at steady state; their "
             "gap over true probabilities would shrink further.",
         ),
     )
+
+
+def _population(summaries: Summaries, row: pd.Series) -> str:
+    if row["experiment"] != "few":
+        return f"in the population “{row['case'].replace('-', ' ')}”"
+    noise = summaries["few"].setting("dataset.noise", row["case"])
+    agents = f"{noise['few']} agent{'s'[: noise['few'] != 1]}"
+    return f"with {agents} {noise['factor']:,.0f} times as noisy as the others"
 
 
 def _few(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:

@@ -378,12 +378,10 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
 
     folder = project.results / "artefacts" / PAPER
     yes = frozenset(key for key, answer in answers.items() if answer)
-    for line in deciding.lines(folder, yes):
-        click.echo(line)
-    if yes:
-        return
-    click.echo()
-    for line in lines(choices(folder, by), needs.split(",") if needs else None):
+    output = [*deciding.lines(folder, yes)]
+    if not yes:
+        output += ["", *lines(choices(folder, by), needs.split(",") if needs else None)]
+    for line in output:
         click.echo(line)
 
 
@@ -400,7 +398,7 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
 def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     """Check that a sampler works as it declares.
 
-    NAME is a sampler from `fedsampling list schemes`, or your own Python file that defines a
+    NAME is a sampler from `fedsampling list samplers`, or your own Python file that defines a
     sampler. Its settings follow, such as m=4. The check covers slots, bias, reproducibility,
     observed information and saved state, on several populations of clients.
     """
@@ -422,16 +420,21 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
 @main.command("list")
 @click.argument(
     "kind",
+    metavar="KIND",
     type=click.Choice(
         [
-            *("papers", "experiments", "artefacts", "schemes", "datasets", "partitions"),
-            *("models", "delays", "availabilities", "metrics", "jobs"),
+            *("papers", "experiments", "artefacts", "samplers", "schemes", "datasets"),
+            *("partitions", "models", "delays", "availabilities", "metrics", "jobs"),
         ]
     ),
 )
 @in_project
 def list_names(project: "Project", kind: str) -> None:
-    """List the names of all papers, samplers (schemes), datasets, jobs and so on."""
+    """List names with short descriptions: papers, samplers, datasets, jobs and so on.
+
+    KIND is papers, experiments, artefacts, samplers (or schemes), datasets, partitions, models,
+    delays, availabilities, metrics or jobs.
+    """
     from fedsampling.workflow.listing import listing
 
     for line in listing(kind, project):

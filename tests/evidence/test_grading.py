@@ -3,10 +3,10 @@
 import pytest
 
 from fedsampling.evidence.grading import PRELIMINARY, graded, not_run
-from fedsampling.evidence.provenance import Standing
+from fedsampling.evidence.provenance import RunEvidence
 from fedsampling.evidence.verdicts import Finding, verdict
 
-SMALLER = Standing("reduced", ("reduced scale",), True, 5, "2 of 4 experiments")
+SMALLER = RunEvidence("reduced", ("reduced scale",), True, 5, "2 of 4 experiments")
 RULES = ("reproduced", "partly reproduced", "contradicted", "inconclusive")
 
 
@@ -14,7 +14,7 @@ RULES = ("reproduced", "partly reproduced", "contradicted", "inconclusive")
 @pytest.mark.parametrize("verdict", RULES)
 def test_a_finding_without_obstacles_keeps_its_verdict(verdict, transfer, grade):
     finding = Finding(verdict, "5 dB", "Because.")
-    result = graded(finding, Standing("paper", seeds=10), transfer)
+    result = graded(finding, RunEvidence("paper", seeds=10), transfer)
     assert (result.verdict, result.grade, result.reason) == (verdict, grade, "Because.")
 
 
@@ -29,7 +29,7 @@ def test_smaller_runs_are_preliminary_and_have_words_of_their_own(verdict):
 def test_runs_that_are_no_evidence_give_no_verdict():
     result = graded(
         Finding("reproduced", "5 dB", "Because."),
-        Standing("quick", ("quick scale", "embedded data")),
+        RunEvidence("quick", ("quick scale", "embedded data")),
     )
     assert (result.verdict, result.grade) == ("not run", "not run")
     assert result.reason == "These runs are not evidence: quick scale and embedded data."

@@ -48,8 +48,8 @@ def test_only_open_intervals_ask_for_seeds():
     assert open_intervals([decided, undecided]) == [undecided]
     assert sentence([decided]) == ""
     assert sentence([decided, undecided]).endswith(
-        f"at the observed effect {seeds_needed(undecided)}, "
-        f"at the paper's {seeds_needed(undecided, 2.0)}; it has 5."
+        f"{seeds_needed(undecided)} if the effect is as observed, "
+        f"{seeds_needed(undecided, 2.0)} if it is the paper's; it has 5."
     )
 
 
@@ -57,5 +57,8 @@ def test_further_seeds_cost_what_the_first_ones_took():
     undecided = drawn(0.5, 1.0, 5, least=0.0)
     needed = int(seeds_needed(undecided))
     hours = 2.0 * (needed - 5)
-    assert f" {needed} ({hours:.0f} core-hours more); it has 5." in sentence([undecided], 5 * 7200)
+    assert (
+        f" {needed} if the effect is as observed ({hours:.0f} core-hours more); it has 5."
+        in sentence([undecided], 5 * 7200)
+    )
     assert "hours" not in sentence([undecided])

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fedsampling.evidence.provenance import standing
+from fedsampling.evidence.provenance import assess_runs
 from fedsampling.evidence.summaries import Summary
 
 OFFICIAL = {"scale": "reduced", "data": "official"}
@@ -23,43 +23,45 @@ def _summary(seeds, scale="reduced", data=("official",), unverified=False):
 
 def test_three_seeds_of_some_cases_indicate_and_say_what_they_cover():
     runs = {"small": _summary({"equal": 5, "samples": 3}), "large": _summary({"base": 1})}
-    result = standing(runs, WHOLE, (), OFFICIAL)
-    assert result.indicates
+    result = assess_runs(runs, WHOLE, (), OFFICIAL)
+    assert result.preliminary
     assert (result.scale, result.seeds) == ("reduced", 3)
     assert result.covers == "1 of 2 experiments, 2 of 3 cases"
 
 
 def test_fewer_seeds_indicate_nothing_unless_the_paper_has_no_more():
     runs = {"small": _summary({"equal": 2}), "large": _summary({"base": 1})}
-    result = standing(runs, WHOLE, (), OFFICIAL)
-    assert not result.indicates
+    result = assess_runs(runs, WHOLE, (), OFFICIAL)
+    assert not result.preliminary
     assert result.obstacles == ("reduced scale", "fewer than 3 seeds")
     one = {name: {**given, "seeds": [7]} for name, given in WHOLE.items()}
-    assert standing(runs, one, (), OFFICIAL).indicates
+    assert assess_runs(runs, one, (), OFFICIAL).preliminary
 
 
 def test_neither_quick_scale_nor_stand_ins_indicate_anything():
     many = {"equal": 50, "samples": 50}
     quick = {"small": _summary(many, "quick")}
-    assert not standing(quick, WHOLE, (), {"scale": "quick", "data": "official"}).indicates
+    assert not assess_runs(quick, WHOLE, (), {"scale": "quick", "data": "official"}).preliminary
     embedded = {"small": _summary(many, data=["embedded"])}
-    assert not standing(embedded, WHOLE, (), OFFICIAL).indicates
+    assert not assess_runs(embedded, WHOLE, (), OFFICIAL).preliminary
 
 
-def test_an_unverified_copy_withholds_the_verdict_at_any_scale_and_indicates():
+def test_an_unverified_copy_withholds_the_verdict_at_any_scale_but_not_preliminary_evidence():
     runs = {"small": _summary({"equal": 30, "samples": 30}, "paper", unverified=True)}
-    result = standing(runs, {"small": WHOLE["small"]}, (), {"scale": "paper", "data": "official"})
+    result = assess_runs(
+        runs, {"small": WHOLE["small"]}, (), {"scale": "paper", "data": "official"}
+    )
     assert result.obstacles == ("unverified copy",)
-    assert result.indicates
+    assert result.preliminary
     assert result.covers == ""
 
 
 def test_only_the_cases_that_a_claim_rests_on_are_counted():
     runs = {"small": _summary({"equal": 5}), "large": _summary({"base": 5})}
-    assert standing(runs, WHOLE, ["equal"], OFFICIAL).covers == ""
-    assert standing(runs, WHOLE, (), OFFICIAL).covers == "2 of 3 cases"
+    assert assess_runs(runs, WHOLE, ["equal"], OFFICIAL).covers == ""
+    assert assess_runs(runs, WHOLE, (), OFFICIAL).covers == "2 of 3 cases"
 
 
 def test_what_a_claim_computes_itself_stands_but_at_quick_scale():
-    assert standing({}, {}, (), OFFICIAL).obstacles == ()
-    assert standing({}, {}, (), {"scale": "quick", "data": "none"}).obstacles == ("quick scale",)
+    assert assess_runs({}, {}, (), OFFICIAL).obstacles == ()
+    assert assess_runs({}, {}, (), {"scale": "quick", "data": "none"}).obstacles == ("quick scale",)

@@ -85,8 +85,9 @@ def test_a_wrong_file_is_one_line_that_names_the_key(tmp_path):
     with pytest.raises(InputError) as error:
         config.parse({"schemes": ["nowhere.py", str(tmp_path / "none.py")]})
     assert error.value.lines == (
-        "schemes: nowhere.py: not a Python file; use one that defines a sampler",
-        f"schemes: {tmp_path / 'none.py'}: defines no sampler; write class …(Scheme, name=…)",
+        "schemes: nowhere.py: no such file; check the path",
+        f"schemes: {tmp_path / 'none.py'}: defines no sampler; derive a class from Sampler: "
+        'class Mine(fedsampling.Sampler, name="mine")',
     )
 
 

@@ -238,7 +238,7 @@ def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning):
     assert result["first"].to_dict() == {"md": 2.0, "other": 6.0}
     assert result["error"].tolist() == [1.0, 1.0]  # (2 + 12) / (7 + 7)
     assert result["jain"].isna().all()
-    assert "A set, MD 0.400 (MD 0.400)" in artefact.notes[0]
+    assert "A set: MD 0.400 (MD 0.400)" in artefact.notes[0]
     assert artefact.notes[1:3] == (
         "Worst tenth below MD's in every seed of at least two datasets: none.",
         "Worst tenth below MD's in every seed of a single dataset: other (A set).",

@@ -141,7 +141,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
 def test_a_card_says_when_its_rule_was_written_and_what_it_accepts(report):
     card = _card((report / "first2022paper.html").read_text(), "c1")
     assert 'after seeing results, <time datetime="2026-11-22">' in card
-    assert "<dt>Accepted</dt><dd>the gap: 22.1 to 24.1 dB" in card
+    assert "<dt>Accepted</dt><dd>dB: 22.1 to 24.1, for the gap" in card
     assert "The target is arbitrary." in card
 
 

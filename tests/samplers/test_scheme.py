@@ -157,7 +157,7 @@ def test_a_users_file_without_a_scheme_of_its_own_is_refused(tmp_path):
     for name, message in (
         ("empty", "defines no sampler"),
         ("wrong", "wrong.py:1: ZeroDivisionError: division by zero; fix the file"),
-        ("missing", "not a Python file"),
+        ("missing", "no such file"),
     ):
         with pytest.raises(InputError, match=message):
             load_file(tmp_path / f"{name}.py")

@@ -71,7 +71,7 @@ def test_state_in_plain_attributes_simply_works(tmp_path):
         ),
         (
             {"settings": "unbiased = False", "weigh": "return np.full(len(slots), 50.0)"},
-            "weigh: the mean of Σω is 200; expected 0.1 to 10",
+            "weights: the mean of Σω is 200; expected 0.1 to 10",
         ),
         (
             {"select": "np.zeros(12)[len(view.p) - 1]"},

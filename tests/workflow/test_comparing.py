@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import BENCH, PAPER
-from fedsampling.workflow import comparing
-from fedsampling.workflow.comparing import chosen_steps, ranking
+from fedsampling.workflow import comparing, comparison_entries
+from fedsampling.workflow.comparison_entries import Entry, check_entry
+from fedsampling.workflow.comparison_lines import chosen_steps, properties, ranking
 from fedsampling.workflow.own_problem import OwnProblem
-from fedsampling.workflow.plan import plan
+from fedsampling.workflow.plan import Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -63,9 +64,10 @@ def test_each_entry_is_ranked_among_the_others_and_the_page_named(file, shared):
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     for label in ("mine_compared-factor-1", "mine_compared-factor-0.5"):
-        ranked = [line for line in lines if line.startswith(f"{label}: ")][1:]
-        assert [line.split(": ")[1] for line in ranked] == ["rounds", "bits", "seconds"]
-        assert all(" runs reached the target" in line for line in ranked)
+        first = lines.index(f"{label}, with speed-ups over MD and 95 % intervals:") + 1
+        header, *ranked = [line.split() for line in lines[first : first + 4]]
+        assert header[:3] == ["cost", "rank", "of"]
+        assert [line[0] for line in ranked] == ["rounds", "bits", "seconds"]
     page = Path(lines[-1].removeprefix("page: "))
     assert "mine_compared-factor-0.5" in (page.parent / "crossmatrix/ranks/ranks.csv").read_text()
     assert '<tr id="mine-compared-factor-0-5" class="own"' in page.read_text()
@@ -101,9 +103,9 @@ def test_only_files_that_a_job_reads_are_announced() -> None:
 
 def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
     checked: list[Any] = []
-    monkeypatch.setattr(comparing, "check_sampler", checked.append)
-    comparing._check("md", {"name": "md", "m": 20})
-    comparing._check("md", {"name": "md", "m": 3})
+    monkeypatch.setattr(comparison_entries, "check_sampler", checked.append)
+    for m in (20, 3):
+        check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
 
 
@@ -115,7 +117,7 @@ def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
         (
             ("--data", "no.csv"),
-            "--data: path: 'no.csv' does not exist; give a file .npz, .csv, .parquet",
+            "--data: path: 'no.csv' does not exist; check the path",
         ),
         (("--rounds", "20"), "--rounds: no effect without --data; add it, or remove --rounds"),
         (
@@ -142,11 +144,19 @@ def test_at_paper_scale_a_scheme_is_compared_on_the_sets_that_two_cores_can_do()
     assert all(name.startswith(BENCH) for name in chosen)
 
 
+def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, monkeypatch):
+    plans: list[Plan] = []
+    note = lambda jobs, project, done: plans.append(project.plan) or 1  # noqa: E731
+    monkeypatch.setattr(comparing, "execute_all", note)
+    compare(file, tmp_path, "--on", "bench_spam", "--scale", "paper", "--against", "uniform")
+    assert {job.sampler for job in plans[0].jobs.values()} == {"md", "uniform", "mine_compared"}
+
+
 def test_a_scheme_that_breaks_its_word_is_not_run(file, tmp_path):
     file.write_text(SCHEME.replace("    unbiased = False\n", ""))
     done = compare(file, tmp_path, "--set", "factor=3")
     assert done.exit_code == 2
-    assert "set unbiased = False, or correct weigh" in done.stderr
+    assert "correct the weights, or set unbiased = False" in done.stderr
     assert not (tmp_path / "results" / "runs").exists()
 
 
@@ -166,7 +176,7 @@ def test_several_files_are_ranked_in_one_report(file, shared):
     assert done.exit_code == 0, done.stderr
     labels = ["mine_compared", "other_compared-size-1", "other_compared-size-0.5"]
     for label in labels:
-        assert f"{label}: rounds: " in done.stdout
+        assert f"{label}, with speed-ups over MD" in done.stdout
     page = shared / "results" / "compare" / "mine_compared-other_compared" / "report"
     assert all(label in (page / "schemes.html").read_text() for label in labels)
 
@@ -201,7 +211,7 @@ def test_rounds_seeds_and_learning_rates_of_own_samples_are_chosen(file, tmp_pat
     size = ("--rounds", "12", "--seeds", "1", "--learning-rates", "0.05,0.5", "--loss", "loss")
     done = compare(file, tmp_path, *problem, *size, "--scale", "paper", "--against", "uniform")
     assert done.exit_code == 0, done.stderr
-    assert "1 of its 1 runs reached" in done.stdout
+    assert "  1 of 1" in done.stdout  # runs that reached the target
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
     grid = pd.read_csv(folder / "artefacts" / PAPER / "tuning" / "tuning.csv")
     assert {*grid["step"]} == {0.05, 0.5}
@@ -228,31 +238,29 @@ def test_the_chosen_step_is_named_and_whether_it_lies_at_an_end_of_the_grid():
     table = pd.DataFrame(rows | {"experiment": ["digit"] * 3 + ["writer"] * 3})
     table["chosen"] = [False, True, False, False, False, True]
     assert chosen_steps(table, "mine") == [
-        "mine: digit: step 0.2 of 0.1, 0.2, 0.4",
-        "mine: writer: step 0.4 of 0.1, 0.2, 0.4; at the edge of the grid",
+        "  learning rate on digit: 0.2 of 0.1, 0.2, 0.4",
+        "  learning rate on writer: 0.4 of 0.1, 0.2, 0.4; at the edge of the grid",
     ]
 
 
-def test_a_scheme_without_a_rank_says_so():
+def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
     columns = ["measure", "scheme", "speed_up", "low", "high", "rank", "rank_low", "rank_high"]
     rows = [("bits", "mine", 2.0, 1.5, 2.5, 1, 1, 2), ("bits", "md", 1.0, 0.9, 1.1, 2, 1, 2)]
-    rows += [("rounds", "mine", 1.2, 1.0, 1.4, *[np.nan] * 3)]
-    table = pd.DataFrame(rows, columns=columns).assign(reached=5, runs=10)
-    assert ranking(table, "mine") == [
-        "mine: bits: rank 1 [1, 2] of 2; 2.00 [1.50, 2.50] times as fast as md; "
-        "5 of its 10 runs reached the target",
-        "mine: rounds: no rank; 1.20 [1.00, 1.40] times as fast as md; "
-        "5 of its 10 runs reached the target",
+    rows += [("rounds", "mine", 1.2, 1.0, 1.4, *[np.nan] * 3), ("rounds", "md", 1, 1, 1, 1, 1, 1)]
+    table = pd.DataFrame(rows, columns=columns).assign(
+        reached=5, runs=10, sets=3, set_low=0.7, set_high=3.1
+    )
+    better = pd.DataFrame({"measure": ["bits", "rounds"], "scheme": "mine", "probability": 0.61})
+    assert ranking(table.drop(index=3).assign(sets=1), None, "mine") == [
+        "  cost    rank of 2  speed-up           reached target",
+        "  bits    1 [1, 2]   2.00 [1.50, 2.50]  5 of 10",
+        "  rounds  none       1.20 [1.00, 1.40]  5 of 10",
     ]
+    row = ranking(table, better, "mine")[1].split("  ")
+    assert [cell.strip() for cell in row if cell][3:] == ["0.70 to 3.10", "5 of 10", "61% of runs"]
 
 
-def test_a_comparison_says_how_often_a_sampler_wins_and_which_properties_help():
-    better = pd.DataFrame(
-        [{"measure": "rounds", "scheme": "mine", "probability": 0.61, "low": 0.5, "high": 0.7}]
-    ).assign(set_low=0.42, set_high=0.8)
-    assert comparing.chances(better, "mine") == [
-        "mine: rounds: cheaper than md in 61% of runs [50%, 70%]; on other datasets [42%, 80%]"
-    ]
+def test_properties_that_change_a_samplers_speed_up_are_named():
     effects = pd.DataFrame(
         [
             ("rounds", "mine", "labels", "skewed", 1.31, True),
@@ -261,8 +269,7 @@ def test_a_comparison_says_how_often_a_sampler_wins_and_which_properties_help():
         ],
         columns=["measure", "scheme", "factor", "level", "effect", "counts"],
     )
-    assert comparing.properties(effects, "mine") == [
-        "mine: rounds: properties that change its speed-up over md: "
-        "labels skewed × 1.31, sizes unequal × 0.80",
-        "mine: seconds: properties that change its speed-up over md: none",
+    assert properties(effects, "mine") == [
+        "  effects on its speed-up in rounds: labels skewed × 1.31, sizes unequal × 0.80",
+        "  effects on its speed-up in seconds: none",
     ]

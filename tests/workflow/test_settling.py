@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.evidence.provenance import UNVERIFIED, Standing
+from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.runs.cluster import resources
 from fedsampling.runs.cluster.resources import Measured
 from fedsampling.workflow import judging
@@ -28,7 +28,7 @@ def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_runs_hours_and_command_are_named(due):
     hours = sum(job.steps for job in due) / 3600
-    sentence = judging._settles(LATENCY, due, Standing())
+    sentence = judging._settles(LATENCY, due, RunEvidence())
     assert sentence.startswith("24 runs of the paper's size (up to about ")
     (number,) = re.findall(r"about ([\d.,]+) hours", sentence)
     assert float(number.replace(",", "")) == pytest.approx(hours, 0.05)
@@ -37,7 +37,7 @@ def test_runs_hours_and_command_are_named(due):
 
 def test_speeds_that_are_not_known_and_copies_are_named(due, tmp_path):
     (tmp_path / resources.MEASURED).unlink()
-    sentence = judging._settles(LATENCY, due[:1], Standing(obstacles=(UNVERIFIED,)))
+    sentence = judging._settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
     assert sentence.startswith("1 run of the paper's size: ")
     assert sentence.endswith("this copy has none")
 

@@ -111,10 +111,10 @@ def compare(
     of_clients = tables["metric"] == "client_accuracy"  # of few samples each: their mean difference
     relative[of_clients] = gap[of_clients].mean()
     counts = tables["metric"].str.startswith("accuracy") | of_clients
-    apart = relative > np.where(counts, ACCURACY_TOLERANCE, TOLERANCE)
+    too_large = relative > np.where(counts, ACCURACY_TOLERANCE, TOLERANCE)
     difference = float(relative.max())
-    if not apart.any():
+    if not too_large.any():
         return "within tolerance", difference, None
-    until = int(tables.loc[apart, "at"].min())
+    until = int(tables.loc[too_large, "at"].min())
     late = adaptive and until > tables["at"].min()
     return ("draws differ" if late else "differs"), difference, until

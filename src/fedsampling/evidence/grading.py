@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.provenance import Standing
+from fedsampling.evidence.provenance import RunEvidence
 from fedsampling.evidence.verdicts import DEPENDS, Finding, Verdict, disagreement
 
 # The preliminary verdict in place of a rule's verdict, for runs smaller than the paper's.
@@ -20,14 +20,14 @@ PRELIMINARY: Mapping[Verdict, Verdict] = {
 }
 
 
-def graded(finding: Finding, standing: Standing, transfer: bool = False) -> Finding:
+def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> Finding:
     """Grade a finding by the runs behind it.
 
     Parameters
     ----------
     finding : Finding
         Outcome of the claim's rule.
-    standing : Standing
+    evidence : RunEvidence
         Evidence that these runs provide.
     transfer : bool
         Whether the runs use other data than the paper.
@@ -40,10 +40,10 @@ def graded(finding: Finding, standing: Standing, transfer: bool = False) -> Find
     """
     if finding.verdict == "not run":
         return replace(finding, grade="not run")
-    if not standing.obstacles:
+    if not evidence.obstacles:
         return replace(finding, grade="transfer" if transfer else "paper's size")
-    why = listed(standing.obstacles)
-    if not standing.indicates:
+    why = listed(evidence.obstacles)
+    if not evidence.preliminary:
         reason = f"These runs are not evidence: {why}."
         return Finding("not run", finding.ours, reason, grade="not run")
     readings = tuple(

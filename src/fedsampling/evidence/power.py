@@ -82,17 +82,17 @@ def sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
         return ""
     seeds = min(interval.seeds for interval in undecided)
     each = seconds / seeds if seeds else nan
-    counts = {"at the observed effect": max(map(seeds_needed, undecided))}
+    counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
     printed = [interval for interval in undecided if interval.paper is not None]
     if printed:
-        counts["at the paper's"] = max(
+        counts["if it is the paper's"] = max(
             seeds_needed(interval, interval.paper) for interval in printed
         )
     parts = [
-        f"{effect} {_number(count)}{_cost((count - seeds) * each)}"
+        f"{_number(count)} {effect}{_cost((count - seeds) * each)}"
         for effect, count in counts.items()
     ]
-    return f"Seeds that would decide it with 80 % power: {', '.join(parts)}; it has {seeds}."
+    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}."
 
 
 def _number(seeds: float) -> str:

@@ -29,7 +29,7 @@ UNVERIFIED = "unverified copy"
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunEvidence:
     """How much evidence the runs behind a claim provide.
 
     Parameters
@@ -38,7 +38,7 @@ class Standing:
         Smallest scale of the runs; a key of :data:`SCALES`.
     obstacles : tuple of str
         Reasons why the runs give no verdict at the paper's size, such as ``"quick scale"``.
-    indicates : bool
+    preliminary : bool
         Whether the runs count as preliminary evidence.
     seeds : int
         Fewest seeds of the covered cases.
@@ -48,7 +48,7 @@ class Standing:
 
     scale: str = ""
     obstacles: tuple[str, ...] = ()
-    indicates: bool = False
+    preliminary: bool = False
     seeds: int = 0
     covers: str = ""
 
@@ -120,12 +120,12 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     return words
 
 
-def standing(
+def assess_runs(
     summaries: Summaries,
     experiments: Mapping[str, Mapping[str, Any]],
     cases: Collection[str],
     facts: Mapping[str, str],
-) -> Standing:
+) -> RunEvidence:
     """Assess how much evidence the runs behind a claim provide.
 
     A case counts if each of its samplers has at least :data:`FEWEST_SEEDS` seeds, or as many as the
@@ -145,7 +145,7 @@ def standing(
     """
     if not experiments:
         quick = facts["scale"] == "quick"  # for claims that compute their own numbers
-        return Standing(facts["scale"], ("quick scale",) if quick else ())
+        return RunEvidence(facts["scale"], ("quick scale",) if quick else ())
     seeds = {}
     for name, summary in summaries.items():
         seeds_of_paper = experiments[name]["seeds"]
@@ -165,10 +165,10 @@ def standing(
     stand_in = scale == "quick" or facts["scale"] == "quick" or "embedded data" in obstacles
     if obstacles and not stand_in and not seeds:
         obstacles.append(f"fewer than {FEWEST_SEEDS} seeds")
-    return Standing(
+    return RunEvidence(
         scale,
         tuple(obstacles),
-        indicates=bool(seeds) and not stand_in,
+        preliminary=bool(seeds) and not stand_in,
         seeds=min(seeds.values(), default=0),
         covers=", ".join(counts) if seeds else "",
     )

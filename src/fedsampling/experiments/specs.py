@@ -283,12 +283,16 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
     base = {key: value for key, value in written.items() if key not in SMALLER_SCALES}
     base = merge(base, written.get(paper.scales.get(name, config.scale)) or {})
     merged = _grouped(merge(base, changes))
-    if isinstance(merged.get("samplers"), dict) and isinstance(merged["samplers"].get("*"), dict):
+    samplers = merged.get("samplers")
+    if isinstance(samplers, dict) and isinstance(samplers.get("*"), dict):
         try:
             away = (merged["settings"].get("availability") or {}).get("name", "always") != "always"
-            merged["samplers"] = every_sampler(merged["samplers"], away)
+            merged["samplers"] = every_sampler(samplers, away)
         except InputError as error:
             raise InputError(*(f"{place}.samplers.{line}" for line in error.lines)) from None
+    elif isinstance(samplers, dict) and "*" in (base.get("samplers") or ()):
+        # Overrides have removed "*": the paper's null, which leaves a sampler out of it, goes, too.
+        merged["samplers"] = {label: kept for label, kept in samplers.items() if kept is not None}
     experiment = check(Experiment, merged, f"{place}.")
     code = Simulation.member(experiment.kind).code
     if code.startswith("papers.") and not code.startswith(f"papers.{paper.key}."):

@@ -11,7 +11,7 @@ from math import isfinite, log10
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end
@@ -119,13 +119,13 @@ def accepted(drawn: Iterable[Interval]) -> list[str]:
     """Return the values that the rule accepts as reproduced, a line for each statement."""
     lines = []
     for (unit, least, most, _), group in groupby(drawn, _statement):
-        names = ", ".join(interval.name for interval in group)
+        names = listed([interval.name for interval in group])
         if least is not None and most is not None:
-            lines.append(f"{names}: {_round(least)} to {_round(most)} {unit}")
+            lines.append(f"{unit}: {_round(least)} to {_round(most)}, for {names}")
         elif least is not None:
-            lines.append(f"{names}: above {_round(least)} {unit}")
+            lines.append(f"{unit}: above {_round(least)}, for {names}")
         elif most is not None:
-            lines.append(f"{names}: below {_round(most)} {unit}")
+            lines.append(f"{unit}: below {_round(most)}, for {names}")
     return lines
 
 

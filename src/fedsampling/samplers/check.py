@@ -48,7 +48,7 @@ LONG_ROUNDS = 25
 LONG_RUNS = 40
 MAX_LINES = 5  # of an error message
 FALSE_ALARM = 1e-6  # probability that an unbiased sampler is called biased on one population
-HINT = "; `needs` must name all observed quantities"
+HINT = "; `needs` must list all information that the sampler uses"
 DRAWS_HINT = (
     "; in this form rng serves all runs: draw with rng.uniforms('clients', m), take one NumPy "
     "generator for each run from rng.generators('clients'), or derive from fedsampling.Sampler, "
@@ -178,10 +178,10 @@ def from_words(name: str, words: Sequence[str]) -> Scheme:
 
 
 def _as_word(line: str) -> str:
-    """Rewrite the error of a missing setting for the command line: ``m=…``."""
+    """Rewrite an error of a setting for the command line, where settings are ``m=…``."""
     if missing := re.fullmatch(r"scheme\.(\w+): missing; add it", line):
         return f"{missing[1]}: missing; add {missing[1]}=… to the command"
-    return line
+    return line.replace("scheme.name: ", "sampler: ").removeprefix("scheme.")
 
 
 def _line(places: Sequence[tuple[str, str]], tried: int) -> str:
@@ -245,7 +245,8 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
         for line in error.lines:
             yield Fault("error", line + _hint(line))
     except Exception as error:  # any exception of a sampler is a result of the check
-        yield Fault("error", described(error) + HINT)
+        missing = isinstance(error, NotImplementedError)  # names the method
+        yield Fault("error", described(error) + ("; add it" if missing else HINT))
 
 
 def _hint(line: str) -> str:
@@ -365,9 +366,9 @@ def _biased(parts: Mapping[str, Array], population: Population) -> str:
         if len(wrong):
             i = wrong[np.abs(off[wrong]).argmax()]
             return (
-                f"{rounds}: weigh: E[ω_{i}] is {total[:, i].mean():.4g} ± {error[i]:.1g}, "
-                f"not p_{i} = {population.p[i]:.4g} ({len(wrong)} of {n} clients are biased); "
-                "set unbiased = False, or correct weigh"
+                f"{rounds}: biased for {len(wrong)} of {n} clients: E[ω_{i}] is "
+                f"{total[:, i].mean():.4g} ± {error[i]:.1g}, but p_{i} = {population.p[i]:.4g}; "
+                "correct the weights, or set unbiased = False"
             )
     return ""
 
@@ -376,7 +377,7 @@ def _far_sums(mean: float, shrinks: bool) -> str:
     """Report if the mean of Σ ω_i over the rounds is far from 1."""
     if mean <= SUMS[1] and (shrinks or mean >= SUMS[0]):
         return ""
-    return f"weigh: the mean of Σω is {mean:.4g}; {EXPECTED}"
+    return f"weights: the mean of Σω is {mean:.4g}; {EXPECTED}"
 
 
 def _totals(rounds: Sequence[Round], population: Population) -> Array:

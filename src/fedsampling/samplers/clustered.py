@@ -398,7 +398,7 @@ class ClusteredSize(Scheme, name="clustered_size"):
 
     References
     ----------
-    Algorithm 1.
+    Fraboni et al. 2021, Algorithm 1.
     """
 
     m: Positive
@@ -436,7 +436,7 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
 
     References
     ----------
-    Algorithm 2 and section 5.
+    Fraboni et al. 2021, Algorithm 2 and section 5.
     """
 
     m: Positive

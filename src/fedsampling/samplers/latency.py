@@ -398,7 +398,7 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
     References
     ----------
-    Algorithm 2; the weights are Definition 1's.
+    Harshvardhan et al. 2025, Algorithm 2; the weights are Definition 1's.
     """
 
     solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or the paper's")
@@ -432,7 +432,7 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
 
     References
     ----------
-    Algorithm 3.
+    Harshvardhan et al. 2025, Algorithm 3.
     """
 
     m: Positive = Field(description="K: number of draws")

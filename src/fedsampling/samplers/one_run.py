@@ -28,7 +28,16 @@ from numpy.typing import NDArray
 from fedsampling.base.blame import CodeError, blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import (
+    NETWORK_NEEDS,
+    Array,
+    Bools,
+    Ints,
+    Scheme,
+    Setup,
+    Slots,
+    View,
+)
 
 Choice = tuple[Ints, Array | None]  # clients, and their weights if select returned them
 OF_SLOTS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
@@ -69,7 +78,8 @@ class RunView:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self.observed:
             return self.observed[name]
-        raise AttributeError(f"view has no {name!r}; `needs` must name all observed quantities")
+        fix = "add it to `needs`" if name in NETWORK_NEEDS else "see `RunView` for its attributes"
+        raise AttributeError(f"view has no {name!r}; {fix}")
 
 
 class Sampler(Scheme):
@@ -93,7 +103,7 @@ class Sampler(Scheme):
             Clients, possibly repeated, and optionally their aggregation weights ω.  If weights are
             missing, :meth:`weigh` is called after local training.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method select")
+        raise InputError(f"sampler {self.named}: method missing; add select(self, view, rng)")
 
     def weigh(  # type: ignore[override]
         self, clients: Ints, view: RunView, rng: np.random.Generator
@@ -103,7 +113,10 @@ class Sampler(Scheme):
 
     def saw_updates(self, clients: Ints, updates: NDArray[np.float32]) -> None:  # type: ignore[override]
         """Receive θ_i − θ of the selected clients, shape (k, d), if ``needs`` has "updates"."""
-        raise NotImplementedError(f"{type(self).__name__} has no method saw_updates")
+        raise InputError(
+            f"sampler {self.named}: method missing; add saw_updates(self, clients, updates), or "
+            "remove 'updates' from `needs`"
+        )
 
     def exchange_bits(self) -> float | None:  # type: ignore[override]
         """Bits that the clients sent in the last round's exchange; None without an exchange."""
@@ -215,6 +228,8 @@ class _Stack:
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
             raise self._fault(f"select returned {_described(answer)}; {_CLIENTS}")
         clients = clients.astype(np.int64, copy=False)
+        if len(wrong := clients[(clients < 0) | (clients >= view.n)]):
+            raise self._fault(f"select returned client {wrong[0]}; must be in 0…{view.n - 1}")
         return clients, None if weights is None else self._checked(weights, clients, "select")
 
     def _weights(self, run: int, view: RunView, rng: np.random.Generator) -> Array:

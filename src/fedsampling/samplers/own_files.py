@@ -1,7 +1,10 @@
 """Samplers defined in users' files."""
 
 import hashlib
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.own_files import import_file
@@ -17,8 +20,19 @@ def load_file(path: Path) -> tuple[type[Scheme], ...]:
     InputError
         If the file cannot be read or run, defines no sampler, or uses a name that is taken.
     """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
     name = OWN_FILE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     members = load_members(Scheme, name, path, lambda: import_file(path, name, "a sampler"))
     if not members:
-        raise InputError(f"{path}: defines no sampler; write class …(Scheme, name=…)")
+        raise InputError(f"{path}: defines no sampler; {_fix(vars(sys.modules[name]), name)}")
     return members
+
+
+def _fix(content: Mapping[str, Any], module: str) -> str:
+    """Return the likely fix for a file, given its variables, that defines no sampler."""
+    for value in content.values():
+        if isinstance(value, type) and issubclass(value, Scheme) and value.__module__ == module:
+            base = value.__bases__[0].__name__
+            return f'give the class a name: class {value.__name__}({base}, name="…")'
+    return 'derive a class from Sampler: class Mine(fedsampling.Sampler, name="mine")'

@@ -6,28 +6,23 @@ summaries, artefacts and a report of the comparison go to ``<results>/compare/<s
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import product
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.quantities import format_bytes
 from fedsampling.base.records import merge
-from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.experiments.cross_matrix import BENCH, FACTORS, LARGER, PAPER, REFERENCE, TUNING
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.choosing import size
 from fedsampling.runs.cluster.calibration import downloads
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
-from fedsampling.samplers.check import check_sampler
-from fedsampling.samplers.check_data import N
 from fedsampling.samplers.own_files import load_file
-from fedsampling.samplers.scheme import Scheme, scheme
+from fedsampling.workflow.comparison_entries import Entry, all_entries, check_entry
+from fedsampling.workflow.comparison_lines import result_lines
 from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.own_problem import SET, OwnProblem, misfits
 from fedsampling.workflow.plan import Plan
@@ -37,8 +32,6 @@ from fedsampling.workflow.running import execute_all
 
 Tell = Callable[[str], None]
 NO_PROBLEM = OwnProblem()
-AT_EDGE = "; at the edge of the grid"
-WIDEN = ", which --learning-rates extends"
 
 
 def compare(
@@ -86,9 +79,8 @@ def compare(
         If a sampler fails the check, or a dataset or a setting is invalid.
     """
     members = list(dict.fromkeys(load_file(file)[-1] for file in files))
-    names = [member.named for member in members]
-    entries = _all_entries(members, words)
-    whole = project.with_config(
+    entries = all_entries(members, words)
+    matrix = project.with_config(
         scale=scale,
         data="embedded" if scale == "quick" else "official",
         papers=[PAPER],
@@ -97,82 +89,38 @@ def compare(
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )
-    small = whole.with_config(scale="quick", data="embedded").plan.experiments
+    small = matrix.with_config(scale="quick", data="embedded").plan.experiments
     common = next(iter(small.values()))["samplers"]
     _check_names(against, common)
-    chosen = _sets(whole.plan, sets, scale, problem)
-    by_default = not (sets or problem) and all(name.startswith(BENCH) for name in chosen)
-    design = [FACTORS] if by_default and f"{PAPER}/{FACTORS}" in whole.plan.experiments else []
-    for label, (name, settings) in entries.items():
-        _check(name, common.get(name, {}) | settings)
+    chosen = _sets(matrix.plan, sets, scale, problem)
+    for label, entry in entries.items():
+        check_entry(entry, common.get(entry.sampler, {}))
         tell(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
-    kept = {REFERENCE, *against, *(name for name, _ in entries.values())} if against else {*common}
-    reasons = problem.opaque({name: common[name] for name in common if name in kept})
-    overrides = _with(whole.plan, entries, [*chosen, *design], problem, against, reasons)
+    request = _Request(matrix, entries, chosen, problem, against)
     if problem:
-        reasons |= misfits(whole.with_config(overrides={PAPER: overrides}))
-        of_entries = {
-            label: reasons.get(label, reasons.get(name)) for label, (name, _) in entries.items()
-        }
-        if refused := [f"{label}: {reason}" for label, reason in of_entries.items() if reason]:
-            raise InputError(*refused)
-        for label, reason in reasons.items():
-            tell(f"left out: {label}: {reason}")
-        overrides = _with(whole.plan, entries, chosen, problem, against, reasons)
-    elif scale != "quick":
-        missing = _unfinished(whole.with_config(overrides={PAPER: overrides}), entries)
-        if REFERENCE in missing.get(FACTORS, ()):  # the design is not needed for a rank
-            overrides[FACTORS] = None
-            del missing[FACTORS]
-        for experiment, others in missing.items():
-            if REFERENCE in others:
-                raise InputError(
-                    f"--on {experiment.removeprefix(TUNING)}: the runs of {REFERENCE}, which sets "
-                    f"the target, are not finished at {scale} scale; use another dataset or scale"
-                )
-            overrides[experiment]["samplers"] |= dict.fromkeys(others)
-        if left_out := sorted({other for others in missing.values() for other in others}):
-            tell(f"left out because their runs are not finished: {', '.join(left_out)}")
-    comparison = whole.with_config(overrides={PAPER: overrides}).in_subfolder(
+        overrides = _with_fitting_samplers(request, common, tell)
+    else:
+        by_default = not sets and all(name.startswith(BENCH) for name in chosen)
+        overrides = _with_finished_samplers(request, by_default, tell)
+    names = [member.named for member in members]
+    comparison = matrix.with_config(overrides={PAPER: overrides}).in_subfolder(
         "compare/" + "-".join(filter(None, [*names, problem.name]))
     )
     comparison.write()
-    plan = comparison.plan
-    sizes = downloads(
-        plan.datasets(*plan.jobs), comparison.data, comparison.config.mirror, _unread(plan)
-    )
-    for source, number in sizes.items():
-        tell(f"to download: {source}, {format_bytes(number) if number else 'unknown size'}")
-    runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in entries)
-    jobs = [plan.jobs[job] for job in plan.jobs_to_run(PAPER)]
     titles = [problem.data.name] if problem.data else chosen
+    jobs = [comparison.plan.jobs[job] for job in comparison.plan.jobs_to_run(PAPER)]
+    _announce_downloads(comparison, tell)
+    runs = sum(len(job.runs) for job in comparison.plan.jobs.values() if job.sampler in entries)
     tell(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, comparison, lambda manifest: None):
         return status
     if status := draw(PAPER, comparison):
         return status
     report = build_report(comparison)
+    shown = dict(zip(chosen, titles, strict=True))
     artefacts = comparison.folder / "artefacts" / PAPER
-    together = f"{size(artefacts)}ranks"
-    ranks = pd.read_csv(artefacts / together / f"{together}.csv")
-    tuning = f"{size(artefacts)}tuning"
-    grid = pd.read_csv(artefacts / tuning / f"{tuning}.csv")  # at quick scale only md is tuned
-    grid["experiment"] = grid["experiment"].replace(dict(zip(chosen, titles, strict=True)))
-    for label in entries:
-        for line in (*ranking(ranks, label), *chosen_steps(grid, label)):
-            tell(line + (WIDEN if problem.data and line.endswith(AT_EDGE) else ""))
-        if (artefacts / "bench_defaults").is_dir():
-            defaults = pd.read_csv(artefacts / "bench_defaults" / "bench_defaults.csv")
-            matrix = pd.read_csv(artefacts / "bench_matrix_rounds" / "bench_matrix_rounds.csv")
-            tell(tuned(defaults, label))
-            tell(wins_and_losses(matrix, label))
-            better = pd.read_csv(artefacts / "bench_improvement" / "bench_improvement.csv")
-            for line in chances(better, label):
-                tell(line)
-        if (artefacts / "factors_effects").is_dir():
-            effects = pd.read_csv(artefacts / "factors_effects" / "factors_effects.csv")
-            for line in properties(effects, label):
-                tell(line)
+    for line in result_lines(artefacts, entries, shown, own_data=problem.data is not None):
+        tell(line)
     if scale == "quick":
         tell("Quick scale only shows that the sampler runs; it is not evidence.")
     tell(f"page: {report.with_name('schemes.html')}")
@@ -183,126 +131,6 @@ def usual_scale(sets: Sequence[str], problem: OwnProblem) -> str:
     """Return the scale at which the other samplers' runs on these datasets are finished."""
     finished = all(name.startswith((BENCH, LARGER)) for name in sets)
     return "paper" if finished and not problem else "reduced"
-
-
-def ranking(ranks: pd.DataFrame, label: str) -> list[str]:
-    """Describe a sampler's ranks in the artefact ``ranks``, one line per measure."""
-    lines = []
-    for measure, table in ranks.groupby("measure", sort=False):
-        (row,) = table[table["scheme"] == label].to_dict("records")
-        place = "no rank" if pd.isna(row["rank"]) else f"rank {row['rank']:g}"
-        if not pd.isna(row["rank"]):
-            place += f" [{row['rank_low']:g}, {row['rank_high']:g}] of {table['rank'].count()}"
-        speed = f"{row['speed_up']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-        reached = f"{row['reached']} of its {row['runs']} runs reached the target"
-        lines.append(f"{label}: {measure}: {place}; {speed} times as fast as md; {reached}")
-    return lines
-
-
-def chosen_steps(grid: pd.DataFrame, label: str) -> list[str]:
-    """Describe the learning rates that tuning chose for a sampler, one line per dataset.
-
-    Parameters
-    ----------
-    grid : DataFrame
-        The artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
-    """
-    lines = []
-    for name, table in grid[grid["sampler"] == label].groupby("experiment", sort=False):
-        steps = sorted(table["step"].unique())
-        for step in table.loc[table["chosen"], "step"]:
-            line = f"{label}: {name}: step {step:g} of {', '.join(f'{each:g}' for each in steps)}"
-            at_edge = len(steps) > 1 and step in (steps[0], steps[-1])
-            lines.append(line + (AT_EDGE if at_edge else ""))
-    return lines
-
-
-def tuned(defaults: pd.DataFrame, label: str) -> str:
-    """Describe the gain of tuning, from the artefact ``bench_defaults``."""
-    (row,) = defaults[defaults["scheme"] == label].to_dict("records")
-    return (
-        f"{label}: rounds: {row['default_speed_up']:.2f} times as fast as md with its defaults, "
-        f"{row['speed_up']:.2f} at its best trial"
-    )
-
-
-def wins_and_losses(matrix: pd.DataFrame, label: str) -> str:
-    """Name the datasets on which the whole interval of the speed-up is above or below 1."""
-    rows = matrix[matrix["scheme"] == label]
-    wins, losses = rows[rows["speed_up_low"] > 1], rows[rows["speed_up_high"] < 1]
-    named = (", ".join(part["title"]) or "no dataset" for part in (wins, losses))
-    return f"{label}: rounds: faster than md on {next(named)}; slower on {next(named)}"
-
-
-def chances(better: pd.DataFrame, label: str) -> list[str]:
-    """Describe how often a sampler beats MD, from the artefact ``bench_improvement``."""
-    return [
-        f"{label}: {row['measure']}: cheaper than md in {row['probability']:.0%} of runs "
-        f"[{row['low']:.0%}, {row['high']:.0%}]; on other datasets "
-        f"[{row['set_low']:.0%}, {row['set_high']:.0%}]"
-        for row in better[better["scheme"] == label].to_dict("records")
-    ]
-
-
-def properties(effects: pd.DataFrame, label: str) -> list[str]:
-    """Name the clients' properties that help or harm, from the artefact ``factors_effects``."""
-    lines = []
-    for measure in ("rounds", "seconds"):
-        rows = effects[(effects["scheme"] == label) & (effects["measure"] == measure)]
-        rows = rows[rows["counts"]].sort_values("effect", ascending=False)
-        named = [f"{row.factor} {row.level} × {row.effect:.2f}" for row in rows.itertuples()]
-        lines.append(
-            f"{label}: {measure}: properties that change its speed-up over md: "
-            f"{', '.join(named) or 'none'}"
-        )
-    return lines
-
-
-def _all_entries(
-    members: Sequence[type[Scheme]], words: Sequence[str]
-) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the sampler's name and the settings of each entry, by its label."""
-    entries = {}
-    known = {key for member in members for key in member.model_fields}
-    for member in members:
-        # A setting that no sampler has goes to all of them, which reject it.
-        its_words = [
-            word
-            for word in words
-            if (key := word.partition("=")[0]) in member.model_fields or key not in known
-        ]
-        for label, settings in _entries(member.named, its_words).items():
-            entries[label] = member.named, settings
-    return entries
-
-
-def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return each entry's settings by its label: the sampler's name and the values that differ."""
-    values: dict[str, list[str]] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise InputError(f"--set {word}: not a setting; write it as key=value")
-        several = [value] if value[:1] in ("[", "{") else value.split(",")
-        values.setdefault(key, []).extend(each.strip() for each in several)
-    entries = {}
-    for combination in product(*values.values()):
-        settings = dict(zip(values, combination, strict=True))
-        differs = [f"{key}-{settings[key]}" for key in values if len(values[key]) > 1]
-        label = "-".join([name, *differs])
-        entries[label] = {key: parse_yaml(value, f"--set {key}") for key, value in settings.items()}
-    return entries
-
-
-def _check(name: str, settings: dict[str, Any]) -> None:
-    options = {key: value for key, value in settings.items() if key != "name"}
-    if isinstance(m := options.get("m"), int):
-        options["m"] = min(m, N)  # the check uses small populations
-    try:
-        sampler = scheme(name, **options)
-    except InputError as error:
-        raise InputError(*(line.replace("scheme.", "--set ", 1) for line in error.lines)) from None
-    check_sampler(sampler)
 
 
 def _check_names(against: Sequence[str], known: Mapping[str, Any]) -> None:
@@ -336,17 +164,118 @@ def _sets(plan: Plan, sets: Sequence[str], scale: str, problem: OwnProblem) -> l
     return list(dict.fromkeys(sets)) or cheap or larger or known
 
 
-def _with(
-    plan: Plan,
-    entries: Mapping[str, tuple[str, dict[str, Any]]],
-    chosen: Sequence[str],
-    problem: OwnProblem,
-    against: Sequence[str],
-    left_out: Collection[str],
+@dataclass(frozen=True)
+class _Request:
+    """The samplers and datasets of a comparison.
+
+    Parameters
+    ----------
+    matrix : Project
+        The cross matrix at the requested scale.
+    entries : mapping of str to Entry
+    chosen : sequence of str
+        Experiments of the datasets.
+    problem : OwnProblem
+    against : sequence of str
+        The other samplers; if empty, all.
+    """
+
+    matrix: Project
+    entries: Mapping[str, Entry]
+    chosen: Sequence[str]
+    problem: OwnProblem
+    against: Sequence[str]
+
+
+def _with_fitting_samplers(
+    request: _Request, common: Mapping[str, Any], tell: Tell
 ) -> dict[str, Any]:
-    """Return overrides that add the entries to the chosen datasets and remove other datasets."""
+    """Return overrides with all samplers that can train the user's model on the user's data.
+
+    Parameters
+    ----------
+    common : mapping
+        Settings of all samplers of the cross matrix.
+
+    Raises
+    ------
+    InputError
+        If an entry's sampler cannot.
+    """
+    entries, problem = request.entries, request.problem
+    samplers = {entry.sampler for entry in entries.values()}
+    kept = {REFERENCE, *request.against, *samplers} if request.against else {*common}
+    reasons = problem.opaque({name: common[name] for name in common if name in kept})
+    overrides = _overrides(request, request.chosen, reasons)
+    reasons |= misfits(request.matrix.with_config(overrides={PAPER: overrides}))
+    of_entries = {
+        label: reasons.get(label, reasons.get(entry.sampler)) for label, entry in entries.items()
+    }
+    if refused := [f"{label}: {reason}" for label, reason in of_entries.items() if reason]:
+        raise InputError(*refused)
+    for label, reason in reasons.items():
+        tell(f"left out: {label}: {reason}")
+    return _overrides(request, request.chosen, reasons)
+
+
+def _with_finished_samplers(request: _Request, by_default: bool, tell: Tell) -> dict[str, Any]:
+    """Return overrides with the samplers whose runs are finished; at quick scale, with all.
+
+    Parameters
+    ----------
+    by_default : bool
+        Whether the user names no datasets, so that the design of properties is compared, too.
+
+    Raises
+    ------
+    InputError
+        If the runs of the reference are not finished.
+    """
+    matrix = request.matrix
+    design = [FACTORS] if by_default and f"{PAPER}/{FACTORS}" in matrix.plan.experiments else []
+    overrides = _overrides(request, [*request.chosen, *design], ())
+    if matrix.config.scale == "quick":
+        return overrides
+    missing = _unfinished(matrix.with_config(overrides={PAPER: overrides}), request.entries)
+    if REFERENCE in missing.get(FACTORS, ()):  # the design is not needed for a rank
+        overrides[FACTORS] = None
+        del missing[FACTORS]
+    for experiment, others in missing.items():
+        if REFERENCE in others:
+            raise InputError(
+                f"--on {experiment.removeprefix(TUNING)}: the runs of {REFERENCE}, which sets "
+                f"the target, are not finished at {matrix.config.scale} scale; "
+                "use another dataset or scale"
+            )
+        overrides[experiment]["samplers"] |= dict.fromkeys(others)
+    if left_out := sorted({other for others in missing.values() for other in others}):
+        tell(f"left out because their runs are not finished: {', '.join(left_out)}")
+    return overrides
+
+
+def _announce_downloads(comparison: Project, tell: Tell) -> None:
+    """List the downloads of a comparison."""
+    plan = comparison.plan
+    sizes = downloads(
+        plan.datasets(*plan.jobs), comparison.data, comparison.config.mirror, _unread(plan)
+    )
+    for source, number in sizes.items():
+        tell(f"to download: {source}, {format_bytes(number) if number else 'unknown size'}")
+
+
+def _overrides(
+    request: _Request, experiments: Sequence[str], left_out: Collection[str]
+) -> dict[str, Any]:
+    """Return overrides that add the entries to some experiments and remove all others.
+
+    Parameters
+    ----------
+    left_out : collection of str
+        Samplers to remove.
+    """
+    plan, entries, problem = request.matrix.plan, request.entries, request.problem
     overrides: dict[str, Any] = {}
-    kept = {*chosen, *(TUNING + name for name in chosen)}
+    kept = {*experiments, *(TUNING + name for name in experiments)}
     paper, shared = plan.papers[PAPER], problem.shared()
     for experiment in load_paper(PAPER, paper.folder.parent).experiments:
         if experiment not in kept:
@@ -357,19 +286,19 @@ def _with(
             for name, record in plan.experiments[f"{PAPER}/{experiment}"]["samplers"].items()
         }
         samplers = {
-            label: common[name] | settings
-            for label, (name, settings) in entries.items()
-            if name in common and name not in left_out
+            label: common[entry.sampler] | entry.settings
+            for label, entry in entries.items()
+            if entry.sampler in common and entry.sampler not in left_out
         }
-        if problem or against:  # list the others by name instead of the paper's "*"
-            compared = {name for name, _ in entries.values()}
+        if problem or request.against:  # list the others by name instead of the paper's "*"
+            compared = {entry.sampler for entry in entries.values()}
             others = [name for name in common if name not in compared and name not in left_out]
-            if against:
-                others = [name for name in others if name in (REFERENCE, *against)]
+            if request.against:
+                others = [name for name in others if name in (REFERENCE, *request.against)]
             samplers |= {name: common[name] for name in others}
             written = paper.experiments[experiment]
-            if "*" in merge(written, written.get(plan.config.scale) or {})["samplers"]:
-                samplers["*"] = None
+            labels = merge(written, written.get(plan.config.scale) or {})["samplers"]
+            samplers |= {label: None for label in labels if label not in samplers}
         resolved = plan.experiments[f"{PAPER}/{experiment}"]
         overrides[experiment] = {"samplers": samplers, **problem.settings(experiment, resolved)}
     return overrides

@@ -233,6 +233,8 @@ def show(costs: Costs) -> str:
         ]
     else:
         text.append("download: nothing")
+    if not costs.due:
+        return "\n".join([*text, "All runs are finished; nothing has to be computed."])
     text.append(
         f"CPU time is for one core of this machine, measured in {costs.measured:.0f} s; "
         "divide it by your number of cores. ≤: runs may end before their last round."

@@ -136,17 +136,19 @@ def library() -> Finding:
     quarters of the turns.
     """
     x, weight, g = torch.rand(50, 784), torch.rand(50, 784), torch.rand(50, 50)
-    ways, chosen = products.libraries(), products.library()
+    libraries, chosen = products.libraries(), products.library()
 
-    def spent(way: Callable[[Tensor, Tensor], Tensor]) -> float:
+    def cpu_seconds(multiply: Callable[[Tensor, Tensor], Tensor]) -> float:
         begin = time.process_time()
         for _ in range(PRODUCTS_IN_A_TURN):
-            way(weight, x)
-            way(g, x.T)  # the gradient
+            multiply(weight, x)
+            multiply(g, x.T)  # the gradient
         return time.process_time() - begin
 
-    turns = [{name: spent(way) for name, way in ways.items()} for _ in range(TURNS + 1)][1:]
-    other = next((name for name in ways if name != chosen), chosen)
+    turns = [
+        {name: cpu_seconds(each) for name, each in libraries.items()} for _ in range(TURNS + 1)
+    ][1:]
+    other = next((name for name in libraries if name != chosen), chosen)
     low, middle, _ = quantiles([turn[chosen] / turn[other] for turn in turns], n=4)
     if other == chosen:
         return Finding(f"products by {chosen}, the only available library")
@@ -192,7 +194,10 @@ def _compare(name: str, device: gpu.Device) -> Finding:
     alone = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])
     single = replace(stacked, local=ONE)
     once = single.work(theta, everyone, MD(m=CLIENTS), _draws()).double().cpu().numpy()
-    rounding, stacking = _apart(once, in_double(single, theta, everyone)), _apart(reference, alone)
+    rounding, stacking = (
+        _distance(once, in_double(single, theta, everyone)),
+        _distance(reference, alone),
+    )
     share = peak / (
         stacked.activation_bytes * CLIENTS + 4 * CLIENTS * 5 * theta.shape[1] + LIBRARY_BYTES
     )
@@ -207,7 +212,7 @@ def _compare(name: str, device: gpu.Device) -> Finding:
     if device.record and not fix:
         replays = Replays(stacked._step, device.record)
         stacked.walk = replays.run
-        captured = max(_apart(updates(), reference) for _ in range(3))
+        captured = max(_distance(updates(), reference) for _ in range(3))
         text += f", {captured:.1e} from captured steps"
         if not replays.graphs:
             text += " (which cannot be captured and run one by one)"
@@ -264,14 +269,14 @@ def large_product(device: gpu.Device) -> float:
     """Measure the floating-point operations per second of a large product, as the best of a few."""
     size = PRODUCT_ROWS[device.name.partition(":")[0]]
     a = torch.randn(size, size, device=device.name)
-    ways = list(products.libraries().values()) if device.name == "cpu" else [torch.mm]
+    libraries = list(products.libraries().values()) if device.name == "cpu" else [torch.mm]
     clock = time.process_time if device.name == "cpu" else time.perf_counter
     spent = []
     for _ in range(4):
-        for way in ways:
+        for multiply in libraries:
             device.settle()
             begin = clock()
-            way(a, a)
+            multiply(a, a)
             device.settle()
             spent.append(clock() - begin)
     return 2 * size**3 / min(spent)
@@ -331,7 +336,7 @@ def _draws() -> Draws:
     return Draws(np.zeros(1, np.int64), 0)
 
 
-def _apart(first: Array, second: Array) -> float:
+def _distance(first: Array, second: Array) -> float:
     """Return the largest distance of two updates, relative to the norm of the second."""
     norms = np.linalg.norm(second, axis=1)
     return float((np.linalg.norm(first - second, axis=1) / np.where(norms > 0, norms, 1)).max())

@@ -10,7 +10,7 @@ from textwrap import shorten
 from fedsampling.base.files import write_record
 from fedsampling.evidence import grading, power
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.provenance import UNVERIFIED, Standing, Summaries, changed, standing
+from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence, Summaries, assess_runs, changed
 from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.specs import Job
@@ -64,7 +64,7 @@ def _claim(
     experiments = claim.experiments or artefact.experiments
     at_full_size = claim.experiments or whole.artefacts[claim.artefact].experiments
     cases = claim.cases or artefact.cases
-    status, seconds = Standing(), math.nan
+    status, seconds = RunEvidence(), math.nan
     if absent := [key for key in experiments if key not in loaded]:
         finding = grading.not_run({key: spec.left_out[key] for key in absent})
     else:
@@ -72,7 +72,7 @@ def _claim(
         specs = {key: whole.experiments[key] for key in at_full_size}
         seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
         status, finding = _judged(
-            name, spec, project, loaded, used, standing(used, specs, cases, project.facts)
+            name, spec, project, loaded, used, assess_runs(used, specs, cases, project.facts)
         )
     needs_runs = finding.grade in ("preliminary", "not run")
     open_jobs = _open_jobs(at_full_size, cases, unfinished)
@@ -101,8 +101,13 @@ def _claim(
 
 
 def _judged(
-    name: str, spec: Paper, project: Project, loaded: Summaries, used: Summaries, status: Standing
-) -> tuple[Standing, Finding]:
+    name: str,
+    spec: Paper,
+    project: Project,
+    loaded: Summaries,
+    used: Summaries,
+    status: RunEvidence,
+) -> tuple[RunEvidence, Finding]:
     """Apply a claim's rule to the summaries that it uses."""
     claim = spec.claims[name]
     try:
@@ -113,7 +118,7 @@ def _judged(
         if not project.config.changes(spec.key):
             raise
         warn_unfit(spec, name, "not judged, as its rule", error)
-        return Standing(), grading.unfit(changed(used) or changed(loaded))
+        return RunEvidence(), grading.unfit(changed(used) or changed(loaded))
 
 
 def _open_jobs(
@@ -134,7 +139,7 @@ def _declaration(claim: ClaimSpec) -> Declaration | None:
     return Declaration(claim.declared.when, claim.declared.date.isoformat(), claim.declared.why)
 
 
-def _settles(paper: str, jobs: Sequence[Job], status: Standing) -> str:
+def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:

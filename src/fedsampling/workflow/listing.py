@@ -16,7 +16,8 @@ from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project
 
 FAMILIES: dict[str, type[Named]] = {
-    "schemes": Scheme,
+    "samplers": Scheme,
+    "schemes": Scheme,  # the same; the name of the class
     "datasets": Dataset,
     "partitions": Partition,
     "models": Model,

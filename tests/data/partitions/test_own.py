@@ -110,32 +110,32 @@ def test_content_decides_the_digest():
 @pytest.mark.parametrize(
     ("changed", "line"),
     [
-        ({"y": Y[:5]}, "x, y: 60 samples and 5 labels; give as many"),
+        ({"y": Y[:5]}, "x, y: 60 samples but 5 labels; must be equal"),
         (
             {"clients": None},
-            "clients, partition: both missing; give each sample's owner, or a partition",
+            "clients, partition: both missing; pass each sample's owner, or a partition",
         ),
         (
             {"x": [[1], [1, 2]], "y": [0, 1]},
-            "x: its rows differ in shape; give arrays of one shape",
+            "x: rows differ in shape; pass arrays of one shape",
         ),
-        ({"x": Y}, "x: it holds text, not numbers; encode them as numbers"),
-        ({"x": X * np.nan}, "x: 60 samples hold NaN or infinity, first row 0; drop them"),
-        ({"x_test": X}, "x_test, y_test: one is missing; give both or neither"),
+        ({"x": Y}, "x: contains text; convert to numbers"),
+        ({"x": X * np.nan}, "x: 60 samples are NaN or infinite, first row 0; remove them"),
+        ({"x_test": X}, "x_test, y_test: one is missing; pass both or neither"),
         (
             {"x_test": X, "y_test": ["bird"] * 60},
-            "y_test: no training sample has label 'bird'; drop these tests",
+            "y_test: no training sample has label 'bird'; remove these test samples",
         ),
-        ({"x_test": X[:, :2], "y_test": Y}, "x_test: samples of shape (2,), not (4,) as x has"),
+        ({"x_test": X[:, :2], "y_test": Y}, "x_test: samples have shape (2,), but those of x (4,)"),
         ({"test_share": 2}, "test_share: 2 is out of range; must be less than 1.0"),
         ({"clients": OWNER[:3]}, "clients: shape (3,); must be one owner per sample, (60,)"),
         (
             {"partition": "by_digit"},
-            "partition: by_digit and clients do not go together; leave out partition or clients",
+            "partition: by_digit cannot be combined with clients; remove one of the two",
         ),
         (
             {"y": X[:, 0], "clients": None, "partition": "by_digit"},
-            "partition: the targets are numbers, not labels; give clients instead",
+            "partition: needs labels, but the targets are numbers; pass clients instead",
         ),
     ],
 )
@@ -147,7 +147,6 @@ def test_samples_that_cannot_be_converted_get_one_line(changed, line):
 
 ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
-FILES = "give a file .npz, .csv, .parquet"
 
 
 @pytest.mark.parametrize(
@@ -167,11 +166,11 @@ FILES = "give a file .npz, .csv, .parquet"
         ),
         (
             lambda: fs.from_frame(FRAME, target="y"),
-            "frame: column 'client' holds no numbers; convert or drop it",
+            "frame: column 'client' is not numeric; convert or remove it",
         ),
         (
             lambda: fs.from_frame(ROWS, target="y", client="client"),
-            "frame: column 'Unnamed: 0' holds row numbers; drop it (to_csv with index=False)",
+            "frame: column 'Unnamed: 0' has row numbers; remove it (to_csv with index=False)",
         ),
         (
             lambda: fs.from_huggingface(Columns(x=[1], y=[0]), target="z"),
@@ -179,15 +178,15 @@ FILES = "give a file .npz, .csv, .parquet"
         ),
         (
             lambda: fs.from_huggingface(UNEQUAL, target="y", client="c"),
-            "column 'x': its values differ in shape; map them to one shape",
+            "column 'x': values differ in shape; convert them to one shape",
         ),
         (
             lambda: fs.load("files", path="data.txt"),
-            f"dataset.path: 'data.txt' is invalid; {FILES}",
+            "dataset.path: 'data.txt' is invalid; must end in .npz, .csv, .parquet",
         ),
         (
             lambda: fs.load("files", path="data.csv"),
-            f"dataset.path: 'data.csv' does not exist; {FILES}",
+            "dataset.path: 'data.csv' does not exist; check the path",
         ),
     ],
 )

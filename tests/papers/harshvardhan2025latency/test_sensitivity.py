@@ -40,7 +40,7 @@ def test_orderings_are_counted(summaries):
     table = page.varied(summaries, PAPER)
     sentences = page.orderings(table[table["delays"] == "synthetic"])
     assert "DelayHetSubmodular faster than random in 0 of 1 settings" in sentences
-    which = "FLANP: 5 first clients, stages end at 0.1 of the start"
+    which = "5 first clients, stages end at 0.1 of the start"
     assert f"FLANP slower than random in 1 of 2 settings (not {which})" in sentences
     assert sentences[-1] == "a proposed sampler is fastest in 3 of 3"
 

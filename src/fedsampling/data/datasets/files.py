@@ -51,9 +51,9 @@ class Files(PublishedData, name="files"):
             return record
         path = Path(record["path"])
         if path.suffix not in KINDS:
-            raise ValueError(f"path: {path.name!r} is invalid; give a file {', '.join(KINDS)}")
+            raise ValueError(f"path: {path.name!r} is invalid; must end in {', '.join(KINDS)}")
         if not path.is_file():
-            raise ValueError(f"path: '{path}' does not exist; give a file {', '.join(KINDS)}")
+            raise ValueError(f"path: '{path}' does not exist; check the path")
         status = path.stat()
         content = _sha256(path, status.st_mtime_ns, status.st_size)
         return {**record, "content": verified_digest(path, record.get("content"), content)}

@@ -99,9 +99,9 @@ def federated(
     if importance not in get_args(Importance):
         raise InputError(f"importance: {importance!r} is unknown; use 'samples' or 'equal'")
     if (x_test is None) != (y_test is None):
-        raise InputError("x_test, y_test: one is missing; give both or neither")
+        raise InputError("x_test, y_test: one is missing; pass both or neither")
     if x_test is not None and test_share is not None:
-        raise InputError("test_share: there is an x_test already; leave one out")
+        raise InputError("test_share: cannot be combined with x_test; remove one of the two")
     train = _pair(x, y, "", tokens)
     test = _pair(x_test, y_test, "_test", tokens) if x_test is not None else _none_of(train)
     train, test, classes = _numbered(train, test, tokens)
@@ -151,17 +151,19 @@ def from_clients(samples: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) ->
     pairs = list(samples)
     _only_known(more, "from_clients", {"clients", "partition"})
     if not pairs:
-        raise InputError("samples: empty; give one pair (x, y) for each client")
+        raise InputError("samples: empty; pass one pair (x, y) for each client")
     xs: list[NDArray[Any]] = []
     ys: list[NDArray[Any]] = []
     for client, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InputError(f"client {client}: {type(pair).__name__} is invalid; give (x, y)")
+            raise InputError(f"client {client}: {type(pair).__name__} is invalid; must be (x, y)")
         x, y = _array(pair[0], f"client {client}: x"), _array(pair[1], f"client {client}: y")
         if not len(y):
-            raise InputError(f"client {client}: it has no samples; leave it out")
+            raise InputError(f"client {client}: no samples; leave this client out")
         if len(x) != len(y):
-            raise InputError(f"client {client}: {len(x)} samples and {len(y)} labels; give as many")
+            raise InputError(
+                f"client {client}: {len(x)} samples but {len(y)} labels; must be equal"
+            )
         if x.shape[1:] != (first := (xs or [x])[0].shape[1:]):
             raise InputError(f"client {client}: samples of shape {x.shape[1:]}, not {first}")
         xs.append(x)
@@ -202,10 +204,10 @@ def from_frame(
     for column in features.columns:
         kind = features[column].dtype.kind
         if kind not in "iufb":
-            raise InputError(f"frame: column {column!r} holds no numbers; convert or drop it")
+            raise InputError(f"frame: column {column!r} is not numeric; convert or remove it")
         if ROW_NUMBERS.fullmatch(str(column)):
             raise InputError(
-                f"frame: column {column!r} holds row numbers; drop it (to_csv with index=False)"
+                f"frame: column {column!r} has row numbers; remove it (to_csv with index=False)"
             )
     owner = None if client is None else frame[client].to_numpy()
     x = features.to_numpy(np.float32)
@@ -249,7 +251,7 @@ def from_huggingface(
     named = [features] if isinstance(features, str) else features
     used = [name for name in columns if name not in (target, client)] if named is None else named
     if not used:
-        raise InputError(f"features: no columns beside {target!r}; add the features")
+        raise InputError(f"features: no columns except {target!r}; add the features")
     for key, name in (("target", target), ("client", client), *(("features", n) for n in used)):
         if name is not None and name not in columns:
             raise InputError(f"{key}: no column {name!r}; {nearest(str(name), columns)}")
@@ -280,7 +282,7 @@ def _columns(dataset: Any, names: Sequence[str]) -> NDArray[Any]:
         return columns[0]
     for name, column in zip(names, columns, strict=True):
         if column.ndim != 1 or column.dtype.kind not in "iufb":
-            raise InputError(f"features: column {name!r} holds no numbers; name a single column")
+            raise InputError(f"features: column {name!r} is not numeric; name a single column")
     return np.stack(columns, axis=1)
 
 
@@ -289,7 +291,7 @@ def _column(dataset: Any, name: str) -> NDArray[Any]:
         return np.stack([np.asarray(value) for value in dataset[name]])
     except ValueError:
         raise InputError(
-            f"column {name!r}: its values differ in shape; map them to one shape"
+            f"column {name!r}: values differ in shape; convert them to one shape"
         ) from None
 
 
@@ -300,9 +302,9 @@ def _array(values: Any, place: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):
-        raise InputError(f"{place}: its rows differ in shape; give arrays of one shape") from None
+        raise InputError(f"{place}: rows differ in shape; pass arrays of one shape") from None
     if array.ndim < 1:
-        raise InputError(f"{place}: {type(values).__name__} is invalid; give an array")
+        raise InputError(f"{place}: {type(values).__name__} is invalid; must be an array")
     return array
 
 
@@ -313,23 +315,23 @@ def _pair(x: Any, y: Any, which: str, tokens: bool) -> _Samples:
         labels = labels[:, 0]
     if len(samples) != len(labels):
         raise InputError(
-            f"x{which}, y{which}: {len(samples)} samples and {len(labels)} labels; give as many"
+            f"x{which}, y{which}: {len(samples)} samples but {len(labels)} labels; must be equal"
         )
     if not len(samples):
-        raise InputError(f"x{which}: it has no samples; give some")
+        raise InputError(f"x{which}: no samples; pass at least one")
     if labels.ndim != 1 and not (tokens and labels.ndim == 2):
-        raise InputError(f"y{which}: shape {labels.shape} is invalid; give one label per sample")
+        raise InputError(f"y{which}: shape {labels.shape} is invalid; must be one label per sample")
     return _Samples(samples, _targets(labels, f"y{which}"))
 
 
 def _features(x: NDArray[Any], place: str, tokens: bool) -> NDArray[Any]:
     if x.dtype.kind not in "iufb":
-        raise InputError(f"{place}: it holds {_kind(x)}, not numbers; encode them as numbers")
+        raise InputError(f"{place}: contains {_kind(x)}; convert to numbers")
     x = x[:, None] if x.ndim == 1 else x
     if not np.isfinite(x).all():
         rows = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(1))
         raise InputError(
-            f"{place}: {len(rows)} samples hold NaN or infinity, first row {rows[0]}; drop them"
+            f"{place}: {len(rows)} samples are NaN or infinite, first row {rows[0]}; remove them"
         )
     if tokens:
         if x.dtype.kind not in "iu" or x.ndim != 2 or x.min() < 0:
@@ -349,14 +351,14 @@ def _targets(y: NDArray[Any], place: str) -> NDArray[Any]:
     """Return labels as integers, booleans or text, and targets as float64."""
     if y.dtype.kind == "f":
         if not np.isfinite(y).all():
-            raise InputError(f"{place}: it holds NaN or infinity; drop these samples")
+            raise InputError(f"{place}: contains NaN or infinity; remove these samples")
         return y.astype(np.float64)
     if y.dtype.kind == "O":
         if not all(isinstance(label, str) for label in y.flat):
-            raise InputError(f"{place}: labels are of several types; give all as text or integers")
+            raise InputError(f"{place}: labels have several types; convert all to text or integers")
         return y.astype(np.str_)
     if y.dtype.kind not in "iubU":
-        raise InputError(f"{place}: it holds {_kind(y)}; give integers, text, or numbers")
+        raise InputError(f"{place}: contains {_kind(y)}; must be integers, text or numbers")
     return y
 
 
@@ -366,13 +368,13 @@ def _numbered(
     """Replace labels by numbers from 0 in sorted order; keep the targets of a regression."""
     if train.x.shape[1:] != test.x.shape[1:]:
         raise InputError(
-            f"x_test: samples of shape {test.x.shape[1:]}, not {train.x.shape[1:]} as x has"
+            f"x_test: samples have shape {test.x.shape[1:]}, but those of x {train.x.shape[1:]}"
         )
     if train.x.dtype != test.x.dtype:
         train, test = (part._replace(x=part.x.astype(np.float32)) for part in (train, test))
     kinds = {part.y.dtype.kind == "f" for part in (train, test)}
     if len(kinds) > 1:
-        raise InputError("y_test: y has labels, and one of the two has numbers; give the same kind")
+        raise InputError("y, y_test: one has labels, the other numbers; must be of the same kind")
     if kinds == {True}:
         return train, test, None
     if tokens:
@@ -382,7 +384,7 @@ def _numbered(
     labels, y = np.unique(train.y, return_inverse=True)
     if unknown := sorted({*np.unique(test.y).tolist()} - {*labels.tolist()}, key=str):
         named = ", ".join(map(repr, unknown[:NAMED]))
-        raise InputError(f"y_test: no training sample has label {named}; drop these tests")
+        raise InputError(f"y_test: no training sample has label {named}; remove these test samples")
     number = np.searchsorted(labels, test.y)
     return (
         train._replace(y=y.reshape(train.y.shape).astype(np.int64)),
@@ -411,10 +413,10 @@ def _owners(clients: ArrayLike, n: int) -> NDArray[np.int64]:
         raise InputError(f"clients: shape {owner.shape}; must be one owner per sample, ({n},)")
     if owner.dtype.kind == "O":
         if any(each is None or each != each for each in owner):
-            raise InputError("clients: some samples have no owner; drop them")
+            raise InputError("clients: some samples have no owner; remove them")
         owner = owner.astype(np.str_)
     if owner.dtype.kind == "f" and not np.isfinite(owner).all():
-        raise InputError("clients: some samples have no owner; drop them")
+        raise InputError("clients: some samples have no owner; remove them")
     numbers: NDArray[np.int64] = np.unique(owner, return_inverse=True)[1].astype(np.int64)
     return numbers
 
@@ -425,7 +427,7 @@ def _shared_out(
     if partition is None:
         if raw.writer is None:
             raise InputError(
-                "clients, partition: both missing; give each sample's owner, or a partition"
+                "clients, partition: both missing; pass each sample's owner, or a partition"
             )
         return _by_owner(raw, classes, importance)
     record = {"name": partition} if isinstance(partition, str) else partition
@@ -433,12 +435,17 @@ def _shared_out(
         raise InputError("partition: must be a name, a dict or a record")
     chosen = check(Partition, record, "partition.")  # type: ignore[arg-type]
     if classes is None:
-        raise InputError("partition: the targets are numbers, not labels; give clients instead")
-    if chosen.needs_writers != (raw.writer is not None):
-        fix = "give clients, too" if chosen.needs_writers else "leave out partition or clients"
-        raise InputError(f"partition: {chosen.named} and clients do not go together; {fix}")
+        raise InputError(
+            "partition: needs labels, but the targets are numbers; pass clients instead"
+        )
+    if chosen.needs_writers and raw.writer is None:
+        raise InputError(f"partition: {chosen.named} needs the owner of each sample; pass clients")
+    if raw.writer is not None and not chosen.needs_writers:
+        raise InputError(
+            f"partition: {chosen.named} cannot be combined with clients; remove one of the two"
+        )
     if chosen.named == "rotated" and raw.x.dtype != np.uint8:
-        raise InputError("partition: rotated turns images; give x of integers from 0 to 255")
+        raise InputError("partition: rotated needs images; x must be integers from 0 to 255")
     try:
         return chosen.share_out(raw, seed, importance)
     except InputError as error:
