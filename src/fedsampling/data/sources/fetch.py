@@ -2,7 +2,8 @@
 
 A file is searched in the cache, then in the mirror, then at the publisher's URLs in order.
 :func:`~fedsampling.data.sources.local_files.copy` and :class:`Resuming` deliver the unpacked file;
-pooch verifies its checksum before it enters the cache.  If several processes need a file, one fetches it and the others wait.
+pooch verifies its checksum before it enters the cache.  If several processes need a file, one
+fetches it and the others wait.
 """
 
 import os
