@@ -15,7 +15,7 @@ import pytest
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.simulation import Simulation, Where
-from fedsampling.library import OTHER_KEYWORDS
+from fedsampling.library_arguments import OTHER_KEYWORDS
 from fedsampling.workflow.listing import METRICS
 
 ROOT = Path(__file__).parents[1]

@@ -18,7 +18,7 @@ from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
 from fedsampling.experiments.papers import Experiment, Paper, Reported
-from fedsampling.experiments.specs import settings
+from fedsampling.experiments.specs import run_settings
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
 
@@ -316,7 +316,7 @@ def or_never(rounds: float) -> str:
 def record(summary: Summary, case: str | None = None) -> Any:
     """Return the validated settings of a case's runs, including defaults."""
     experiment = Experiment.model_validate(summary.settings)
-    return settings(
+    return run_settings(
         experiment, case or next(iter(experiment.cases)), next(iter(experiment.samplers))
     )
 

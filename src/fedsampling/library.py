@@ -14,63 +14,46 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from fedsampling.base import memory
 from fedsampling.base.catalogue import catalogue
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.progress import rewritten_line
-from fedsampling.base.records import Positive, Strict, check
+from fedsampling.base.records import Strict, check
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.experiments.config import MIRROR_VARIABLE
-from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
-from fedsampling.experiments.simulations.simulation import Seed, Seeds, Where
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.library_arguments import (
+    Choice,
+    Numbers,
+    described,
+    naming_keywords,
+    own_network_of,
+    plain_numbers,
+    record_input,
+    training_settings,
+    with_labels,
+)
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsampling.learning.models.networks.network import Network
     from fedsampling.learning.models.networks.own import Loss, OwnModel
     from fedsampling.learning.training.loop import Watch
     from fedsampling.learning.training.network.own_metrics import Metric
 
-Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's
 
-# Names in other libraries, with the corresponding keyword of `train`.
-OTHER_KEYWORDS = {
-    **dict.fromkeys(("lr", "learning_rate", "client_lr", "eta"), "step"),
-    **dict.fromkeys(("server_lr", "server_learning_rate"), "server_step"),
-    **dict.fromkeys(("local_steps", "iterations"), "steps"),
-    **dict.fromkeys(("num_rounds", "n_rounds", "comm_rounds", "T"), "rounds"),
-    **dict.fromkeys(("mu", "proximal_mu"), "prox"),
-    **dict.fromkeys(("criterion", "loss_fn"), "loss"),
-    **dict.fromkeys(("optimizer", "server_optimizer"), "server"),
-    **dict.fromkeys(("sampler", "strategy", "selection"), "scheme"),
-    "random_state": "seeds",
-    "callback": "on_round",
-}
-
 logger = logging.getLogger("fedsampling")
-
-
-class _Numbers(Strict):
-    """Validation of the arguments `seeds`, `seed` and `threads`."""
-
-    seeds: Seeds = Field(default_factory=lambda: [0])
-    seed: Seed = 0
-    threads: Positive | None = None
 
 
 def load(
@@ -120,11 +103,11 @@ def load(
     if data not in DATA_SOURCES:
         raise InputError(f"data: {data!r} is unknown; {nearest(str(data), DATA_SOURCES)}")
     if partition is not None:
-        settings["partition"] = _named(partition, "partition")
-    record = _named(name, "name")
+        settings["partition"] = record_input(partition, "partition")
+    record = record_input(name, "name")
     record = record.model_dump() if isinstance(record, Strict) else record
     dataset = check(Dataset, {**record, **settings}, "dataset.")
-    checked = check(_Numbers, {"seed": _plain(seed)}, "").seed
+    checked = check(Numbers, {"seed": plain_numbers(seed)}, "").seed
     mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
     return dataset.load(data, checked, Path(cache), mirror)
 
@@ -220,32 +203,34 @@ def train(
     from fedsampling.runs.execute import device as available_device
 
     if not isinstance(data, FederatedDataset):
-        raise InputError(f"data: {_shown(data)} is invalid; must come from fedsampling.load")
+        raise InputError(f"data: {described(data)} is invalid; must come from fedsampling.load")
     work = {"steps": steps, "epochs": epochs, "batch": batch, "step": step}
     options = {"inputs": data.input_type, "rounds": rounds, **settings}
-    checked = _checked(options, model, scheme, work, {"every": evaluate_every})
-    numbers = check(_Numbers, {"seeds": _plain(seeds), "threads": _plain(threads)}, "")
+    checked = training_settings(
+        options, model, scheme, work, {"every": evaluate_every}, inspect.signature(train).parameters
+    )
+    numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     where = Where(
         CACHE,
         os.environ.get(MIRROR_VARIABLE) or None,
         available_device(check(Config, {"device": device}, "")),
     )
-    edition = "official" if data.inputs else "embedded"
+    source = "official" if data.inputs else "embedded"
     named, watch = checked.sampler.named, _watching(on_round, numbers.seeds)
     # Diverging runs overflow in every round; a single warning at the end reports them.
     with (
-        _naming_keywords(),
+        naming_keywords(),
         _blaming(checked.sampler),
         _with_threads(numbers.threads),
         np.errstate(over="ignore", invalid="ignore"),
     ):
-        network = _network(model, checked, data, loss)
+        network = own_network_of(model, checked, data, loss)
         with (
             _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
             rewritten_line(named, checked.rounds, progress) as tell,
         ):
             tables = checked.on(
-                data, edition, numbers.seeds, where, tell, network, metrics or {}, watch
+                data, source, numbers.seeds, where, tell, network, metrics or {}, watch
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), step)
     return _history(tables, numbers.seeds)
@@ -303,7 +288,7 @@ def compare(
     from fedsampling.evidence.histories import ranking
 
     labelled: dict[str, Any]
-    labelled = dict(samplers) if isinstance(samplers, Mapping) else _labelled(samplers)
+    labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
     if not labelled:
         raise InputError("samplers: empty; give at least one")
     if all(isinstance(each, pd.DataFrame) for each in labelled.values()):
@@ -324,49 +309,6 @@ def datasets() -> "pd.DataFrame":
     return catalogue(Dataset)
 
 
-def _checked(
-    options: dict[str, Any],
-    model: Any,
-    scheme: Choice,
-    work: dict[str, Any],
-    evaluation: dict[str, Any],
-) -> Training:
-    """Build a training's record from the keywords of :func:`train`.
-
-    Parameters
-    ----------
-    options : dict
-        Settings of the record and of the records `work` and `evaluation` within it.
-    model, scheme : as in :func:`train`
-    work, evaluation : dict
-        Settings that :func:`train` has as parameters.
-    """
-    known = {*inspect.signature(train).parameters, *Training.model_fields}
-    known -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
-    known |= {*LocalWork.model_fields, *Evaluation.model_fields}
-    if unknown := [key for key in options if key not in known]:
-        raise InputError(*(f"{key}: unknown key; {_suggested(key, known)}" for key in unknown))
-    for part, record in ((work, LocalWork), (evaluation, Evaluation)):
-        part |= {key: options.pop(key) for key in [*options] if key in record.model_fields}
-    choices = ((options, ("delays", "availability", "server")), (work, ("schedule",)))
-    for part, keys in choices:
-        part |= {key: _named(part[key], key) for key in keys if part.get(key) is not None}
-    options |= {
-        "model": {"name": "softmax"} if _is_own(model) else _named(model, "model"),
-        "sampler": _named(scheme, "scheme"),
-        "work": work,
-        "evaluation": evaluation,
-    }
-    with _naming_keywords():
-        return check(Training, options, "")
-
-
-def _suggested(key: str, known: Iterable[str]) -> str:
-    """Suggest the keyword that another library calls `key`, or the nearest one."""
-    keyword = OTHER_KEYWORDS.get(key)
-    return f"did you mean '{keyword}'?" if keyword else nearest(key, known)
-
-
 def _watching(
     on_round: "Callable[[pd.DataFrame], bool | None] | None", seeds: Sequence[int]
 ) -> "Watch | None":
@@ -383,74 +325,6 @@ def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.Data
     named = [table.assign(seed=seed) for table, seed in zip(tables, seeds, strict=True)]
     history = pd.concat(named, ignore_index=True)[["seed", "at", "metric", "value"]]
     return history.astype({"metric": str})
-
-
-def _is_own(model: Any) -> bool:
-    """Whether a model is a user's module or a function, not a record or its class."""
-    record = isinstance(model, type) and issubclass(model, Strict)
-    return callable(model) and not record and not isinstance(model, Strict)
-
-
-def _network(
-    model: Any, settings: Training, data: FederatedDataset, loss: "Loss | None"
-) -> "Network | None":
-    """Build the network of a user's module or loss; None if the settings determine it."""
-    sample = data.x.shape[1:]
-    if _is_own(model):
-        from fedsampling.learning.models.networks.own import own_network
-
-        if "heterogeneity" in settings.sampler.needs:
-            raise InputError(OPAQUE.format(settings.sampler.named))
-        return own_network(model, sample, data.classes, loss)
-    if loss is None:
-        return None
-    return replace(settings.model.build(sample, data.classes), criterion=loss, layers=())
-
-
-def _labelled(samplers: Sequence[Choice]) -> dict[str, Any]:
-    """Label samplers by name; add the settings where names are equal."""
-    checked = [
-        each if isinstance(each, Scheme) else check(Scheme, _named(each, "scheme"), "scheme.")
-        for each in samplers
-    ]
-    names = [str(each.named) for each in checked]
-    labels: dict[str, Any] = {}
-    for name, each in zip(names, checked, strict=True):
-        settings = each.model_dump(exclude_unset=True, exclude={"name"})
-        text = " ".join(f"{key}={value}" for key, value in settings.items())
-        label = f"{name} {text}".strip() if names.count(name) > 1 else name
-        if label in labels:
-            raise InputError(f"samplers: duplicate {label!r}; remove one, or pass a dict of labels")
-        labels[label] = each
-    return labels
-
-
-def _named(choice: Any, key: str) -> Any:
-    """Convert a choice to input that a record accepts."""
-    if isinstance(choice, str):
-        return {"name": choice}
-    if isinstance(choice, Mapping | Strict):
-        return choice
-    example = f", such as {choice.__name__}(…)" if isinstance(choice, type) else ""
-    raise InputError(
-        f"{key}: {_shown(choice)} is invalid; must be a name, a dict or a record{example}"
-    )
-
-
-def _shown(value: Any) -> str:
-    """Describe a value by itself or by its type."""
-    if isinstance(value, str | int | float):
-        return repr(value)
-    kind = value.__name__ if isinstance(value, type) else type(value).__name__
-    return f"the class {kind}" if isinstance(value, type) else f"an object of {kind}"
-
-
-def _plain(value: Any) -> Any:
-    """Convert NumPy's numbers, ranges and tuples to Python numbers and lists."""
-    plain = [*value] if isinstance(value, range | tuple) else value
-    return (
-        np.asarray(plain).tolist() if isinstance(plain, list | np.ndarray | np.generic) else plain
-    )
 
 
 @contextmanager
@@ -473,27 +347,6 @@ def _logged(work: str, seeds: Sequence[int], rounds: int) -> Iterator[None]:
     logger.info("%s: %d rounds, seeds %s", work, rounds, ", ".join(map(str, seeds)))
     yield
     logger.info("%s: finished in %.1f s", work, time.perf_counter() - began)
-
-
-@contextmanager
-def _naming_keywords() -> Iterator[None]:
-    """Replace the settings' names in error lines by the keywords of :func:`train`."""
-    keywords = {
-        "work": "",
-        "evaluation.every": "evaluate_every",
-        "evaluation": "",
-        "sampler": "scheme",
-    }
-    try:
-        yield
-    except InputError as error:
-        lines = []
-        for line in error.lines:
-            prefixes = (key for key in keywords if line.startswith((f"{key}.", f"{key}:")))
-            if (key := next(prefixes, None)) is not None:
-                line = keywords[key] + line[len(key) :]
-            lines.append(line.lstrip(".: "))
-        raise InputError(*lines) from None
 
 
 def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> None:

@@ -16,7 +16,7 @@ from fedsampling.base.records import merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.specs import RunSpec, changed, experiments, jobs, scale_of
+from fedsampling.experiments.specs import RunSpec, changed, jobs, resolve_experiments, scale_of
 
 ROOT = Path(__file__).parents[2]
 TRAINING: dict[str, Any] = {
@@ -200,7 +200,9 @@ class TestLoading:
 class TestPrecedence:
     def test_override_beats_scale_beats_paper(self):
         def rounds(**how: Any) -> int:
-            return experiments(paper(e=TRAINING), config(**how))["e"].settings["rounds"]
+            return resolve_experiments(paper(e=TRAINING), config(**how))["e"].experiment.settings[
+                "rounds"
+            ]
 
         assert rounds() == 20
         assert rounds(scale="quick") == 4
@@ -210,7 +212,7 @@ class TestPrecedence:
     def test_reduced_scale_is_the_papers_unless_its_file_says_otherwise(self):
         given = TRAINING | {"reduced": {"rounds": 7}}
         for asked, rounds in ((given, 7), (TRAINING, 20)):
-            result = experiments(paper(e=asked), config(scale="reduced"))["e"]
+            result = resolve_experiments(paper(e=asked), config(scale="reduced"))["e"].experiment
             assert result.settings["rounds"] == rounds
 
     @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation, Where
-from fedsampling.experiments.specs import experiments, jobs
+from fedsampling.experiments.specs import jobs, resolve_experiments
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +33,10 @@ def simulate(paper, overrides):
             parts[job.experiment].append(
                 table.assign(case=job.case, sampler=job.sampler, seed=seed)
             )
-    resolved = experiments(small, config)
+    resolved = resolve_experiments(small, config)
     return {
-        name: Summary(pd.concat(tables, ignore_index=True), resolved[name].model_dump(), {})
+        name: Summary(
+            pd.concat(tables, ignore_index=True), resolved[name].experiment.model_dump(), {}
+        )
         for name, tables in parts.items()
     }

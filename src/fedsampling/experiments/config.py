@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.records import Strict, check, distinct, shown
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.data.sources.fetch import folder, is_url
+from fedsampling.data.sources.mirror import folder, is_url
 from fedsampling.samplers.own_files import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"

@@ -24,7 +24,6 @@ from fedsampling.experiments.papers import Experiment, Paper, load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.samplers.scheme import every_sampler
 
-Runs = dict[tuple[str, str], Simulation]  # checked settings, by case and sampler
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that update its own settings
 
 
@@ -125,7 +124,22 @@ class Job:
         return int(self.runs[0].settings[self.counter]) if self.counter else len(self.runs)
 
 
-def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
+@dataclass(frozen=True)
+class Resolved:
+    """An experiment at one scale, with the user's overrides.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    simulations : mapping
+        Checked settings of the runs, by case and sampler.
+    """
+
+    experiment: Experiment
+    simulations: Mapping[tuple[str, str], Simulation]
+
+
+def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     """Resolve a paper's experiments at the configured scale, with the user's overrides.
 
     Raises
@@ -133,11 +147,6 @@ def experiments(paper: Paper, config: Config) -> dict[str, Experiment]:
     InputError
         With one line for every error; lines about an override begin with ``overrides``.
     """
-    return {name: experiment for name, (experiment, _) in checked(paper, config).items()}
-
-
-def checked(paper: Paper, config: Config) -> dict[str, tuple[Experiment, Runs]]:
-    """Resolve experiments as :func:`experiments` does; add the checked settings of their runs."""
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name, change in config.overrides.get(paper.key, {}).items()
@@ -148,7 +157,7 @@ def checked(paper: Paper, config: Config) -> dict[str, tuple[Experiment, Runs]]:
     resolved = {}
     for name in paper.experiments:
         with gathering(problems):
-            resolved[name] = _resolved(paper, name, config)
+            resolved[name] = _resolve(paper, name, config)
     if problems:
         raise InputError(*problems)
     return resolved
@@ -192,7 +201,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str
     ]
 
 
-def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -> Simulation:
+def run_settings(experiment: Experiment, case: str, sampler: str, place: str = "") -> Simulation:
     """Return the checked settings of one case and sampler; `place` is the prefix of errors."""
     changes = dict(experiment.cases[case])
     of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
@@ -218,20 +227,19 @@ def settings(experiment: Experiment, case: str, sampler: str, place: str = "") -
         raise InputError(*lines) from None
 
 
-def jobs(
-    paper: Paper, config: Config, known: Mapping[str, tuple[Experiment, Runs]] | None = None
-) -> list[Job]:
-    """List the jobs of a paper, in the order of its file; `known` is the result of :func:`checked`.
+def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None = None) -> list[Job]:
+    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
 
     At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and the cases listed
     as ``always``.
     """
     listed = []
-    for name, (experiment, simulations) in (known or checked(paper, config)).items():
+    for name, each in (resolved or resolve_experiments(paper, config)).items():
+        experiment = each.experiment
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
         at_paper_scale = paper.scales.get(name, config.scale) == "paper"
         chosen = paper.chosen.get(experiment.tuned_as or name, {}) if at_paper_scale else {}
-        for (case, sampler), simulation in simulations.items():
+        for (case, sampler), simulation in each.simulations.items():
             selected = {chosen.get(sampler, case), *experiment.always}
             if case not in selected and chosen[sampler] in experiment.cases:
                 continue
@@ -250,11 +258,11 @@ def jobs(
     return listed
 
 
-def _resolved(paper: Paper, name: str, config: Config) -> tuple[Experiment, Runs]:
+def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     """Resolve an experiment, and check it with the settings of its runs."""
     changes, place = _overrides(paper, name, config)
     experiment = _experiment(paper, name, config)
-    checked: Runs = {}
+    simulations: dict[tuple[str, str], Simulation] = {}
     problems = [
         f"{place}.{key}: each case sets its own value; override it below cases"
         for key in _flat(_grouped(changes)["settings"])
@@ -262,19 +270,19 @@ def _resolved(paper: Paper, name: str, config: Config) -> tuple[Experiment, Runs
     ]
     for case, sampler in product(experiment.cases, experiment.samplers):
         with gathering(problems):  # every run is checked before the first one starts
-            checked[case, sampler] = settings(experiment, case, sampler, place)
+            simulations[case, sampler] = run_settings(experiment, case, sampler, place)
     block = min(experiment.seed_block, len(experiment.seeds))
-    least = max((each.least_bytes(block) for each in checked.values()), default=0.0)
+    least = max((each.least_bytes(block) for each in simulations.values()), default=0.0)
     limit = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
     if line := memory.lacking(least, limit):
         problems.append(f"{place}: {line}")
-    for (_, sampler), each in () if line else checked.items():
+    for (_, sampler), each in () if line else simulations.items():
         # Jobs can stop between rounds only, so one selection must fit into the time limit.
         if line := each.obstacle(block, limit, 60 * config.cluster.max_runtime):
             problems.append(f"{place}.samplers.{sampler}.{line}")
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return experiment, checked
+    return Resolved(experiment, simulations)
 
 
 def _experiment(paper: Paper, name: str, config: Config) -> Experiment:

@@ -17,7 +17,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.sources.fetch import place_of
+from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
 from fedsampling.experiments.uses import Use
 from fedsampling.report.content import checked

@@ -15,16 +15,15 @@ from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.download import CorruptError
-from fedsampling.data.sources.fetch import (
-    Tell,
+from fedsampling.data.sources.fetch import Tell, fetch_dataset
+from fedsampling.data.sources.local_files import (
     UnreadableError,
     copy,
-    fetch_dataset,
     is_packed,
     is_verified,
-    path_in_mirror,
     verify,
 )
+from fedsampling.data.sources.mirror import path_in_mirror
 from fedsampling.data.sources.sources import (
     SOURCES,
     VERIFIED,

@@ -33,14 +33,14 @@ def draw(paper: str, project: Project, judging: bool = True) -> int:
         Exit status: 1 if something failed.
     """
     spec, folder = project.plan.paper(paper), project.folder
-    record = _Made(folder / "made" / f"{paper}.json", project.digests)
+    results = _Results(folder / "made" / f"{paper}.json", project.digests)
     loaded: dict[str, Summary] = {}
 
     def load(names: Iterable[str]) -> dict[str, Summary]:
         loaded.update(load_summaries(paper, set(names) - loaded.keys(), folder))
         return {name: loaded[name] for name in names}
 
-    def gather(name: str) -> list[Path]:
+    def join(name: str) -> list[Path]:
         return [summarise(paper, name, project)]
 
     def draw_one(name: str) -> list[Path]:
@@ -53,22 +53,22 @@ def draw(paper: str, project: Project, judging: bool = True) -> int:
     summarised = {
         name
         for name in spec.experiments
-        if record.make(f"summaries/{paper}/{name}", partial(gather, name))
+        if results.update(f"summaries/{paper}/{name}", partial(join, name))
     }
     for name, artefact in spec.artefacts.items():
         if summarised.issuperset(artefact.experiments):
-            record.make(f"artefacts/{paper}/{name}", partial(draw_one, name))
+            results.update(f"artefacts/{paper}/{name}", partial(draw_one, name))
     for name in sorted(summarised):
-        record.make(f"explorer/{paper}/{name}", partial(explore, name))
+        results.update(f"explorer/{paper}/{name}", partial(explore, name))
     if judging and summarised.issuperset(spec.experiments):
-        record.make(
+        results.update(
             f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
         )
-    return int(record.failed)
+    return int(results.failed)
 
 
-class _Made:
-    """Record of finished files with digests of their inputs; skips files that are up to date.
+class _Results:
+    """The results of a paper: recorded with digests of their inputs, updated if out of date.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class _Made:
     def __init__(self, path: Path, digests: Mapping[str, str]) -> None:
         self.path, self.digests = path, digests
         self.failed = False
-        self.noted: dict[str, Any] = {}
+        self.record: dict[str, Any] = {}
         with suppress(InputError):  # without a record, everything is rebuilt
-            self.noted = read_record(path)
+            self.record = read_record(path)
 
-    def make(self, name: str, make: Callable[[], Iterable[Path]]) -> bool:
+    def update(self, name: str, build: Callable[[], Iterable[Path]]) -> bool:
         """Build a result unless it is up to date; return whether it exists.
 
         If this fails, older files of the result are removed, so that nothing uses them.
@@ -93,26 +93,26 @@ class _Made:
         if self._is_up_to_date(name):
             return True
         try:
-            files = {str(path): sha256(path) for path in make()}
+            files = {str(path): sha256(path) for path in build()}
         except InputError as error:
             print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
         except Exception:  # an error in a function of a paper
             print(f"fedsampling: {name} failed", file=sys.stderr)
             traceback.print_exc()
         else:
-            self.noted[name] = {"of": self.digests[name], "files": files}
-            write_record(self.path, self.noted)
+            self.record[name] = {"of": self.digests[name], "files": files}
+            write_record(self.path, self.record)
             return True
-        for path in self.noted.get(name, {}).get("files", ()):
+        for path in self.record.get(name, {}).get("files", ()):
             Path(path).unlink(missing_ok=True)
         self.failed = True
         return False
 
     def _is_up_to_date(self, name: str) -> bool:
-        noted = self.noted.get(name, {})
-        return bool(noted.get("of") == self.digests[name]) and all(
+        entry = self.record.get(name, {})
+        return bool(entry.get("of") == self.digests[name]) and all(
             Path(path).is_file() and sha256(Path(path)) == known
-            for path, known in noted["files"].items()
+            for path, known in entry["files"].items()
         )
 
 

@@ -18,7 +18,7 @@ from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper, load_kinds
-from fedsampling.experiments.specs import Job, checked, jobs
+from fedsampling.experiments.specs import Job, jobs, resolve_experiments
 from fedsampling.experiments.uses import Use, uses
 from fedsampling.runs.places import CARDS, is_published
 from fedsampling.samplers.own_files import load_file
@@ -241,11 +241,11 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     settings: dict[str, dict[str, Any]] = {}
     for key, paper in chosen.items():
         with gathering(problems):
-            known = checked(paper, config)
-            by_name |= {job.name: job for job in jobs(paper, config, known)}
+            experiments = resolve_experiments(paper, config)
+            by_name |= {job.name: job for job in jobs(paper, config, experiments)}
             settings |= {
-                f"{key}/{name}": experiment.model_dump(mode="json")
-                for name, (experiment, _) in known.items()
+                f"{key}/{name}": each.experiment.model_dump(mode="json")
+                for name, each in experiments.items()
             }
     if problems:
         raise InputError(*problems)

@@ -10,7 +10,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources.download import Patience
-from fedsampling.data.sources.fetch import fetch, is_verified
+from fedsampling.data.sources.fetch import fetch
+from fedsampling.data.sources.local_files import is_verified
 from fedsampling.data.sources.sources import SOURCES, Source
 
 from .publisher import put

@@ -13,12 +13,13 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.simulations.simulation import tidy
-from fedsampling.experiments.specs import experiments, settings
+from fedsampling.experiments.specs import resolve_experiments, run_settings
 from papers.fraboni2021clustered import figures_clients, figures_training
 
 KEY = "fraboni2021clustered"
 PAPER = load_paper(KEY, Path(__file__).parents[3] / "papers")
-ASKED = experiments(PAPER, Config(papers=[KEY], scale="quick"))
+RESOLVED = resolve_experiments(PAPER, Config(papers=[KEY], scale="quick"))
+ASKED = {name: each.experiment for name, each in RESOLVED.items()}
 MNIST = {"clients": 9.5, "labels": 7.0, "loss_std": 0.3, "accuracy_std": 0.2}
 SIZES = np.repeat([600, 500, 100], [2, 3, 5])
 LABELS = np.arange(10) % 3
@@ -37,7 +38,7 @@ def network_runs(experiment, case, rank, sampler):
 
 def allocation_runs(experiment, case, rank, sampler):
     """The distributions that a scheme makes of ten clients, which resemble those of their label."""
-    scheme = settings(experiment, case, sampler).sampler.model_copy(update={"m": 4})
+    scheme = run_settings(experiment, case, sampler).sampler.model_copy(update={"m": 4})
     if scheme.memory:
         scheme._pairs = (LABELS[:, None] == LABELS)[None].astype(float)
         scheme._G = np.zeros((1, len(SIZES), 1))

@@ -11,7 +11,7 @@ from papers.fraboni2022general.runs import departures, deviations, gap_curve
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.experiments.specs import experiments
+from fedsampling.experiments.specs import resolve_experiments
 from papers.fraboni2022general import claims, figures_settings, figures_training
 
 KEY = "fraboni2022general"
@@ -20,8 +20,9 @@ TRAINED = [name for name, given in PAPER.experiments.items() if given["kind"] ==
 HALF = [f"shakespeare_{n}" for n in (10, 20, 40, 80)]
 CLAIMED = [*HALF, "cifar"]
 RESOLVED = {
-    scale: experiments(PAPER, Config(papers=[KEY], scale=scale))
+    scale: {name: each.experiment for name, each in resolved.items()}
     for scale in ("quick", "reduced", "paper")
+    if (resolved := resolve_experiments(PAPER, Config(papers=[KEY], scale=scale)))
 }
 # What each scheme adds to the loss: as the paper claims, in all three kinds of case.
 EQUAL = {"md": 0.3, "uniform": 0.0, "clustered": 0.0}

@@ -9,7 +9,7 @@ import pandas as pd
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import judge_function, load_paper
-from fedsampling.experiments.specs import experiments
+from fedsampling.experiments.specs import resolve_experiments
 
 PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[3] / "papers")
 NAMES = ["case", "sampler", "seed", "at", "metric", "value"]
@@ -65,4 +65,5 @@ def judged(name, **summaries):
 
 @cache
 def resolved():
-    return experiments(PAPER, Config(papers=[PAPER.key], scale="paper"))
+    resolved = resolve_experiments(PAPER, Config(papers=[PAPER.key], scale="paper"))
+    return {name: each.experiment for name, each in resolved.items()}

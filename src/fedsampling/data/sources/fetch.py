@@ -1,15 +1,12 @@
 """From a :class:`~fedsampling.data.sources.sources.Source` to its verified file in the cache.
 
 A file is searched in the cache, then in the mirror, then at the publisher's URLs in order.
-:func:`copy` and :class:`Resuming` deliver the unpacked file; pooch verifies its checksum before it
-enters the cache.  If several processes need a file, one fetches it and the others wait.
+:func:`~fedsampling.data.sources.local_files.copy` and :class:`Resuming` deliver the unpacked file;
+pooch verifies its checksum before it enters the cache.  If several processes need a file, one
+fetches it and the others wait.
 """
 
-import bz2
-import gzip
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,23 +28,21 @@ from fedsampling.data.sources.download import (
     UnreachableError,
     download,
 )
-from fedsampling.data.sources.sources import SOURCES, Source, editions, no_files
+from fedsampling.data.sources.local_files import (
+    MAX_UNKNOWN_BYTES,
+    UnreadableError,
+    copy,
+    is_packed,
+    is_verified,
+    verify,
+)
+from fedsampling.data.sources.local_files import unpacked as unpacked
+from fedsampling.data.sources.mirror import folder, is_url, names_in_mirror, path_in_mirror
+from fedsampling.data.sources.sources import Source, editions, no_files
 
 Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total
 
 _PATIENCE = Patience()
-_UNKNOWN_BOUND = 8 << 30  # bytes of a file of unknown size
-_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
-_NEVER_PACKED = (*_OPENERS, ".lzma", ".webp", ".zip")  # already compressed
-_BEGINNINGS = {  # of files without a checksum, to reject login and error pages
-    ".h5": (b"\x89HDF\r\n\x1a\n",),
-    ".json": (b"{", b"["),
-    ".zip": (b"PK\x03\x04",),
-}
-
-
-class UnreadableError(Exception):
-    """A local file cannot be read; the message is the reason."""
 
 
 def fetch(
@@ -195,102 +190,6 @@ def preferred(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Sourc
     return sorted(listed, key=rank)
 
 
-def is_verified(source: Source, path: Path) -> bool:
-    """Whether a file exists and, as far as can be verified, equals the published file."""
-    try:
-        verify(source, path)
-    except (UnreadableError, CorruptError):
-        return False
-    return True
-
-
-def verify(source: Source, path: Path) -> None:
-    """Compare a file in the cache with its known size, checksum and first bytes.
-
-    Raises
-    ------
-    CorruptError
-        If it differs from the published file.
-    UnreadableError
-        If it is absent or cannot be read.
-    """
-    import pooch
-
-    try:
-        size = path.stat().st_size
-        if size == 0 or size != (source.size or size):
-            raise CorruptError(f"has {size:,} bytes, expected {source.size or 'some'}")
-        for checksum in filter(None, (source.checksum, source.published)):
-            algorithm, digest = checksum.split(":")
-            actual = pooch.file_hash(str(path), algorithm)
-            if actual != digest:
-                raise CorruptError(f"has {algorithm} {actual}, expected {digest}")
-        beginning = _BEGINNINGS.get(PurePosixPath(source.file).suffix, (b"",))
-        with path.open("rb") as stream:
-            if not (source.checksum or stream.read(8).startswith(beginning)):
-                raise CorruptError(f"does not begin as {source.file} must")
-    except OSError as error:
-        raise UnreadableError(str(error.strerror)) from error
-
-
-def path_in_mirror(source: Source, mirror: str) -> Path | None:
-    """Return the path of a file in a mirror's folder, plain or packed; None if absent, or a URL."""
-    if is_url(mirror):
-        return None
-    paths = (folder(mirror) / name for name in _names(source))
-    return next((path for path in paths if path.is_file()), None)
-
-
-def place_of(source: Source, cache: Path, mirror: str | None) -> str:
-    """Return "cache", "mirror" or "", the place of a file, without reading it."""
-    if source.path_in(cache).is_file():
-        return "cache"
-    return "mirror" if mirror and path_in_mirror(source, mirror) else ""
-
-
-def is_packed(source: Source, name: str) -> bool:
-    """Whether a file name has a compression suffix that the stored file does not have."""
-    suffix = PurePosixPath(name).suffix
-    return suffix in _OPENERS and suffix != PurePosixPath(source.file).suffix
-
-
-def copy(source: Source, name: str, path: Path, output: Path) -> None:
-    """Copy a file, decompressed by the suffix of `name`, up to the source's size.
-
-    Raises
-    ------
-    CorruptError
-        If it cannot be unpacked or is longer.
-    UnreadableError
-        If it cannot be read.
-    InputError
-        If `output` cannot be written.
-    """
-    opener = _OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
-    unpacked(path, opener, output, source.size or _UNKNOWN_BOUND)
-
-
-def unpacked(path: Path, opener: Callable[..., Any], output: Path, bound: int) -> None:
-    """Copy at most `bound` bytes that `opener` reads from a file; errors as in :func:`copy`."""
-    remaining = bound
-    with writing(output), output.open("wb") as stream:
-        for piece in _pieces(path, opener):
-            remaining -= len(piece)
-            if remaining < 0:
-                raise CorruptError(f"holds more than the {bound:,} bytes expected")
-            stream.write(piece)
-
-
-def is_url(mirror: str) -> bool:
-    """Whether a mirror is a URL, not a folder."""
-    return mirror.startswith(("http://", "https://"))
-
-
-def folder(mirror: str) -> Path:
-    """Return a mirror's folder, with ``~`` expanded."""
-    return Path(os.path.expanduser(mirror))  # Path.expanduser fails for unknown users
-
-
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
     """Lock a file, so that only one process at a time creates it; others wait."""
@@ -379,7 +278,7 @@ class Resuming:
             If the server does not have the file.
         """
         job = self.job
-        bound = (job.source.size or _UNKNOWN_BOUND) + PIECE  # even if packing gains nothing
+        bound = (job.source.size or MAX_UNKNOWN_BYTES) + PIECE  # even if packing gains nothing
 
         def tell(received: int, total: int) -> None:
             job.tell(job.source.name, received, total)
@@ -405,7 +304,7 @@ def _from_mirror(job: _Job, mirror: str) -> bool:
     def copying(path: str, output: str, _: Any) -> None:
         copy(source, path, Path(path), Path(output))
 
-    for name in _names(source):
+    for name in names_in_mirror(source):
         location = f"{mirror.rstrip('/')}/{name}" if is_url(mirror) else str(folder(mirror) / name)
         try:
             if is_url(mirror):
@@ -432,7 +331,8 @@ def _from_publisher(job: _Job, mirror: str | None) -> None:
     source = job.source
     failures = []
     if mirror:
-        failures.append(f"not in the mirror {mirror} (looked for {', '.join(_names(source))})")
+        names = ", ".join(names_in_mirror(source))
+        failures.append(f"not in the mirror {mirror} (looked for {names})")
     for url in source.urls:
         try:
             if _download(job, url):
@@ -473,31 +373,6 @@ def _download(job: _Job, url: str) -> bool:
             if not resumed:
                 raise
             resumed = False
-
-
-def _names(source: Source) -> list[str]:
-    """Return the possible paths of the file in a mirror."""
-    suffixes = [""]
-    if PurePosixPath(source.file).suffix not in _NEVER_PACKED:
-        suffixes += _OPENERS
-    folders = [f"{source.dataset}/"]
-    # A name that several datasets share (MNIST's) is ambiguous outside a dataset's folder.
-    if len({each.dataset for each in SOURCES.values() if each.file == source.file}) < 2:
-        folders.append("")
-    return [place + source.file + suffix for place in folders for suffix in suffixes]
-
-
-def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
-    try:
-        with opener(path, "rb") as stream:
-            while piece := stream.read(PIECE):
-                yield piece
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise CorruptError(f"cannot be decompressed ({error})") from error
-    except OSError as error:
-        if error.errno is None:  # bz2 reports data in another format in this way
-            raise CorruptError(f"cannot be decompressed ({error})") from error
-        raise UnreadableError(str(error.strerror)) from error
 
 
 def _origin(source: Source) -> str:

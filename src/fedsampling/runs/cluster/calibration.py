@@ -16,7 +16,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.fetch import place_of, preferred
+from fedsampling.data.sources.fetch import preferred
+from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network

@@ -1,0 +1,109 @@
+"""Local data files: verification against the published file, and unpacking."""
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fedsampling.base.files import writing
+from fedsampling.data.sources.download import PIECE, CorruptError
+from fedsampling.data.sources.sources import Source
+
+MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
+OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
+_BEGINNINGS = {  # of files without a checksum, to reject login and error pages
+    ".h5": (b"\x89HDF\r\n\x1a\n",),
+    ".json": (b"{", b"["),
+    ".zip": (b"PK\x03\x04",),
+}
+
+
+class UnreadableError(Exception):
+    """A local file cannot be read; the message is the reason."""
+
+
+def is_verified(source: Source, path: Path) -> bool:
+    """Whether a file exists and, as far as can be verified, equals the published file."""
+    try:
+        verify(source, path)
+    except (UnreadableError, CorruptError):
+        return False
+    return True
+
+
+def verify(source: Source, path: Path) -> None:
+    """Compare a file in the cache with its known size, checksum and first bytes.
+
+    Raises
+    ------
+    CorruptError
+        If it differs from the published file.
+    UnreadableError
+        If it is absent or cannot be read.
+    """
+    import pooch
+
+    try:
+        size = path.stat().st_size
+        if size == 0 or size != (source.size or size):
+            raise CorruptError(f"has {size:,} bytes, expected {source.size or 'some'}")
+        for checksum in filter(None, (source.checksum, source.published)):
+            algorithm, digest = checksum.split(":")
+            actual = pooch.file_hash(str(path), algorithm)
+            if actual != digest:
+                raise CorruptError(f"has {algorithm} {actual}, expected {digest}")
+        beginning = _BEGINNINGS.get(PurePosixPath(source.file).suffix, (b"",))
+        with path.open("rb") as stream:
+            if not (source.checksum or stream.read(8).startswith(beginning)):
+                raise CorruptError(f"does not begin as {source.file} must")
+    except OSError as error:
+        raise UnreadableError(str(error.strerror)) from error
+
+
+def is_packed(source: Source, name: str) -> bool:
+    """Whether a file name has a compression suffix that the stored file does not have."""
+    suffix = PurePosixPath(name).suffix
+    return suffix in OPENERS and suffix != PurePosixPath(source.file).suffix
+
+
+def copy(source: Source, name: str, path: Path, output: Path) -> None:
+    """Copy a file, decompressed by the suffix of `name`, up to the source's size.
+
+    Raises
+    ------
+    CorruptError
+        If it cannot be unpacked or is longer.
+    UnreadableError
+        If it cannot be read.
+    InputError
+        If `output` cannot be written.
+    """
+    opener = OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
+    unpacked(path, opener, output, source.size or MAX_UNKNOWN_BYTES)
+
+
+def unpacked(path: Path, opener: Callable[..., Any], output: Path, bound: int) -> None:
+    """Copy at most `bound` bytes that `opener` reads from a file; errors as in :func:`copy`."""
+    remaining = bound
+    with writing(output), output.open("wb") as stream:
+        for piece in _pieces(path, opener):
+            remaining -= len(piece)
+            if remaining < 0:
+                raise CorruptError(f"holds more than the {bound:,} bytes expected")
+            stream.write(piece)
+
+
+def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
+    try:
+        with opener(path, "rb") as stream:
+            while piece := stream.read(PIECE):
+                yield piece
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise CorruptError(f"cannot be decompressed ({error})") from error
+    except OSError as error:
+        if error.errno is None:  # bz2 reports data in another format in this way
+            raise CorruptError(f"cannot be decompressed ({error})") from error
+        raise UnreadableError(str(error.strerror)) from error

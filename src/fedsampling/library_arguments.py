@@ -1,0 +1,180 @@
+"""The arguments of :mod:`fedsampling.library`, checked and converted to settings of experiments."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import Field
+
+from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.records import Positive, Strict, check
+from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
+from fedsampling.experiments.simulations.simulation import Seed, Seeds
+from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.samplers.scheme import Scheme
+
+if TYPE_CHECKING:
+    from fedsampling.learning.models.networks.network import Network
+    from fedsampling.learning.models.networks.own import Loss
+
+Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
+
+# Names in other libraries, with the corresponding keyword of `train`.
+OTHER_KEYWORDS = {
+    **dict.fromkeys(("lr", "learning_rate", "client_lr", "eta"), "step"),
+    **dict.fromkeys(("server_lr", "server_learning_rate"), "server_step"),
+    **dict.fromkeys(("local_steps", "iterations"), "steps"),
+    **dict.fromkeys(("num_rounds", "n_rounds", "comm_rounds", "T"), "rounds"),
+    **dict.fromkeys(("mu", "proximal_mu"), "prox"),
+    **dict.fromkeys(("criterion", "loss_fn"), "loss"),
+    **dict.fromkeys(("optimizer", "server_optimizer"), "server"),
+    **dict.fromkeys(("sampler", "strategy", "selection"), "scheme"),
+    "random_state": "seeds",
+    "callback": "on_round",
+}
+
+
+class Numbers(Strict):
+    """Validation of the arguments `seeds`, `seed` and `threads`."""
+
+    seeds: Seeds = Field(default_factory=lambda: [0])
+    seed: Seed = 0
+    threads: Positive | None = None
+
+
+def training_settings(
+    options: dict[str, Any],
+    model: Any,
+    scheme: Choice,
+    work: dict[str, Any],
+    evaluation: dict[str, Any],
+    keywords: Iterable[str],
+) -> Training:
+    """Build a training's record from the keywords of :func:`fedsampling.train`.
+
+    Parameters
+    ----------
+    options : dict
+        Settings of the record and of the records `work` and `evaluation` within it.
+    model, scheme : as in :func:`fedsampling.train`
+    work, evaluation : dict
+        Settings that this function has as parameters.
+    keywords : iterable of str
+        Names of all its parameters.
+    """
+    known = {*keywords, *Training.model_fields}
+    known -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
+    known |= {*LocalWork.model_fields, *Evaluation.model_fields}
+    if unknown := [key for key in options if key not in known]:
+        raise InputError(*(f"{key}: unknown key; {_suggested(key, known)}" for key in unknown))
+    for part, record in ((work, LocalWork), (evaluation, Evaluation)):
+        part |= {key: options.pop(key) for key in [*options] if key in record.model_fields}
+    choices = ((options, ("delays", "availability", "server")), (work, ("schedule",)))
+    for part, keys in choices:
+        part |= {key: record_input(part[key], key) for key in keys if part.get(key) is not None}
+    options |= {
+        "model": {"name": "softmax"} if is_own(model) else record_input(model, "model"),
+        "sampler": record_input(scheme, "scheme"),
+        "work": work,
+        "evaluation": evaluation,
+    }
+    with naming_keywords():
+        return check(Training, options, "")
+
+
+def is_own(model: Any) -> bool:
+    """Whether a model is a user's module or a function, not a record or its class."""
+    record = isinstance(model, type) and issubclass(model, Strict)
+    return callable(model) and not record and not isinstance(model, Strict)
+
+
+def own_network_of(
+    model: Any, settings: Training, data: FederatedDataset, loss: "Loss | None"
+) -> "Network | None":
+    """Build the network of a user's module or loss; None if the settings determine it."""
+    sample = data.x.shape[1:]
+    if is_own(model):
+        from fedsampling.learning.models.networks.own import own_network
+
+        if "heterogeneity" in settings.sampler.needs:
+            raise InputError(OPAQUE.format(settings.sampler.named))
+        return own_network(model, sample, data.classes, loss)
+    if loss is None:
+        return None
+    return replace(settings.model.build(sample, data.classes), criterion=loss, layers=())
+
+
+def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
+    """Label samplers by name; add the settings where names are equal."""
+    checked = [
+        each if isinstance(each, Scheme) else check(Scheme, record_input(each, "scheme"), "scheme.")
+        for each in samplers
+    ]
+    names = [str(each.named) for each in checked]
+    labels: dict[str, Any] = {}
+    for name, each in zip(names, checked, strict=True):
+        settings = each.model_dump(exclude_unset=True, exclude={"name"})
+        text = " ".join(f"{key}={value}" for key, value in settings.items())
+        label = f"{name} {text}".strip() if names.count(name) > 1 else name
+        if label in labels:
+            raise InputError(f"samplers: duplicate {label!r}; remove one, or pass a dict of labels")
+        labels[label] = each
+    return labels
+
+
+def record_input(choice: Any, key: str) -> Any:
+    """Convert a choice to input that a record accepts."""
+    if isinstance(choice, str):
+        return {"name": choice}
+    if isinstance(choice, Mapping | Strict):
+        return choice
+    example = f", such as {choice.__name__}(…)" if isinstance(choice, type) else ""
+    raise InputError(
+        f"{key}: {described(choice)} is invalid; must be a name, a dict or a record{example}"
+    )
+
+
+def plain_numbers(value: Any) -> Any:
+    """Convert NumPy's numbers, ranges and tuples to Python numbers and lists."""
+    plain = [*value] if isinstance(value, range | tuple) else value
+    return (
+        np.asarray(plain).tolist() if isinstance(plain, list | np.ndarray | np.generic) else plain
+    )
+
+
+@contextmanager
+def naming_keywords() -> Iterator[None]:
+    """Replace the settings' names in error lines by the keywords of :func:`fedsampling.train`."""
+    keywords = {
+        "work": "",
+        "evaluation.every": "evaluate_every",
+        "evaluation": "",
+        "sampler": "scheme",
+    }
+    try:
+        yield
+    except InputError as error:
+        lines = []
+        for line in error.lines:
+            prefixes = (key for key in keywords if line.startswith((f"{key}.", f"{key}:")))
+            if (key := next(prefixes, None)) is not None:
+                line = keywords[key] + line[len(key) :]
+            lines.append(line.lstrip(".: "))
+        raise InputError(*lines) from None
+
+
+def described(value: Any) -> str:
+    """Describe a value by itself or by its type."""
+    if isinstance(value, str | int | float):
+        return repr(value)
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    return f"the class {kind}" if isinstance(value, type) else f"an object of {kind}"
+
+
+def _suggested(key: str, known: Iterable[str]) -> str:
+    """Suggest the keyword that another library calls `key`, or the nearest one."""
+    keyword = OTHER_KEYWORDS.get(key)
+    return f"did you mean '{keyword}'?" if keyword else nearest(key, known)
