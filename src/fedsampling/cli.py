@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from fedsampling import __version__
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import WARNING, InputError
 
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
@@ -90,7 +90,7 @@ def main() -> None:
     """
     for variable in THREADS:  # must be set before NumPy and PyTorch are imported
         os.environ.setdefault(variable, "1")
-    warnings.formatwarning = lambda message, *_, **__: f"fedsampling: warning: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"{WARNING}{message}\n"
 
 
 def path_option(
