@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from fedsampling.cli import main
+from fedsampling.cli import SECTIONS, main
 from fedsampling.experiments.papers import draw_function
 from fedsampling.workflow.project import Project
 
@@ -54,6 +54,10 @@ def configured(pipeline, tmp_path: Path, **changes: Any) -> list[Any]:
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(content))
     return options(pipeline, tmp_path / "results", path)
+
+
+def test_every_command_is_listed_in_one_section():
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(main.commands)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -161,7 +165,7 @@ class TestBadInput:
             f"{tmp_path / 'none.yaml'}: no such file; check the path"
         )
         assert complaint("check", "--config", pipeline.config, "--papers", tmp_path) == (
-            f"{tmp_path}: holds no papers; give their folder with --papers"
+            f"{tmp_path}: contains no papers; set their folder with --papers"
         )
 
     def test_a_step_whose_inputs_are_missing(self, pipeline, tmp_path):

@@ -107,8 +107,11 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (lambda: fs.compare({}), "samplers: empty; give at least one"),
-        (lambda: fs.compare([fs.scheme("md", m=4)]), "data: missing; give the clients to train on"),
+        (lambda: fs.compare({}), "samplers: empty; pass at least one"),
+        (
+            lambda: fs.compare([fs.scheme("md", m=4)]),
+            "data: missing; pass a dataset, such as fedsampling.load('mnist', …)",
+        ),
         (
             lambda: fs.compare(HISTORIES, metric="accuracies"),
             "metric: the history has no 'accuracies'; did you mean 'accuracy'?",

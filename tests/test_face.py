@@ -154,7 +154,7 @@ def test_own_schemes_and_generated_data_train():
         ),
         (
             lambda _: fs.load("mnist", "by_digit", mirror="nowhere/at/all", cache="nowhere"),
-            "mirror: 'nowhere/at/all' is not a folder; give the folder or URL that holds mnist/",
+            "mirror: 'nowhere/at/all' is not a folder; set it to the folder or URL of mnist/",
         ),
         (
             lambda d: fs.train(d, fs.scheme("md", m=2), **{**WORK, "steps": None}),

@@ -3,6 +3,7 @@
 :mod:`.runs` computes the costs; :mod:`.figures_together` draws all datasets together.
 """
 
+import re
 from functools import wraps
 from textwrap import fill
 from typing import Any
@@ -74,7 +75,10 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw each sampler's tuned learning rate on each dataset."""
     names = [name.removeprefix(TUNING) for name in summaries if name.startswith(TUNING)]
     grids = {name: grid_scores(summaries[TUNING + name]) for name in names}
-    titles = [title(summaries, TUNING + name) for name in names]
+    titles = [
+        re.sub(", (learning rates|trials) on a holdout", "", title(summaries, TUNING + name))
+        for name in names
+    ]
     table = pd.concat(
         [grid.assign(experiment=name) for name, grid in grids.items()], ignore_index=True
     )
@@ -105,10 +109,7 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
         axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(-0.5, len(samplers) - 0.5))
         axis.grid(False)
     goals = [show(target(summaries[TUNING + name])) for name in names]
-    listed = "; ".join(
-        f"{name.partition(', learning')[0].partition(', trials')[0]} {goal}"
-        for name, goal in zip(titles, goals, strict=True)
-    )
+    listed = "; ".join(map(" ".join, zip(titles, goals, strict=True)))
     return Artefact(
         table[["experiment", "sampler", "case", "step", "score", "chosen"]],  # as in chosen.csv
         figure,

@@ -224,7 +224,7 @@ WORDS = {
     "log_mean": ("log-mean of the computation", "", 1.0),
     "log_sd": ("log-deviation of the computation", "", 1.0),
     "cap": ("most computation", "s", 1.0),
-    "noise_median": ("delay of a round {} of the communication", "", 1.0),
+    "noise_median": ("delay of each round {} times the communication", "", 1.0),
     "noise_sd": ("log-deviation of a round's delay", "", 1.0),
     "step": ("learning rate", "", 1.0),
     "batch": ("batches of", "", 1.0),

@@ -250,7 +250,7 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     if judged == "inconclusive" and (cells["part"] != "open").mean() > MAX_OPPOSING:
         judged = "depends on unstated choices"
     count = len(cells[CELL[:2]].drop_duplicates())
-    why = f"Over {count} populations, two baselines and two windows it {whole.ours}."
+    why = f"In {count} populations, with two baselines and two windows each, it {whole.ours}."
     drawn = {
         (baseline, window): intervals(
             {f"{name} above (49)–(50), FedAvg {baseline}": value for name, value in higher.items()},

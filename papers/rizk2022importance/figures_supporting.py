@@ -132,7 +132,7 @@ def _map(axes: Axes, few: pd.DataFrame, comparison: str, title: str) -> None:
     table = few[few["comparison"] == comparison].set_index(["factor", "few"])
     means = table["mean"].unstack("few")
     axes.imshow(means.to_numpy(), cmap="Blues", aspect="auto", origin="lower")
-    middle = (np.nanmin(means.to_numpy()) + np.nanmax(means.to_numpy())) / 2
+    middle = 0.4 * np.nanmin(means.to_numpy()) + 0.6 * np.nanmax(means.to_numpy())
     for row, factor in enumerate(means.index):
         for column, number in enumerate(means.columns):
             cell = table.loc[(factor, number)]

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from fedsampling import __version__
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import WARNING, InputError
 
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
@@ -56,16 +56,41 @@ class Verbs(click.Group):
             ctx.exit(0)
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+SECTIONS = {
+    "Prepare": ("init", "check", "plan", "doctor"),
+    "See results": ("status", "verdicts", "rank", "list", "recheck"),
+    "Your samplers, and data": ("check-sampler", "compare", "data"),
+    "Single steps of the pipeline": (
+        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
+    ),
+    "Maintain the project": ("publish", "findings", "schemes", "schema"),
+}
+
+
+class Main(Verbs):
+    """The group of all commands, listed by purpose."""
+
+    group_class = Verbs
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of commands for each section."""
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str()) for name in names]
+                )
+
+
+@click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fedsampling")
 def main() -> None:
     """Reproduce five papers on client sampling in federated learning.
 
-    `snakemake --cores N` runs the whole pipeline; these commands are its steps.
+    `snakemake --cores N` runs the whole pipeline. `fedsampling COMMAND --help` describes a command.
     """
     for variable in THREADS:  # must be set before NumPy and PyTorch are imported
         os.environ.setdefault(variable, "1")
-    warnings.formatwarning = lambda message, *_, **__: f"fedsampling: warning: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"{WARNING}{message}\n"
 
 
 def path_option(

@@ -290,13 +290,13 @@ def compare(
     labelled: dict[str, Any]
     labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
     if not labelled:
-        raise InputError("samplers: empty; give at least one")
+        raise InputError("samplers: empty; pass at least one")
     if all(isinstance(each, pd.DataFrame) for each in labelled.values()):
         if data is not None or training:
             raise InputError("samplers: are histories; remove data and the training settings")
         return ranking(labelled, metric, reference or next(iter(labelled)), larger)
     if data is None:
-        raise InputError("data: missing; give the clients to train on")
+        raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
     if reference is not None and reference not in labelled:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
     training = {"seeds": 5, **training}

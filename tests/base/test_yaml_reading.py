@@ -15,8 +15,8 @@ class TestReadYaml:
             ("a: [1, 2\n", " line 2: is not YAML ("),
             ("a: b: c\n", " line 1: is not YAML (mapping values are not allowed"),
             ("a: !!python/object:os.system x\n", " line 1: is not YAML (could not determine"),
-            ("- a\n- b\n", " holds a list; write 'key: value' lines"),
-            ("word\n", " holds a str; write 'key: value' lines"),
+            ("- a\n- b\n", " contains a list; must consist of 'key: value' lines"),
+            ("word\n", " contains a str; must consist of 'key: value' lines"),
         ],
     )
     def test_other_than_a_mapping_is_one_line(self, tmp_path, text, complaint):
@@ -35,9 +35,9 @@ class TestReadYaml:
         (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
         for name, complaint in {
             "none.yaml": "no such file; check the path",
-            ".": "cannot be read (Is a directory); give a YAML file",
-            "latin.yaml": "cannot be read (not UTF-8 text); give a YAML file",
-            "latin.yaml/below.yaml": "cannot be read (Not a directory); give a YAML file",
+            ".": "cannot be read (Is a directory); must be a YAML file",
+            "latin.yaml": "cannot be read (not UTF-8 text); must be a YAML file",
+            "latin.yaml/below.yaml": "cannot be read (Not a directory); must be a YAML file",
         }.items():
             with pytest.raises(InputError) as caught:
                 read_yaml(tmp_path / name)
@@ -89,7 +89,7 @@ class TestBounds:
             ("a: !!bool x", "file: line 1: not a valid bool; fix or quote it"),
             ("a: !!timestamp x", "file: line 1: not a valid timestamp; fix or quote it"),
             ('a: ["b\\0.py"]', "file: line 1: a text with a NUL or half a character; remove it"),
-            ("a: \udc80", "file: not UTF-8 text; give YAML in UTF-8"),
+            ("a: \udc80", "file: not UTF-8 text; save it as UTF-8"),
         ],
     )
     def test_beyond_them_is_one_line_at_once(self, text, line):

@@ -10,7 +10,7 @@ from fedsampling.experiments import config
 FINITE = "is invalid; must be a finite number"
 SHORTENED = f"'{'y' * 27}...{'y' * 28}'"  # 300 times y
 TOO_LONG = f"{SHORTENED} is too long; must have at most 255 bytes between slashes and 4095 in all"
-NO_MIRROR = "is not a folder; must be the folder or URL that holds the official files"
+NO_MIRROR = "is not a folder; must be the folder or URL of the official files"
 NAME = (
     "is invalid; must be 1 to 100 letters, digits, '-', '_' or '.', and begin with a letter or "
     "digit"

@@ -107,7 +107,7 @@ class TestErrors:
                 "samplers: 'a b' becomes a folder; "
                 "must be at most 100 letters, digits, '-', '_' or '.'",
             ),
-            ({"samplers": {"plain": None, "weighted": None}}, "samplers: empty; give at least one"),
+            ({"samplers": {"plain": None, "weighted": None}}, "samplers: empty; add at least one"),
             (
                 {"cases": {"../up": {}}},
                 "cases: '../up' becomes a folder; "

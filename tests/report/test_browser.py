@@ -26,6 +26,7 @@ PROBE = """<script>addEventListener("load", async () => {
     width: innerWidth,
     content: document.documentElement.scrollWidth,
     images: [...document.images].map(image => image.naturalWidth),
+    links: [...document.querySelectorAll("nav a")].filter(a => a.offsetWidth).map(a => a.className),
   }, "*");
 });</script></body>"""
 # A narrow window cannot be had from a headless browser, but a narrow frame can.
@@ -126,6 +127,12 @@ def test_every_image_is_shown(seen, name, count):
     images = seen["pages"][name, 1400]["images"]
     assert len(images) == count
     assert all(width > 0 for width in images)
+
+
+def test_a_narrow_window_has_one_link_to_all_figures_and_tables(seen):
+    narrow, wide = (seen["pages"]["first2022paper.html", width]["links"] for width in WIDTHS)
+    assert ("narrow" in narrow, "each" in narrow) == (True, False)
+    assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
 # Filters and sorts as a reader does, and puts down what is seen.

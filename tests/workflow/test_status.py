@@ -49,14 +49,15 @@ def test_runs_are_done_running_or_left_with_the_time_to_go(project):
     assert "Report: not written yet" in lines
 
 
-def test_failures_are_named_with_what_their_log_says(project, tmp_path):
+def test_failures_are_named_with_the_last_error_of_their_log(project, tmp_path):
     plan = project.plan
     first, second, *_ = plan.jobs_of(PAPER, "inclusion")
     for name, text in {
-        f"simulate/{first}": "fedsampling: a warning of what went well",
-        f"simulate/{second}": "begun\nfedsampling: data: cannot be had",
+        f"simulate/{first}": "fedsampling: warning: rounding differs",
+        f"simulate/{second}": "begun\nfedsampling: data: not available",
         "draw/paper": "Traceback (most recent call last):\n  File\nKeyError: 'x'",
-        "card/mnist": "in order",
+        "draw/other": "fedsampling: warning: other/figure1: drawn as plain curves",
+        "card/mnist": "OK",
     }.items():
         path = tmp_path / "logs" / f"{name}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +65,7 @@ def test_failures_are_named_with_what_their_log_says(project, tmp_path):
     failed = [line for line in status(project, tmp_path / "logs") if line.startswith("Failed")]
     assert failed == [
         f"Failed: {tmp_path}/logs/draw/paper.log: KeyError: 'x'",
-        f"Failed: {tmp_path}/logs/simulate/{second}.log: data: cannot be had",
+        f"Failed: {tmp_path}/logs/simulate/{second}.log: data: not available",
     ]
 
 

@@ -176,7 +176,8 @@ class SchemeStrategy(FedAvg):
             if node not in answers or answers[node].has_error():
                 why = f": {answers[node].error.reason}" if node in answers else ""
                 raise InputError(
-                    f"node {node}: no answer to {kind!r}{why}; give its app such a function"
+                    f"node {node}: no answer to {kind!r}{why}; "
+                    "add a function for it to the client app"
                 )
         return {
             node: next(iter(reply.content.metric_records.values()), MetricRecord())

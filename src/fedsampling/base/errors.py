@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
+WARNING = "fedsampling: warning: "  # start of a warning's line on stderr
+
 
 class InputError(Exception):
     """Invalid input: one line for each error, with key, value and fix.

@@ -38,12 +38,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file; check the path") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InputError(f"{path}: cannot be read ({reason}); give a YAML file") from None
+        raise InputError(f"{path}: cannot be read ({reason}); must be a YAML file") from None
     content = parse_yaml(text, str(path))
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise InputError(f"{path}: holds a {type(content).__name__}; write 'key: value' lines")
+        raise InputError(
+            f"{path}: contains a {type(content).__name__}; must consist of 'key: value' lines"
+        )
     return content
 
 
@@ -64,7 +66,7 @@ def parse_yaml(text: str, origin: str) -> Any:
         _check_bounds(text)
         return _constructed(text, origin)
     except UnicodeEncodeError:
-        raise InputError(f"{origin}: not UTF-8 text; give YAML in UTF-8") from None
+        raise InputError(f"{origin}: not UTF-8 text; save it as UTF-8") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""

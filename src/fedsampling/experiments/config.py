@@ -347,7 +347,7 @@ def parse(content: dict[str, Any]) -> Config:
 def _unusable_mirror(mirror: str) -> str:
     """Return the reason why a mirror cannot be used; empty if it can."""
     if not is_url(mirror):
-        fix = "must be the folder or URL that holds the official files"
+        fix = "must be the folder or URL of the official files"
         return "" if os.path.isdir(folder(mirror)) else f"is not a folder; {fix}"
     try:
         host = urlsplit(mirror).hostname

@@ -28,7 +28,7 @@ from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
-NO_PAPERS = "{}: holds no papers; give their folder with --papers"
+NO_PAPERS = "{}: contains no papers; set their folder with --papers"
 ClaimKind = Literal["empirical", "code check"]
 
 
@@ -65,7 +65,7 @@ class Experiment(Strict):
     @classmethod
     def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
         if not named:
-            raise ValueError("empty; give at least one")
+            raise ValueError("empty; add at least one")
         return _check_names(named)
 
 
@@ -438,7 +438,7 @@ def _rows(path: Path, *columns: str) -> list[dict[str, str]]:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, restkey="", strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{name}: cannot be read ({error}); give CSV in UTF-8") from None
+        raise InputError(f"{name}: cannot be read ({error}); save it as CSV in UTF-8") from None
     for number, row in enumerate(rows, 2):
         if "" in row:
             raise InputError(f"{name}: line {number} has more cells than columns; quote commas")

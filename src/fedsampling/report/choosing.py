@@ -268,8 +268,8 @@ class Choices:
         }
         who = f"only {listed(list(faster))}" if faster else "no sampler"
         return (
-            f"The evidence is weaker for other datasets: over datasets, {who} is significantly "
-            "faster than MD sampling after correction for the number of samplers."
+            "The evidence is weaker for other datasets: tested across datasets, and corrected for "
+            f"the number of samplers, {who} is significantly faster than MD sampling."
         )
 
     def row(self, name: str) -> Choice:

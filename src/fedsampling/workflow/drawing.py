@@ -141,7 +141,12 @@ def _render(
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        warn_unfit(spec, artefact, "drawn as plain curves, as its own layout", error)
+        warn_unfit(
+            spec,
+            artefact,
+            "drawn as plain curves or a plain table, because its layout does not fit",
+            error,
+        )
         drawn = plain(used, spec.artefacts[artefact].kind == "figure", changed(used))
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 
+from fedsampling.base.errors import WARNING
 from fedsampling.base.files import write_record
 from fedsampling.evidence import grading, power
 from fedsampling.evidence.numbers import show
@@ -117,7 +118,7 @@ def _judged(
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not project.config.changes(spec.key):
             raise
-        warn_unfit(spec, name, "not judged, as its rule", error)
+        warn_unfit(spec, name, "not judged, because its rule does not fit", error)
         return RunEvidence(), grading.unfit(changed(used) or changed(loaded))
 
 
@@ -160,9 +161,9 @@ def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
 
 
 def warn_unfit(spec: Paper, name: str, outcome: str, error: Exception) -> None:
-    """Report on stderr that a paper's function fails with the changed settings."""
-    line = f"{outcome} does not fit the changed settings ({in_one_line(error)})"
-    print(f"fedsampling: {spec.key}/{name}: {line}", file=sys.stderr)
+    """Warn on stderr that a paper's function fails with the changed settings."""
+    line = f"{outcome} the changed settings ({in_one_line(error)})"
+    print(f"{WARNING}{spec.key}/{name}: {line}", file=sys.stderr)
 
 
 def in_one_line(error: Exception) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedsampling.base.errors import WARNING
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs.leases import LEASE_SECONDS
 from fedsampling.runs.places import finished_runs, path_of, published_runs
@@ -157,7 +158,9 @@ def _failures(project: Project, logs: Path) -> Iterator[tuple[Path, str]]:
 def _last_error(log: Path) -> str:
     """Return the last error line of a log; empty if there is none."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    errors = [line for line in lines if line.startswith("fedsampling: ")]
+    errors = [
+        line for line in lines if line.startswith("fedsampling: ") and not line.startswith(WARNING)
+    ]
     if errors or any(line.startswith("Traceback") for line in lines):
         return (errors or lines)[-1].removeprefix("fedsampling: ")
     return ""

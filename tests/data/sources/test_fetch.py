@@ -122,7 +122,7 @@ def test_decompression_bomb_is_never_unpacked(tmp_path, suffix, compress):
 def test_missing_mirror_folder_is_an_error_that_names_mirror(tmp_path, requested):
     line = complaint(tmp_path / "cache", str(tmp_path / "nowhere"))
     assert line.startswith(f"mirror: '{tmp_path / 'nowhere'}' is not a folder")
-    assert line.endswith("holds small/")
+    assert line.endswith("folder or URL of small/")
     assert requested == []
 
 

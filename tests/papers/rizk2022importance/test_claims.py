@@ -240,7 +240,7 @@ def test_c3_is_judged_over_every_population_once():
     panel = Summary(rows, {**here.settings, "cases": cases}, {})
     standard = replace(panel, rows=rows[rows["sampler"] == "fedavg"])
     finding = judge("c3", regression=here, standard=here, sensitivity=panel, uncorrected=standard)
-    assert finding.reason.startswith("Over 2 populations, ")
+    assert finding.reason.startswith("In 2 populations, ")
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,7 @@ def fetch(
         return target
     if mirror and not is_url(mirror) and not os.path.isdir(folder(mirror)):
         raise InputError(
-            f"mirror: '{mirror}' is not a folder; "
-            f"give the folder or URL that holds {source.dataset}/"
+            f"mirror: '{mirror}' is not a folder; set it to the folder or URL of {source.dataset}/"
         )
     with locked(target):
         if not is_verified(source, target):  # another process may have fetched it meanwhile
