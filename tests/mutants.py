@@ -44,6 +44,7 @@ TESTS = {
     "samplers/answers": ("learning/training/test_answers.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
     "samplers/check_data": ("samplers/test_check.py",),
+    "samplers/check_rounds": ("samplers/test_check.py",),
     "samplers/clustered": (
         "samplers/test_clustered.py",
         "papers/fraboni2021clustered/test_theory.py",

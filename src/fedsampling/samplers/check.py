@@ -15,21 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsampling.base.blame import CodeError, blaming, described
+from fedsampling.base.blame import CodeError, described
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.streams import Draws, stream
+from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.samplers.answers import EXPECTED, SUMS, Answers
-from fedsampling.samplers.check_data import (
-    CLASSES,
-    POPULATIONS,
-    D,
-    N,
-    Population,
-    client_updates,
-    observations,
-    setup,
-)
+from fedsampling.samplers.answers import EXPECTED, SUMS
+from fedsampling.samplers.check_data import POPULATIONS, N, Population, setup
+from fedsampling.samplers.check_rounds import Round, of_run, play_round, play_rounds, same_round
 from fedsampling.samplers.own_files import load_file
 from fedsampling.samplers.scheme import (
     CONVEX_NEEDS,
@@ -37,8 +29,6 @@ from fedsampling.samplers.scheme import (
     Array,
     Ints,
     Scheme,
-    Slots,
-    View,
 )
 from fedsampling.samplers.scheme import scheme as make_scheme
 
@@ -70,14 +60,6 @@ class Checked:
 
     accepted: tuple[str, ...]
     refused: Mapping[str, str]
-
-
-class Round(NamedTuple):
-    """A sampler's slots and weights in one round of some runs."""
-
-    slots: Slots
-    omega: Array
-    runs: int
 
 
 class Fault(NamedTuple):
@@ -217,7 +199,7 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
             text = f"unbiased: {ready.unbiased!r} is invalid; must be True or False"
             yield Fault("unbiased", text)
         many = len(population.p) <= N  # run many seeds, which reveal a bias in a single round
-        first = _played(make, population, seeds if many else seeds[:LONG_RUNS], ROUNDS)
+        first = play_rounds(make, population, seeds if many else seeds[:LONG_RUNS], ROUNDS)
         if only := _single_run(first[0], len(seeds)):
             yield Fault("single run", only)
             return
@@ -228,25 +210,29 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
             yield Fault("reproducible", unlike)
         elif lost := _forgetful(make, population, few):
             yield Fault("state", lost)
-        rounds = _played(make, population, seeds[:LONG_RUNS], LONG_ROUNDS)
-        total = _totals(rounds, population)
-        parts = {f"rounds 0 to {LONG_ROUNDS - 1}": total.reshape(-1, len(population.p))}
-        if many:
-            parts = {
-                f"round {t}": part for t, part in enumerate(_totals(first, population))
-            } | parts
-        if ready.unbiased and (off := _biased(parts, population)):
-            yield Fault("bias", off)
-        elif far := _far_sums(float(total.sum(axis=2).mean()), ready.shrinks):
-            yield Fault("sums", far)
+        long = play_rounds(make, population, seeds[:LONG_RUNS], LONG_ROUNDS)
+        yield from _weight_faults(ready, population, first if many else (), long)
         if scheme.intermittent:
-            _played(make, population, few, LONG_ROUNDS, _absences(len(population.p)))
+            play_rounds(make, population, few, LONG_ROUNDS, _absences(len(population.p)))
     except InputError as error:
         for line in error.lines:
             yield Fault("error", line + _hint(line))
     except Exception as error:  # any exception of a sampler is a result of the check
         missing = isinstance(error, NotImplementedError)  # names the method
         yield Fault("error", described(error) + ("; add it" if missing else HINT))
+
+
+def _weight_faults(
+    scheme: Scheme, population: Population, first: Sequence[Round], long: Sequence[Round]
+) -> Iterator[Fault]:
+    """Yield the errors in the weights of the first rounds, each by itself, and of many rounds."""
+    total = _totals(long, population)
+    parts = {f"round {t}": _totals([played], population)[0] for t, played in enumerate(first)}
+    parts[f"rounds 0 to {LONG_ROUNDS - 1}"] = total.reshape(-1, len(population.p))
+    if scheme.unbiased and (off := _biased(parts, population)):
+        yield Fault("bias", off)
+    elif far := _far_sums(float(total.sum(axis=2).mean()), scheme.shrinks):
+        yield Fault("sums", far)
 
 
 def _hint(line: str) -> str:
@@ -263,70 +249,6 @@ def _declared(scheme: Scheme) -> Iterator[str]:
         return
     for name in sorted(needs - known):
         yield f"needs: {name!r} is unknown; {nearest(name, known)}"
-
-
-class _Observed(dict[str, Any]):
-    """Observations; reading an undeclared observation is an error."""
-
-    def __missing__(self, name: str) -> Any:
-        raise InputError(f"observed.{name}: not declared in `needs`; add it there")
-
-
-def _played(
-    make: Callable[[Ints], Scheme],
-    population: Population,
-    seeds: Ints,
-    rounds: int,
-    offered: Callable[[int], Ints] | None = None,
-) -> list[Round]:
-    """Run some rounds with a new copy of the sampler."""
-    scheme = make(seeds)
-    answers = Answers(scheme, len(seeds), warns=False)
-    return [
-        _play(scheme, population, seeds, t, offered(t) if offered else None, answers)
-        for t in range(rounds)
-    ]
-
-
-def _play(
-    scheme: Scheme,
-    population: Population,
-    seeds: Ints,
-    t: int,
-    offered: Ints | None = None,
-    answers: Answers | None = None,
-) -> Round:
-    """Run one round with updates and observations that are determined by the seeds."""
-    n, rng = len(population.p), Draws(seeds, t)
-    answers = answers or Answers(scheme, len(seeds))
-    before = _Observed(observations(scheme.needs, seeds, t, n))
-    view = View(population.n_samples, population.p, t, len(seeds), before)
-    view = view if offered is None else view.only(offered)
-    with blaming(type(scheme).__module__, f"sampler {scheme.named}, round {t}"):
-        slots = answers.slots(scheme.select(view, rng), view)
-        _check_local_models(scheme, slots, view)
-        updates = client_updates(seeds, t, n)[slots.run, slots.client]
-        if "updates" in scheme.needs:
-            scheme.saw_updates(slots, updates)
-        if "update_norms" in scheme.needs:
-            norms = np.linalg.norm(updates.astype(np.float64), axis=1)
-            before["update_norms"] = norms
-        if "bias_updates" in scheme.needs:
-            before["bias_updates"] = updates[:, -CLASSES:].astype(np.float64)
-        if "work_losses" in scheme.needs:
-            losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
-            before["work_losses"] = losses[slots.run, slots.client]
-        view = replace(view, observed=before)
-        omega = answers.weights(scheme.weigh(slots, view, rng), slots, view)
-        _check_addition(scheme, len(seeds))
-        bits, asked = scheme.exchange_bits(), scheme.asked()
-        if bits is not None:
-            answers.per_run("exchange_bits", bits, view)
-        for name, value in scheme.measured().items():
-            answers.per_run(f"measured {name}", value, view)
-    if asked is not None and np.shape(asked) != (len(seeds), n):
-        raise InputError(f"asked: shape {np.shape(asked)}; must be (runs, n), {len(seeds), n}")
-    return Round(slots, omega, len(seeds))
 
 
 def _single_run(played: Round, runs: int) -> str:
@@ -394,14 +316,14 @@ def _irreproducible(
     make: Callable[[Ints], Scheme], population: Population, seeds: Ints, rounds: Sequence[Round]
 ) -> str:
     """Repeat some runs, alone and in another order, and compare the draws."""
-    again = [_played(make, population, seeds, ROUNDS) for _ in range(2)]
+    again = [play_rounds(make, population, seeds, ROUNDS) for _ in range(2)]
     for t, (first, second) in enumerate(zip(*again, strict=True)):
-        if not _same(first, second):
+        if not same_round(first, second):
             return f"round {t}: the same seeds give different draws; draw from `rng` only"
     for subset in (seeds, seeds[::-1], seeds[5:6]):
-        for t, played in enumerate(_played(make, population, subset, ROUNDS)):
+        for t, played in enumerate(play_rounds(make, population, subset, ROUNDS)):
             for row, seed in enumerate(subset):
-                if not _same(_of_run(played, row), _of_run(rounds[t], int(seed))):
+                if not same_round(of_run(played, row), of_run(rounds[t], int(seed))):
                     return (
                         f"round {t}: a run's draws depend on the runs that are stacked with it; "
                         "draw from `rng` only, by run"
@@ -413,14 +335,14 @@ def _forgetful(make: Callable[[Ints], Scheme], population: Population, seeds: In
     """Stop after two rounds, continue with another object, and compare the draws."""
     first, second = make(seeds), make(seeds)
     for t in range(ROUNDS - 1):
-        _play(first, population, seeds, t)
+        play_round(first, population, seeds, t)
     state = {name: np.array(value) for name, value in first.state().items()}
     objects = [name for name, value in state.items() if value.dtype == object]
     if objects:
         return f"state: {', '.join(objects)} cannot be stored; use arrays of numbers"
     second.restore(state)
-    goes_on = _play(first, population, seeds, ROUNDS - 1)
-    if _same(_play(second, population, seeds, ROUNDS - 1), goes_on):
+    goes_on = play_round(first, population, seeds, ROUNDS - 1)
+    if same_round(play_round(second, population, seeds, ROUNDS - 1), goes_on):
         return ""
     return (
         "state: the memory is lost with the object; store it in attributes without an underscore, "
@@ -440,33 +362,3 @@ def _absences(n: int) -> Callable[[int], Ints]:
         return np.flatnonzero(available) if available.any() else np.array([t % n])
 
     return offered
-
-
-def _of_run(played: Round, run: int) -> Round:
-    slots = played.slots
-    mine = slots.run == run
-    part = Slots(slots.run[mine] * 0, slots.client[mine], slots.scale[mine], slots.times[mine])
-    return Round(part, played.omega[mine], 1)
-
-
-def _same(first: Round, second: Round) -> bool:
-    pairs = [(first.omega, second.omega)]
-    for name in ("run", "client", "scale", "times"):
-        pairs.append((getattr(first.slots, name), getattr(second.slots, name)))
-    return all(np.array_equal(a, b) for a, b in pairs)
-
-
-def _check_addition(scheme: Scheme, runs: int) -> None:
-    """Raise InputError unless the addition to the server's step has the updates' shape."""
-    added = scheme.addition()
-    if added is not None and np.shape(added) != (runs, D):
-        raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")
-
-
-def _check_local_models(scheme: Scheme, slots: Slots, view: View) -> None:
-    """Raise InputError unless the models have a row for each slot, and one for each run."""
-    models = scheme.local_models(slots, view, np.zeros((view.runs, D), np.float32))
-    if models is not None:
-        shapes, right = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
-        if shapes != right:
-            raise InputError(f"local_models: shapes {shapes}; must be {right}")

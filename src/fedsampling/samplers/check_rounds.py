@@ -1,0 +1,118 @@
+"""Rounds without training, in which :mod:`fedsampling.samplers.check` tests a sampler."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedsampling.base.blame import blaming
+from fedsampling.base.errors import InputError
+from fedsampling.base.streams import Draws, stream
+from fedsampling.samplers.answers import Answers
+from fedsampling.samplers.check_data import CLASSES, D, Population, client_updates, observations
+from fedsampling.samplers.scheme import Array, Ints, Scheme, Slots, View
+
+
+class Round(NamedTuple):
+    """A sampler's slots and weights in one round of some runs."""
+
+    slots: Slots
+    omega: Array
+    runs: int
+
+
+def play_rounds(
+    make: Callable[[Ints], Scheme],
+    population: Population,
+    seeds: Ints,
+    rounds: int,
+    offered: Callable[[int], Ints] | None = None,
+) -> list[Round]:
+    """Run some rounds with a new copy of the sampler."""
+    scheme = make(seeds)
+    answers = Answers(scheme, len(seeds), warns=False)
+    return [
+        play_round(scheme, population, seeds, t, offered(t) if offered else None, answers)
+        for t in range(rounds)
+    ]
+
+
+def play_round(
+    scheme: Scheme,
+    population: Population,
+    seeds: Ints,
+    t: int,
+    offered: Ints | None = None,
+    answers: Answers | None = None,
+) -> Round:
+    """Run one round with updates and observations that are determined by the seeds."""
+    n, rng = len(population.p), Draws(seeds, t)
+    answers = answers or Answers(scheme, len(seeds))
+    before = _Observed(observations(scheme.needs, seeds, t, n))
+    view = View(population.n_samples, population.p, t, len(seeds), before)
+    view = view if offered is None else view.only(offered)
+    with blaming(type(scheme).__module__, f"sampler {scheme.named}, round {t}"):
+        slots = answers.slots(scheme.select(view, rng), view)
+        _check_local_models(scheme, slots, view)
+        updates = client_updates(seeds, t, n)[slots.run, slots.client]
+        if "updates" in scheme.needs:
+            scheme.saw_updates(slots, updates)
+        if "update_norms" in scheme.needs:
+            norms = np.linalg.norm(updates.astype(np.float64), axis=1)
+            before["update_norms"] = norms
+        if "bias_updates" in scheme.needs:
+            before["bias_updates"] = updates[:, -CLASSES:].astype(np.float64)
+        if "work_losses" in scheme.needs:
+            losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
+            before["work_losses"] = losses[slots.run, slots.client]
+        view = replace(view, observed=before)
+        omega = answers.weights(scheme.weigh(slots, view, rng), slots, view)
+        _check_addition(scheme, len(seeds))
+        bits, asked = scheme.exchange_bits(), scheme.asked()
+        if bits is not None:
+            answers.per_run("exchange_bits", bits, view)
+        for name, value in scheme.measured().items():
+            answers.per_run(f"measured {name}", value, view)
+    if asked is not None and np.shape(asked) != (len(seeds), n):
+        raise InputError(f"asked: shape {np.shape(asked)}; must be (runs, n), {len(seeds), n}")
+    return Round(slots, omega, len(seeds))
+
+
+def of_run(played: Round, run: int) -> Round:
+    """Return the part of one run."""
+    slots = played.slots
+    mine = slots.run == run
+    part = Slots(slots.run[mine] * 0, slots.client[mine], slots.scale[mine], slots.times[mine])
+    return Round(part, played.omega[mine], 1)
+
+
+def same_round(first: Round, second: Round) -> bool:
+    """Whether two rounds have the same slots and weights."""
+    pairs = [(first.omega, second.omega)]
+    for name in ("run", "client", "scale", "times"):
+        pairs.append((getattr(first.slots, name), getattr(second.slots, name)))
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+class _Observed(dict[str, Any]):
+    """Observations; reading an undeclared observation is an error."""
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(f"observed.{name}: not declared in `needs`; add it there")
+
+
+def _check_addition(scheme: Scheme, runs: int) -> None:
+    """Raise InputError unless the addition to the server's step has the updates' shape."""
+    added = scheme.addition()
+    if added is not None and np.shape(added) != (runs, D):
+        raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")
+
+
+def _check_local_models(scheme: Scheme, slots: Slots, view: View) -> None:
+    """Raise InputError unless the models have a row for each slot, and one for each run."""
+    models = scheme.local_models(slots, view, np.zeros((view.runs, D), np.float32))
+    if models is not None:
+        shapes, right = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
+        if shapes != right:
+            raise InputError(f"local_models: shapes {shapes}; must be {right}")
