@@ -202,10 +202,16 @@ def _why_decided(decision: Decision, row: Choice, comparison: Choices) -> str:
     where = where if decision.sets else "on all datasets"
     gain = f"{show(decision.speed_up)} × as fast as MD sampling {where}. "
     mean, worst = map(show, decision.expected)
+    if row.name == REFERENCE:
+        gain = always = ""
+    else:
+        always = (
+            f"; always using MD sampling costs {show(decision.regret[REFERENCE])} times as much"
+        )
     return (
-        f"{'' if row.name == REFERENCE else gain}This advice costs {mean} times as much as the "
-        f"best allowed sampler on a dataset that it was not learned from (mean; at worst {worst} "
-        f"times); {_described(row, comparison)}."
+        f"{gain}This advice costs {mean} times as much as the best allowed sampler on a dataset "
+        f"that it was not learned from (mean; at worst {worst} times){always}; "
+        f"{_described(row, comparison)}."
     )
 
 
