@@ -205,9 +205,7 @@ def _why_decided(decision: Decision, row: Choice, comparison: Choices) -> str:
     if row.name == REFERENCE:
         gain = always = ""
     else:
-        always = (
-            f"; always using MD sampling costs {show(decision.regret[REFERENCE])} times as much"
-        )
+        always = f"; for MD sampling, this factor is {show(decision.regret[REFERENCE])}"
     return (
         f"{gain}This advice costs {mean} times as much as the best allowed sampler on a dataset "
         f"that it was not learned from (mean; at worst {worst} times){always}; "
