@@ -55,7 +55,7 @@ TESTS = {
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
     "samplers/minnorm": ("samplers/test_latency.py",),
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
-    "samplers/own_files": ("samplers/test_scheme.py", "workflow/test_checking.py"),
+    "samplers/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/simplex": ("samplers/test_latency.py",),
     "samplers/tifl": ("samplers/test_latency_aware.py", "samplers/test_tifl_adaptive.py"),

@@ -146,7 +146,7 @@ def init(folder: Path) -> None:
 @in_project
 def check(project: "Project") -> None:
     """Check the configuration and all papers' files; report every error."""
-    from fedsampling.workflow.validation import check_all
+    from fedsampling.workflow.checking import check_all
 
     for line in check_all(project):
         click.echo(line)
@@ -428,7 +428,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     observed information and saved state, on several populations of clients.
     """
     if timeout:
-        from fedsampling.workflow.checking import check_within
+        from fedsampling.workflow.sampler_check import check_within
 
         status, out, err = check_within(timeout, name, options)
         click.echo(out, nl=False)

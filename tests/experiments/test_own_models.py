@@ -10,9 +10,9 @@ import pytest
 import fedsampling as fs
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
+from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
-from fedsampling.workflow.validation import check_all
 
 PAPERS = Path(__file__).parents[2] / "papers"
 MODEL = """from torch import nn

@@ -14,9 +14,9 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import parse
 from fedsampling.report.drawing.plain import MAX_PANELS, plain
 from fedsampling.workflow import drawing, reporting
+from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
-from fedsampling.workflow.validation import check_all
 
 PAPERS = Path(__file__).parents[2] / "papers"
 ALL = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))

@@ -1,83 +1,71 @@
-"""Run ``fedsampling check-sampler`` in a separate process with a time limit.
+"""Validation of a configuration before anything runs: ``fedsampling check``."""
 
-If the sampler loops forever, calls ``sys.exit`` or crashes, only that process ends.  The error is
-one line.
-"""
-
-import re
-import signal
-import subprocess
-import sys
-from collections.abc import Sequence
-
-from fedsampling.base.errors import InputError
-
-_CHECK = [sys.executable, "-P", "-X", "faulthandler", "-m", "fedsampling.cli", "check-sampler"]
-_TRACE_SECONDS = 10.0  # time for an interrupted process to print its stack
-_CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
+from fedsampling.base.errors import InputError, gathering
+from fedsampling.experiments.papers import defining
+from fedsampling.experiments.specs import Job
+from fedsampling.report.citation import paper_bibtex
+from fedsampling.workflow.project import Project
 
 
-def check_within(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
-    """Check a sampler within a time limit.
+def check_all(project: Project) -> list[str]:
+    """Check the configuration, every paper's file and every run.
 
-    Parameters
-    ----------
-    seconds : float
-        Time limit.
-    name : str
-        Name of a sampler, or path of a Python file that defines a sampler.
-    options : sequence of str
-        Settings of the sampler, such as ``m=4``.
+    For experiments with overrides, the clients are also loaded if their data are available.  Each
+    paper must have a citation and all functions that its figures and claims name.
 
     Returns
     -------
-    status : int
-    out, err : str
-        Output of the check.
+    list of str
+        A summary; and a line for each experiment that has overrides but is left out at scale best.
 
     Raises
     ------
     InputError
-        If the check takes longer, or ends without a result.
+        One line per error.
     """
-    command = [*_CHECK, "--timeout", "0", "--", name, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        place = _place(_interrupted(process), name)
-        raise InputError(
-            f"{name}: no result after {seconds:g} s{place}; look for an endless loop, "
-            "put code that trains below if __name__ == '__main__', "
-            f"or use --timeout {2 * seconds:g}"
-        ) from None
-    except BaseException:
-        process.kill()
-        raise
-    if process.returncode < 0:
-        cause = signal.Signals(-process.returncode).name
-        raise InputError(f"{name}: the check ended with {cause}{_place(err, name)}; fix the file")
-    if process.returncode not in (0, 2) or (process.returncode and not err):
-        raise InputError(
-            f"{name}: the check ended with status {process.returncode} and no result; "
-            "a sampler must not end the process"
-        )
-    return process.returncode, out, err
+    plan, config = project.plan, project.config
+    problems: list[str] = []
+    if config.device == "cuda" and config.cluster.gpu == "none":
+        from fedsampling.runs.execute import device  # pandas takes long to import
+
+        with gathering(problems):
+            device(config)  # skipped on clusters: another node may have the GPU
+    for key, paper in plan.papers.items():
+        with gathering(problems):
+            paper_bibtex(paper.folder / "paper.bib", key)
+        for files, names in (("figures", paper.artefacts), ("claims", paper.claims)):
+            with gathering(problems):
+                defining(paper, files, *names)
+    changed = [
+        job
+        for job in plan.jobs.values()
+        if config.overrides.get(job.paper, {}).get(job.experiment) and not job.block
+    ]
+    problems += _rehearse(project, changed)
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+    runs = sum(len(job.runs) for job in plan.jobs.values())
+    lines = [f"{project.file}: valid: {len(plan.jobs)} jobs, {runs} runs"]
+    for key, changes in config.overrides.items():
+        left_out = plan.papers[key].left_out
+        lines += [
+            f"overrides.{key}.{name}: left out: {reason}"
+            for name, reason in left_out.items()
+            if changes.get(name)
+        ]
+    return lines
 
 
-def _interrupted(process: "subprocess.Popen[str]") -> str:
-    """End a process and return its stack trace, innermost call first."""
-    process.send_signal(signal.SIGABRT)  # makes faulthandler print the stack in any state
-    try:
-        return process.communicate(timeout=_TRACE_SECONDS)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[1]
+def _rehearse(project: Project, jobs: list[Job]) -> list[str]:
+    """Load the clients of some jobs; return a line per error."""
+    if not jobs:
+        return []
+    from fedsampling.runs.cluster.calibration import rehearse  # pandas takes long to import
 
-
-def _place(report: str, name: str) -> str:
-    """Return the innermost call within the user's file, from faulthandler's report."""
-    for file, line, function in _CALL.findall(report):
-        if file.endswith(name.rpartition("/")[2]):
-            return f", in {function} ({name}:{line})"
-    return ""
+    problems: list[str] = []
+    for job in jobs:
+        lines: list[str] = []
+        with gathering(lines):
+            rehearse(job, project.results, project.config)
+        problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
+    return problems
