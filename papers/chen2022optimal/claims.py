@@ -50,13 +50,15 @@ Sets = Mapping[str, tuple[Summary, str]]  # experiment and case of each dataset
 Courses = Mapping[str, pd.DataFrame]  # the course of every run, by set
 
 
-def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge uniform < optimal ≲ full, by rounds."""
+def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper, late: float = LATE) -> Finding:
+    """Judge uniform < optimal ≲ full, by rounds; the last `late` rounds are the end of a run."""
     titles = {name: title(*each) for name, each in _sets(summaries, claim, paper).items()}
-    return _over_steps(lambda runs_of: _order(runs_of, titles, claim), summaries, claim, paper)
+    return _over_steps(
+        lambda runs_of: _order(runs_of, titles, claim, late), summaries, claim, paper
+    )
 
 
-def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec) -> Finding:
+def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: float) -> Finding:
     """Judge c1 by the courses of all schemes on each set."""
     gains, shorts, ours = {}, {}, []
     for name, runs in runs_of.items():
@@ -64,7 +66,7 @@ def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec) -> Fin
             ours.append(f"{titles[name]}: no runs of {', '.join(sorted(lacks))}")
             continue
         gains[name] = _pair(runs, "optimal", "uniform", since=0)
-        shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - LATE)
+        shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - late)
     verdicts: list[Verdict] = ["inconclusive"] * len(ours)
     ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
     for name, gain in ahead.items():
@@ -98,20 +100,39 @@ def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec) -> Fin
     return Finding(worst, "; ".join(ours), f"{reason[:1].upper()}{reason[1:]}.", drawn=drawn)
 
 
-def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1."""
-    return _over_steps(lambda runs_of: _at_budget(runs_of, claim, paper), summaries, claim, paper)
+def c2(
+    summaries: Summaries,
+    claim: ClaimSpec,
+    paper: Paper,
+    budget: float | None = None,
+    others: float | None = None,
+) -> Finding:
+    """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1.
+
+    Parameters
+    ----------
+    budget : float, optional
+        In 10^8 bits; the paper's by default.
+    others : float, optional
+        Accuracy below which the other samplers must stay; the paper's by default.
+    """
+    sent = paper.reported("budget") if budget is None else budget
+    most = paper.reported("accuracy_of_others") / 100 if others is None else others
+    return _over_steps(
+        lambda runs_of: _at_budget(runs_of, claim, paper, sent, most), summaries, claim, paper
+    )
 
 
-def _at_budget(runs_of: Courses, claim: ClaimSpec, paper: Paper) -> Finding:
+def _at_budget(
+    runs_of: Courses, claim: ClaimSpec, paper: Paper, sent: float, others: float
+) -> Finding:
     """Judge c2 by the courses of all schemes on each set."""
     if "dataset1" not in runs_of:
         return Finding("inconclusive", "no runs of Dataset 1", "Dataset 1 was left out.")
     runs = runs_of["dataset1"]
     if not set(SCHEMES) <= set(runs["sampler"]):
         return Finding("inconclusive", "a sampler has no runs", "A sampler was left out.")
-    goal, others = paper.reported("accuracy") / 100, paper.reported("accuracy_of_others") / 100
-    least, sent = paper.reported("bits_ratio"), paper.reported("budget")
+    goal, least = paper.reported("accuracy") / 100, paper.reported("bits_ratio")
     at_budget = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
     needed = {name: bits_to(runs, name, goal) for name in SCHEMES}
     levels = {name: mean(values) for name, values in at_budget.items()}

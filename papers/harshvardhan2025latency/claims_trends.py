@@ -290,7 +290,12 @@ def trend(summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int) -> Fin
             else "Not every run of both samplers is finished and reaches the target.",
         },
         contrary_decides=False,
-        drawn=intervals(ends, f"times from end to end{JOINT}", least=spec.margin),
+        drawn=intervals(
+            ends,
+            f"times from end to end{JOINT}",
+            least=spec.margin,
+            effects=_printed_ends(paper, spec.artefact, sign),
+        ),
     )
 
 
@@ -312,6 +317,12 @@ def sweeps(summaries: Summaries, paper: Paper, artefact: str, sign: int) -> dict
         table = runs.pivot(index="seed", columns="value", values="counted")
         tables[LINES[name].label] = table[[value for value in values if value in table]]
     return tables
+
+
+def _printed_ends(paper: Paper, artefact: str, sign: int) -> dict[str, float]:
+    """Return the paper's ratio from end to end of a sweep, by sampler."""
+    rows = list(printed(paper, artefact).values())[::sign]
+    return {LINES[name].label: rows[-1][name].number / rows[0][name].number for name in PROPOSED}
 
 
 def _rises(table: pd.DataFrame, end: Estimate, margin: float) -> Part:

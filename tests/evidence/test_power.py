@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsampling.evidence.power import open_intervals, seeds_needed, sentence
+from fedsampling.evidence.power import (
+    WITHOUT_INTERVAL,
+    open_intervals,
+    seeds_needed,
+    sentence,
+)
 from fedsampling.evidence.verdicts import Interval
 
 
@@ -62,3 +67,19 @@ def test_further_seeds_cost_what_the_first_ones_took():
         in sentence([undecided], 5 * 7200)
     )
     assert "hours" not in sentence([undecided])
+
+
+@pytest.mark.parametrize(("seeds", "rough"), [(3, True), (4, True), (5, False), (10, False)])
+def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
+    text = sentence([drawn(0.5, 1.0, seeds, least=0.0)])
+    assert text.endswith(f"it has {seeds}{', so this is a rough estimate' * rough}.")
+
+
+def test_the_papers_effect_is_used_where_no_number_of_the_paper_is_drawn():
+    undecided = drawn(0.5, 1.0, 5, least=0.0, effect=2.0)
+    text = sentence([undecided])
+    assert f", {seeds_needed(undecided, 2.0)} if it is the paper's; it has 5." in text
+
+
+def test_a_claim_without_intervals_says_that_there_is_no_forecast():
+    assert sentence([]) == WITHOUT_INTERVAL

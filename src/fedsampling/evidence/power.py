@@ -19,6 +19,8 @@ from fedsampling.evidence.verdicts import Interval
 
 POWER = 0.8
 MAX_SEEDS = 1000  # more seeds are not practical
+FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
+WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
 
 
 def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
@@ -77,22 +79,28 @@ def sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
     seconds : float
         Processor time of the runs behind the claim.
     """
+    drawn = list(drawn)
+    if not drawn:
+        return WITHOUT_INTERVAL
     undecided = open_intervals(drawn)
     if not undecided:
         return ""
     seeds = min(interval.seeds for interval in undecided)
     each = seconds / seeds if seeds else nan
     counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
-    printed = [interval for interval in undecided if interval.paper is not None]
-    if printed:
-        counts["if it is the paper's"] = max(
-            seeds_needed(interval, interval.paper) for interval in printed
-        )
+    known = [
+        seeds_needed(interval, effect)
+        for interval in undecided
+        if (effect := interval.paper if interval.effect is None else interval.effect) is not None
+    ]
+    if known:
+        counts["if it is the paper's"] = max(known)
     parts = [
         f"{_number(count)} {effect}{_cost((count - seeds) * each)}"
         for effect, count in counts.items()
     ]
-    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}."
+    rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
+    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
 
 
 def _number(seeds: float) -> str:

@@ -60,6 +60,9 @@ class Interval:
         Runs behind the estimate.
     level : float
         Coverage of the interval; above 0.95 if several comparisons are corrected together.
+    effect : float, optional
+        The effect that the paper prints for a number that is not the paper's own, such as the lead
+        of its fastest sampler; forecasts of the number of seeds use it, and no figure shows it.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Interval:
     paper: float | None = None
     seeds: int = 0
     level: float = LEVEL
+    effect: float | None = None
 
 
 def intervals(
@@ -82,10 +86,12 @@ def intervals(
     most: float | None = None,
     paper: float | None = None,
     within: float | None = None,
+    effects: Mapping[str, float] | None = None,
 ) -> tuple[Interval, ...]:
     """Convert estimates to intervals next to a statement of the paper; drop those without one.
 
-    `within` sets both bounds at this distance from the paper's number.
+    `within` sets both bounds at this distance from the paper's number; `effects` are those of
+    single estimates.
     """
     if paper is not None and within is not None:
         least, most = paper - within, paper + within
@@ -101,6 +107,7 @@ def intervals(
             paper,
             estimate.n,
             estimate.level,
+            (effects or {}).get(name),
         )
         for name, estimate in estimates.items()
         if np.isfinite([estimate.value, estimate.low, estimate.high]).all()

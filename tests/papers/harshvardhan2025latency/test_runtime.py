@@ -318,6 +318,18 @@ def test_faster_links_take_less_time(rounds, verdict):
     assert judged("c22", links=links, dirichlet_mnist=middle) == verdict
 
 
+def test_forecasts_use_the_papers_effects():
+    """Rotated MNIST from 30° to 60°, and random selection over FLANP with synthetic delays."""
+    drawn = judge_function(PAPER, "c21")(
+        sweep(((5, 4), (6, 4), (9, 7))), PAPER.claims["c21"], PAPER
+    ).drawn
+    assert [one.effect for one in drawn] == pytest.approx([1391 / 619, 597 / 293])
+    runs = summary("rotated_mnist", dict(zip(SEVEN, range(5, 12), strict=True)), "synthetic")
+    row = judge_function(PAPER, "c3")({"rotated_mnist": runs}, PAPER.claims["c3"], PAPER)
+    against = {one.name: one.effect for one in row.drawn}
+    assert against["random"] == pytest.approx(1.122 / 0.36)
+
+
 def test_a_trend_within_the_noise_of_the_seeds_decides_nothing():
     cases = (("links", "speed-1"), ("dirichlet_mnist", "synthetic"), ("links", "speed-10"))
     values = {}
