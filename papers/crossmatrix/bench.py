@@ -18,6 +18,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.records import check
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
 from fedsampling.report.drawing.artefacts import Summaries
@@ -140,15 +141,20 @@ def overall(costs_by_seed: np.ndarray) -> np.ndarray:
     return mean
 
 
-def allowed(sampler: str, known: frozenset[str]) -> bool:
+def needs(summaries: Summaries) -> dict[str, frozenset[str]]:
+    """Return the information that each sampler needs, with the settings it was run with."""
+    records = {
+        str(name): record
+        for summary in summaries.values()
+        for name, record in summary.settings["samplers"].items()
+    }
+    return {name: check(Scheme, record, "").needs for name, record in records.items()}
+
+
+def allowed(sampler: str, needed: frozenset[str], known: frozenset[str]) -> bool:
     """Whether a server that has some information (keys of ALLOWS) can use a sampler."""
-    member = Scheme.members().get(sampler)
-    if member is None or sampler == NEVER:
-        return False
-    needs = member.needs
-    if isinstance(needs, property):
-        return False
-    return needs <= frozenset().union(*(ALLOWS[name] for name in known))
+    has = frozenset().union(*(ALLOWS[name] for name in known))
+    return sampler != NEVER and needed <= has
 
 
 def stays(sampler: str) -> bool:

@@ -27,6 +27,7 @@ from .bench import (
     converged,
     costs,
     goals,
+    needs,
     overall,
     relative,
     scored,
@@ -60,7 +61,9 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     by_set = {name: _costs(summaries, name) for name in names}
     plain = {name: _costs(summaries, name, DEFAULT) for name in names}
     table = pd.concat([aggregated(by_set, plain, measure) for measure in MEASURES])
-    table = table.assign(label=table["scheme"].map(label)).reset_index(drop=True)
+    needed = {name: " ".join(sorted(each)) for name, each in needs(summaries).items()}
+    table = table.assign(label=table["scheme"].map(label), needs=table["scheme"].map(needed))
+    table = table.reset_index(drop=True)
     return Artefact(
         table,
         _drawn(table, "speed_up", "speed-up over MD", len(names), _rank),

@@ -21,6 +21,7 @@ from .bench import (
     by_seed,
     choices,
     facts,
+    needs,
     nested_regrets,
     overall,
     regrets,
@@ -42,7 +43,7 @@ def bench_map(summaries: Summaries, paper: Paper) -> Artefact:
     if len({FAMILIES.get(name, name) for name in by_set}) < FEWEST_SETS:
         why = f"A map is learned from at least {FEWEST_SETS} datasets of different origin."
         return Artefact(pd.DataFrame({"scheme": []}), table=pd.DataFrame({"": [why]}), notes=(why,))
-    answers = facts(paper.folder)
+    answers, needed = facts(paper.folder), needs(summaries)
     rows = []
     for measure in MEASURES:
         logs = relative(by_set, measure).dropna(axis=1)
@@ -50,7 +51,7 @@ def bench_map(summaries: Summaries, paper: Paper) -> Artefact:
             away, info = known[0], dict(zip(ALLOWS, known[1:], strict=True))
             names = frozenset(name for name, yes in info.items() if yes)
             each = map(str, logs.columns)
-            usable = [n for n in each if allowed(n, names) and not (away and stays(n))]
+            usable = [n for n in each if allowed(n, needed[n], names) and not (away and stays(n))]
             rows += [
                 {"measure": measure, "away": away, **info, **row}
                 for row in _cells(logs[usable], answers)
@@ -58,7 +59,9 @@ def bench_map(summaries: Summaries, paper: Paper) -> Artefact:
     table = pd.DataFrame(rows)
     table["label"] = table["scheme"].map(label)
     table["advice_label"] = table["advice"].map(label)
-    return Artefact(table, table=_shown_map(table), notes=_regret_notes(table, by_set, answers))
+    return Artefact(
+        table, table=_shown_map(table), notes=_regret_notes(table, by_set, answers, needed)
+    )
 
 
 def _cells(logs: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, object]]:
@@ -140,7 +143,10 @@ def _shown_map(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _regret_notes(
-    table: pd.DataFrame, by_set: Mapping[str, pd.DataFrame], answers: pd.DataFrame
+    table: pd.DataFrame,
+    by_set: Mapping[str, pd.DataFrame],
+    answers: pd.DataFrame,
+    needed: Mapping[str, frozenset[str]],
 ) -> tuple[str, ...]:
     """Say, for all information, what each rule regrets, and how optimistic these numbers are."""
     notes = [_worth(table)]
@@ -155,7 +161,7 @@ def _regret_notes(
             f"always MD {show(row['mean_md'])} ({show(row['worst_md'])}), of always FedAvg "
             f"{show(row['mean_fedavg'])} ({show(row['worst_fedavg'])}). Advised: {rule}."
         )
-        fair = unseen_regrets(by_set, measure, answers)
+        fair = unseen_regrets(by_set, measure, answers, needed)
         notes.append(
             f"In {measure}, everything known, if the rule, too, is chosen without the dataset: "
             f"{show(row['mean_nested'])} ({show(row['worst_nested'])}). Against the best sampler "
@@ -183,7 +189,10 @@ def _worth(table: pd.DataFrame) -> str:
 
 
 def unseen_regrets(
-    by_set: Mapping[str, pd.DataFrame], measure: str, answers: pd.DataFrame
+    by_set: Mapping[str, pd.DataFrame],
+    measure: str,
+    answers: pd.DataFrame,
+    needed: Mapping[str, frozenset[str]],
 ) -> dict[str, float]:
     """Return the rules' mean regrets against a best sampler that was chosen on other seeds.
 
@@ -191,7 +200,7 @@ def unseen_regrets(
     against it are too large for every rule.  Everything is known to the server.
     """
     logs = relative(by_set, measure).dropna(axis=1)
-    usable = [str(name) for name in logs if allowed(str(name), frozenset(ALLOWS))]
+    usable = [str(n) for n in logs if allowed(str(n), needed[str(n)], frozenset(ALLOWS))]
     named = choices(logs[usable], answers).assign(md=REFERENCE, fedavg=STANDARD)
     ratios: dict[str, list[float]] = {rule: [] for rule in RULES}
     for name, table in by_set.items():

@@ -1,6 +1,7 @@
 """The cross matrix's benchmark: trials, costs to targets, and the decision map's regret."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -146,13 +147,20 @@ def test_two_samplers_are_compared_where_both_ran():
 
 
 def test_what_is_known_decides_who_is_allowed():
-    assert bench.allowed("tifl", frozenset({"delays"}))
-    assert not bench.allowed("tifl", frozenset({"losses"}))
-    assert bench.allowed("oort", frozenset({"delays", "losses"}))
-    assert not bench.allowed("full", frozenset())
-    assert not bench.allowed("target", frozenset(bench.ALLOWS))
+    delays = frozenset({"delays"})
+    assert bench.allowed("tifl", delays, delays)
+    assert not bench.allowed("tifl", delays, frozenset({"losses"}))
+    assert bench.allowed("oort", delays | {"work_losses"}, delays | {"losses"})
+    assert not bench.allowed("full", frozenset(), frozenset())
+    assert not bench.allowed("target", frozenset({"labels"}), frozenset(bench.ALLOWS))
     assert bench.stays("poisson")
     assert not bench.stays("md")
+
+
+def test_the_settings_of_the_runs_decide_what_a_sampler_needs():
+    samplers = {"flanp": {"name": "flanp", "first": 5, "stop": "rounds"}}
+    summary = SimpleNamespace(settings={"samplers": samplers})
+    assert bench.needs({"bench_spam": summary}) == {"flanp": frozenset({"delays"})}
 
 
 def test_answers_about_the_datasets_follow_from_their_numbers():

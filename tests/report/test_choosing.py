@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from fake_results import Results, add_crossmatrix
 from test_pages import Page
@@ -43,6 +44,18 @@ def test_a_row_says_what_is_observed_and_where_it_helps_beyond_doubt(folder):
     assert comparison.helps(rows["md"]) == []
     assert rows["newest-m-5"].gains["rounds"].way == "−"
     assert rows["target"].gain(comparison.sets[0]).number == "1 of 3"
+
+
+def test_needs_that_depend_on_settings_are_those_of_the_runs(folder):
+    path = folder / "ranks" / "ranks.csv"
+    row = {row.name: row for row in choices(folder).rows}["flanp"]
+    assert (row.observes, row.needs_delays) == (("depends on settings",), True)
+    ranks = pd.read_csv(path)
+    ranks["needs"] = ""
+    ranks.loc[len(ranks)] = {**ranks.iloc[0], "scheme": "flanp", "needs": "delays"}
+    ranks.to_csv(path, index=False)
+    row = {row.name: row for row in choices(folder).rows}["flanp"]
+    assert (row.observes, row.needs_delays) == (("delays",), True)
 
 
 def test_the_recommendation_says_who_is_faster_on_other_datasets(folder):

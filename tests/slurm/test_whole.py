@@ -39,7 +39,7 @@ def test_results_equal_those_of_a_local_run_byte_for_byte(finished, project):
 
 def test_simulations_and_drawing_were_submitted_and_the_report_was_not(finished):
     rules = {path.name for path in (finished[0].root / "logs" / "slurm").iterdir()}
-    assert {"rule_simulate", "rule_card", f"rule_draw_{RIZK}"} <= rules
+    assert {"rule_simulate", "rule_cards_without_files", f"rule_draw_{RIZK}"} <= rules
     assert "rule_report" not in rules
 
 

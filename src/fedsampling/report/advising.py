@@ -200,7 +200,10 @@ def _why_decided(decision: Decision, row: Choice, comparison: Choices) -> str:
     plural = "s"[: decision.sets != 1]
     where = f"on {decision.sets} dataset{plural} with these answers"
     where = where if decision.sets else "on all datasets"
-    gain = f"{show(decision.speed_up)} × as fast as MD sampling {where}. "
+    gain = f"{show(decision.speed_up)} × as fast as MD sampling {where}"
+    if decision.rule == "always" and decision.speed_up < 1:
+        gain += ", but the best single sampler over all datasets"
+    gain += ". "
     mean, worst = map(show, decision.expected)
     if row.name == REFERENCE:
         gain = always = ""

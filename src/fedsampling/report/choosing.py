@@ -122,13 +122,14 @@ class Choice:
     what, source : str
         Description of the sampler in one sentence; the paper and section that define it.
     observes : tuple of str
-        Information that it needs: keys of ``COSTS``, or :data:`NOTHING`, or :data:`DEPENDS`.
+        Information that it needs, with the settings of its runs: keys of ``COSTS``,
+        :data:`NOTHING`, or :data:`DEPENDS` if it has no runs.
     unbiased : str
         ``yes``, ``no``, or a condition.
     comes_and_goes : bool
         Whether clients may come and go.
     needs_delays : bool
-        Whether it needs the clients' delays, in any of its settings.
+        Whether it needs the clients' delays; without runs, in any of its settings.
     own : bool
         Whether a user added it.
     gains : mapping of str to Gain
@@ -327,7 +328,7 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
         ends = row["speed_up"], row["speed_up_low"], row["speed_up_high"]
         gain = Gain(*ends, note=successes, reached=share)
         gains.setdefault(row["scheme"], {})[f"set {row['set']}"] = gain
-    rows = [_choice(name, by_column) for name, by_column in gains.items()]
+    rows = [_choice(name, by_column, _needs_of_runs(ranks)) for name, by_column in gains.items()]
     rows.sort(key=lambda row: (row.gains.get(by, UNKNOWN).rank or np.inf, row.name))
     badges = read_record(folder / together / "artefact.json").get("badges", ())
     across = _across(folder / f"{size(folder)}agreement" / f"{size(folder)}agreement.csv")
@@ -425,7 +426,17 @@ def _across(path: Path) -> dict[str, tuple[str, ...]] | None:
     }
 
 
-def _choice(name: str, gains: Mapping[str, Gain]) -> Choice:
+def _needs_of_runs(ranks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the information that samplers needed with the settings of their runs, if noted."""
+    if "needs" not in ranks:
+        return {}
+    needs = ranks.drop_duplicates("scheme").set_index("scheme")["needs"].fillna("")
+    return {str(name): tuple(text.split()) or (NOTHING,) for name, text in needs.items()}
+
+
+def _choice(
+    name: str, gains: Mapping[str, Gain], needs_of_runs: Mapping[str, tuple[str, ...]]
+) -> Choice:
     # The name of an entry with other settings is its sampler's name and these settings.
     member = next(
         (
@@ -438,7 +449,11 @@ def _choice(name: str, gains: Mapping[str, Gain]) -> Choice:
     if member is None:
         return Choice(name, display_name(name), "", "", (DEPENDS,), "", False, True, False, gains)
     needs = getattr_static(member, "needs")
-    observes = (DEPENDS,) if isinstance(needs, property) else tuple(sorted(needs)) or (NOTHING,)
+    observes = (
+        needs_of_runs.get(name, (DEPENDS,))
+        if isinstance(needs, property)
+        else tuple(sorted(needs)) or (NOTHING,)
+    )
     return Choice(
         name=name,
         display=display_name(name),
@@ -447,7 +462,8 @@ def _choice(name: str, gains: Mapping[str, Gain]) -> Choice:
         observes=observes,
         unbiased=said(member, "unbiased"),
         comes_and_goes=member.intermittent,
-        needs_delays="delays" in observes or "delays" in said(member, "needs"),
+        needs_delays="delays" in observes
+        or (DEPENDS in observes and "delays" in said(member, "needs")),
         own=not member.__module__.startswith("fedsampling."),
         gains=gains,
     )
