@@ -141,6 +141,21 @@ def test_snakemakes_own_keys_are_no_errors():
         plan(internal=1)
 
 
+def test_a_dry_run_updates_only_an_old_plan_of_the_same_configuration(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").symlink_to(ROOT / "papers")
+    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
+    path = tmp_path / "results" / "plan.json"
+    project = checked_project(settings, ConfigSettings())
+    assert not path.exists()
+    project.write()
+    path.write_text("outdated")
+    checked_project({**settings, "device": "cuda"}, ConfigSettings())
+    assert path.read_text() == "outdated"
+    checked_project(settings, ConfigSettings())
+    assert path.read_text().startswith('{"digest"')
+
+
 def test_snakemakes_log_says_whether_it_was_stopped(tmp_path):
     one, other = tmp_path / "one.log", tmp_path / "other.log"
     one.write_text("Error in rule fetch")

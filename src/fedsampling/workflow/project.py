@@ -114,6 +114,13 @@ class Project:
         """Digest of each result's inputs, see :func:`fedsampling.workflow.digests.digests`."""
         return self._cached[1]
 
+    def is_written(self) -> bool:
+        """Whether the results folder has this configuration."""
+        with suppress(OSError, ValueError):
+            written: Any = json.loads(self.config_file.read_text(encoding="utf-8"))
+            return bool(written == self.config.model_dump(mode="json"))
+        return False
+
     def write(self) -> None:
         """Write the resolved configuration and the plan."""
         write_json(self.config_file, self.config.model_dump(mode="json"))

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def checked_project(config: Mapping[str, Any], settings: Any) -> Project:
         # Keys that begin with an underscore are Snakemake's.
         keys = {key: config[key] for key in config if not key.startswith("_")}
         project = Project(configuration.parse(_typed(keys, settings.config)))
+        # Even a dry run updates an outdated plan of the same configuration, but makes no new file.
+        project = replace(project, writes=project.is_written())
         _ = project.plan  # checks every run
         check_writable(RESULTS)
         return project
@@ -88,9 +91,11 @@ def select_experiments(targets: Iterable[str], config: dict[str, Any], settings:
 
 def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project) -> None:
     """Check Snakemake's targets; print a line for each unknown target and end the process."""
+    if not (targets := list(targets)):
+        return  # listing the known targets takes a tenth of a second
     known = [*rules, *(str(project.folder / name) for name in project.plan.targets())]
     problems = []
-    if "compare" in (targets := list(targets)) and not project.plan.users_samplers:
+    if "compare" in targets and not project.plan.users_samplers:
         problems.append("compare: no sampler to compare; add --config schemes='[my_sampler.py]'")
     for name in map(os.path.normpath, targets):
         is_data = Path(name).parent == project.data
