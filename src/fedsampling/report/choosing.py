@@ -328,7 +328,8 @@ def choices(folder: Path, by: str = "rounds") -> Choices:
         ends = row["speed_up"], row["speed_up_low"], row["speed_up_high"]
         gain = Gain(*ends, note=successes, reached=share)
         gains.setdefault(row["scheme"], {})[f"set {row['set']}"] = gain
-    rows = [_choice(name, by_column, _needs_of_runs(ranks)) for name, by_column in gains.items()]
+    needs_of_runs = _needs_of_runs(ranks)
+    rows = [_choice(name, by_column, needs_of_runs) for name, by_column in gains.items()]
     rows.sort(key=lambda row: (row.gains.get(by, UNKNOWN).rank or np.inf, row.name))
     badges = read_record(folder / together / "artefact.json").get("badges", ())
     across = _across(folder / f"{size(folder)}agreement" / f"{size(folder)}agreement.csv")
