@@ -1,6 +1,7 @@
 """All samplers by information, cost and speed-up: on a page and in a terminal."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -230,6 +231,15 @@ def test_the_chooser_begins_with_the_advice_of_the_decision_map(folder):
     assert "on all datasets" in picks("rounds nothing yes no yes no no")[0][2]
     # The map does not ask for unbiased samplers.
     assert "fedavg" not in [name for name, *_ in picks("rounds nothing yes no yes no yes")]
+
+
+def test_advice_that_is_slower_than_md_on_such_datasets_says_so():
+    numbers = dict.fromkeys(("map", "always", "md", "fedavg"), 1.2)
+    slow = Decision("seconds", "flanp", "always", 0.867, 6, numbers, numbers)
+    said = "0.867 × as fast as MD sampling on 6 datasets with these answers, but the best single"
+    assert slow.gain.startswith(said)
+    assert slow.gain in slow.sentence
+    assert replace(slow, speed_up=1.2).gain.endswith("with these answers")
 
 
 def test_means_over_datasets_leave_out_those_whose_clients_come_and_go():

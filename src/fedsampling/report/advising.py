@@ -197,17 +197,10 @@ def _may_decide(row: Choice, situation: Mapping[str, str]) -> bool:
 
 
 def _why_decided(decision: Decision, row: Choice, comparison: Choices) -> str:
-    plural = "s"[: decision.sets != 1]
-    where = f"on {decision.sets} dataset{plural} with these answers"
-    where = where if decision.sets else "on all datasets"
-    gain = f"{show(decision.speed_up)} × as fast as MD sampling {where}"
-    if decision.rule == "always" and decision.speed_up < 1:
-        gain += ", but the best single sampler over all datasets"
-    gain += ". "
     mean, worst = map(show, decision.expected)
-    if row.name == REFERENCE:
-        gain = always = ""
-    else:
+    gain = always = ""
+    if row.name != REFERENCE:
+        gain = f"{decision.gain}. "
         always = f"; for MD sampling, this factor is {show(decision.regret[REFERENCE])}"
     return (
         f"{gain}This advice costs {mean} times as much as the best allowed sampler on a dataset "

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedsampling.base.errors import InputError
+from fedsampling.evidence.numbers import show
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, PAPER, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.names import name as display_name
@@ -70,6 +71,19 @@ class Decision:
         return self.unseen or (self.regret[self.rule], self.worst[self.rule])
 
     @property
+    def gain(self) -> str:
+        """The speed-up over MD sampling; empty for MD sampling itself."""
+        if self.sampler == REFERENCE:
+            return ""
+        slower = self.rule == "always" and self.speed_up < 1
+        caveat = ", but the best single sampler over all datasets" if slower else ""
+        where = f" on {self.sets} dataset{'s'[: self.sets != 1]} with these answers"
+        return (
+            f"{show(self.speed_up)} × as fast as MD sampling"
+            f"{where if self.sets else ' on all datasets'}{caveat}"
+        )
+
+    @property
     def sentence(self) -> str:
         """The advice with its regret."""
         name = self.display.title
@@ -84,13 +98,13 @@ class Decision:
             for rule, words in others.items()
             if rule != self.rule
         )
-        gain = f"{self.speed_up:.2f} × as fast as MD sampling" if self.sampler != REFERENCE else ""
         start = name if self.rule == "map" else f"{name}, for any sizes and labels"
+        gain = f": {self.gain}" if self.gain else ""
         mean, worst = self.expected
         return (
-            f"{start}{': ' if gain else ''}{gain}. On a dataset that the advice was not learned "
-            f"from, it costs {mean:.2f} times as much as the best sampler allowed, at worst "
-            f"{worst:.2f} times; other rules: {rest}."
+            f"{start}{gain}. On a dataset that the advice was not learned from, it costs "
+            f"{mean:.2f} times as much as the best sampler allowed, at worst {worst:.2f} times; "
+            f"other rules: {rest}."
         )
 
 
