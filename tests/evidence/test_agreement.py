@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedsampling.evidence.agreement import compare
+from fedsampling.evidence.agreement import Recomputed, compare, sentence
 
 
 def table(loss: float, accuracy: float) -> pd.DataFrame:
@@ -33,15 +33,23 @@ def test_other_rows_never_agree():
     assert compare(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
 
 
-@pytest.mark.parametrize(
-    ("adaptive", "changed", "expected"),
-    [(True, 3, ("draws differ", 3)), (True, 0, ("differs", 0)), (False, 3, ("differs", 3))],
-)
-def test_a_run_may_differ_late_if_its_sampler_reads_what_training_computes(
-    adaptive, changed, expected
-):
+def test_the_first_round_that_differs_is_reported():
     stored = pd.DataFrame({"at": range(5), "metric": "seconds", "value": 1.0})
-    recomputed = stored.assign(value=[2.0 if at >= changed else 1.0 for at in range(5)])
-    outcome, difference, until = compare(recomputed, stored, adaptive)
-    assert (outcome, until) == expected
-    assert difference == 1.0
+    recomputed = stored.assign(value=[1.0, 1.0, 1.0, 2.0, 1.0])
+    assert compare(recomputed, stored) == ("differs", 1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        (["equal", "equal"], "2 of 2 agree (all in all stored digits)"),
+        (["equal", "differs"], "1 of 2 agree (all in all stored digits)"),
+        (
+            ["equal", "within tolerance", "rounding"],
+            "3 of 3 agree (1 in all stored digits, 1 until rounding errors grew)",
+        ),
+    ],
+)
+def test_the_summary_counts_runs_that_rounding_changed_apart(outcomes, words):
+    runs = [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
+    assert sentence(runs) == f"Recomputed on this machine: {words}"

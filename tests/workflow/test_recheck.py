@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from fedsampling.base.records import check
 from fedsampling.evidence import agreement
 from fedsampling.experiments.config import parse
+from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import recheck as recheck_module
@@ -74,3 +77,27 @@ def test_a_spot_check_counts_the_time_of_all_seeds_of_a_job(project, seeds, chos
     drawn = [(replace(job, runs=(run,) * seeds), run)]
     assert bool(list(recheck_module._finished(project, drawn, spot=True))) == chosen
     assert list(recheck_module._finished(project, drawn, spot=False))
+
+
+# With large steps on heterogeneous data, training amplifies rounding errors; with small ones it
+# does not, so a difference needs another explanation.
+@pytest.mark.parametrize(
+    ("sampler", "step", "sensitive"),
+    [("uniform", 2.0, True), ("uniform", 1e-4, False), ("power_of_choice", 1e-4, True)],
+)
+def test_rounding_explains_differences_of_runs_that_amplify_it(tmp_path, sampler, step, sensitive):
+    settings = {
+        "kind": "network",
+        "dataset": {"name": "synthetic", "alpha": 1, "beta": 1, "clients": 10},
+        "inputs": "raw",
+        "model": {"name": "softmax"},
+        "work": {"steps": 5, "batch": 10, "step": step},
+        "sampler": {"name": sampler, "m": 3} | ({"d": 5} if sampler == "power_of_choice" else {}),
+        "rounds": 60,
+        "evaluation": {"every": 10, "training_loss": False},
+    }
+    simulation = check(Simulation, settings, "")
+    where = Where(tmp_path, None)
+    (table,) = simulation.simulate("generated", [0], where).tables
+    run = RunSpec({}, "generated", 0)
+    assert recheck_module.is_sensitive(simulation, run, table, where) == sensitive

@@ -1,5 +1,6 @@
 """Whether published runs, recomputed on this machine, agree with the stored results."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ FILE = "recheck.json"
 TOLERANCE = 1e-6
 ACCURACY_TOLERANCE = 0.005
 
-Outcome = Literal["equal", "within tolerance", "draws differ", "differs"]
+Outcome = Literal["equal", "within tolerance", "rounding", "differs"]
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Recomputed:
     job, hash : str
     seed : int
     outcome : str
-        Whether the two tables are equal, or equal up to rounding: :data:`TOLERANCE` and
-        :data:`ACCURACY_TOLERANCE`.  "draws differ" means that they agree until some round, and that
-        the sampler reads updates or losses, so rounding can change which clients it draws.
+        Whether the two tables are equal, or equal within :data:`TOLERANCE` and
+        :data:`ACCURACY_TOLERANCE`.  "rounding" means that they agree in the first rounds, and that
+        rounding explains the rest: see :func:`fedsampling.workflow.recheck.is_sensitive`.
     difference : float
         Largest difference relative to the metric's largest value; −1 if rows differ.
     until : int, optional
@@ -60,34 +61,27 @@ def sentence(done: Sequence[Recomputed]) -> str:
     """Summarise the recomputed runs in one sentence."""
     if not done:
         return "Recomputed on this machine: no finished run qualifies"
-    equal = sum(run.outcome == "equal" for run in done)
-    drawn = sum(run.outcome == "draws differ" for run in done)
-    agree = sum(run.outcome in ("equal", "within tolerance") for run in done)
-    how = "in all stored digits" if equal == agree else f"{equal} in all digits, others nearly"
-    until = f"; {drawn} until rounding changed which clients were drawn" if drawn else ""
-    return f"Recomputed on this machine: {agree} of {len(done)} agree ({how}){until}"
+    count = Counter(run.outcome for run in done)
+    agree = len(done) - count["differs"]
+    exactly = "all" if count["equal"] == agree else f"{count['equal']}"
+    grown = f", {count['rounding']} until rounding errors grew" if count["rounding"] else ""
+    return (
+        f"Recomputed on this machine: {agree} of {len(done)} agree "
+        f"({exactly} in all stored digits{grown})"
+    )
 
 
-def compare(
-    recomputed: pd.DataFrame, stored: pd.DataFrame, adaptive: bool = False
-) -> tuple[Outcome, float, int | None]:
+def compare(recomputed: pd.DataFrame, stored: pd.DataFrame) -> tuple[Outcome, float, int | None]:
     """Compare the tables of a run.
-
-    Parameters
-    ----------
-    recomputed, stored : DataFrame
-    adaptive : bool
-        Whether the run's sampler reads quantities that training computes.
 
     Returns
     -------
-    outcome : str
-        As in :class:`Recomputed`.
+    outcome : {"within tolerance", "differs"}
     difference : float
         Largest difference of a metric, relative to its largest value; −1 if rows differ, or if NaN
         occurs in different places.
     until : int or None
-        First round that differs.
+        First round that differs; None if there is none, or if rows differ.
     """
     if len(recomputed) != len(stored) or not (
         np.array_equal(recomputed["at"], stored["at"])
@@ -115,6 +109,4 @@ def compare(
     difference = float(relative.max())
     if not too_large.any():
         return "within tolerance", difference, None
-    until = int(tables.loc[too_large, "at"].min())
-    late = adaptive and until > tables["at"].min()
-    return ("draws differ" if late else "differs"), difference, until
+    return "differs", difference, int(tables.loc[too_large, "at"].min())

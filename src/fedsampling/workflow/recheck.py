@@ -7,8 +7,12 @@ files, and the report shows the outcome; ``fedsampling recheck`` can check any s
 import random
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedsampling.base.files import write_record
 from fedsampling.evidence.agreement import (
@@ -18,17 +22,22 @@ from fedsampling.evidence.agreement import (
     Recomputed,
     compare,
 )
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.network import Network, load_problem
+from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device
 from fedsampling.runs.places import finished_runs
 from fedsampling.workflow.project import Project
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SPOT_CHECK_SECONDS = 20.0  # processor time of a spot check
 MAX_RUN_SECONDS = 5.0  # duration of a run in a spot check
 MAX_RUNS = 24
 FIXED = {"delays", "label_counts", "labels"}  # information that training does not change
+PERTURBATION = 2.0**-24  # of initial parameters: half the spacing of numbers near 1
 
 
 def recheck(
@@ -64,10 +73,10 @@ def recheck(
         chosen = iter(finished[: max(1, round(share * len(finished)))])
     for job, run, before in chosen:
         (table,) = job.simulation.simulate(run.data, [run.seed], where).tables
-        needs: frozenset[str] = getattr(
-            getattr(job.simulation, "sampler", None), "needs", frozenset()
-        )
-        outcome, difference, until = compare(table, before.table, bool(needs - FIXED))
+        outcome, difference, until = compare(table, before.table)
+        late = until is not None and until > _first_round(table)
+        if late and is_sensitive(job.simulation, run, table, where):
+            outcome = "rounding"
         if before.metadata["digest"] in (
             store.digest(table),
             store.digest(store.rounded(table)),
@@ -89,6 +98,42 @@ def recheck(
         },
     )
     return done
+
+
+def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", where: Where) -> bool:
+    """Whether a difference in the last digit changes a run, as another processor's rounding does.
+
+    It does if the sampler reads losses or updates, because a tie may then be decided otherwise.
+    Else the run is repeated with initial parameters that are changed by :data:`PERTURBATION`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The recomputed run.
+    """
+    if not isinstance(settings, Network):
+        return False
+    if settings.sampler.needs - FIXED:
+        return True
+    problem = load_problem(settings, run.data, where)
+    network = settings.model.build(problem.x.shape[1:], problem.classes)
+
+    def draw(rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+        return {
+            name: value + PERTURBATION * rng.choice([-1, 1], value.shape)
+            for name, value in network.draw(rng).items()
+        }
+
+    (perturbed,) = settings.on(
+        problem, run.data, [run.seed], where, network=replace(network, draw=draw)
+    )
+    later = (table["at"] > _first_round(table)).to_numpy()  # a model of zeros has ties at first
+    return compare(perturbed[later], table[later])[0] == "differs"
+
+
+def _first_round(table: "pd.DataFrame") -> int:
+    """Return the first round with measurements; values of the whole run have the round −1."""
+    return int(table.loc[table["at"] >= 0, "at"].min())
 
 
 def _configured_runs(project: Project, spot: bool) -> Iterator[tuple[Job, RunSpec]]:
