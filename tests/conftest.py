@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from fedsampling.base.records import OWN_FILE
+from fedsampling.base.families import OWN_FILE
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, field_validator
 
-from fedsampling.base import records
+from fedsampling.base import families
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.records import Named, Strict, check, distinct, members_within, merge
+from fedsampling.base.families import Named, members_within
+from fedsampling.base.records import Strict, check, distinct, merge
 
 
 class Shape(Named, package="tests.base"):
@@ -26,7 +27,7 @@ class Square(Shape, name="square"):
 
 @pytest.fixture(autouse=True)
 def _no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_import_all", lambda package: None)
+    monkeypatch.setattr(families, "_import_all", lambda package: None)
 
 
 class Drawing(Strict):

@@ -3,7 +3,7 @@
 import inspect
 from typing import TYPE_CHECKING
 
-from fedsampling.base.records import Named
+from fedsampling.base.families import Named
 
 if TYPE_CHECKING:
     import pandas as pd

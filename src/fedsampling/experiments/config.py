@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.records import Strict, check, distinct, shown
+from fedsampling.base.records import Strict, check, distinct
+from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.data.sources.mirror import folder, is_url
 from fedsampling.samplers.own_files import load_file
@@ -46,7 +47,7 @@ SITE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,99}$"
 def _name(name: str) -> str:
     if not re.fullmatch(NAME, name):
         raise ValueError(
-            f"{shown(name)} is invalid; must be 1 to 100 letters, digits, '-', '_' or '.', and "
+            f"{short(name)} is invalid; must be 1 to 100 letters, digits, '-', '_' or '.', and "
             "begin with a letter or digit"
         )
     return name
@@ -55,7 +56,7 @@ def _name(name: str) -> str:
 def _site_name(name: str) -> str:
     if not re.fullmatch(SITE_NAME, name):
         raise ValueError(
-            f"{shown(name)} is invalid; must consist of letters, digits and _ . , : + -"
+            f"{short(name)} is invalid; must consist of letters, digits and _ . , : + -"
         )
     return name
 
@@ -63,12 +64,12 @@ def _site_name(name: str) -> str:
 def _path(path: str) -> str:
     encoded = os.fsencode(path)
     if b"\0" in encoded:
-        raise ValueError(f"{shown(path)} is invalid; must be without NUL")
+        raise ValueError(f"{short(path)} is invalid; must be without NUL")
     if len(encoded) > MAX_PATH_BYTES or any(
         len(part) > MAX_NAME_BYTES for part in encoded.split(b"/")
     ):
         raise ValueError(
-            f"{shown(path)} is too long; must have at most {MAX_NAME_BYTES} bytes between slashes "
+            f"{short(path)} is too long; must have at most {MAX_NAME_BYTES} bytes between slashes "
             f"and {MAX_PATH_BYTES} in all"
         )
     return path
@@ -250,7 +251,7 @@ class Config(Strict):
     def _of_papers(cls, experiments: list[str] | None) -> list[str] | None:
         for name in experiments or ():
             if not all(parts := name.split("/")) or len(parts) != 2:
-                raise ValueError(f"{shown(name)} is invalid; must be paper/experiment")
+                raise ValueError(f"{short(name)} is invalid; must be paper/experiment")
         if experiments == []:
             raise ValueError("no experiments; name at least one, or write null for all")
         return distinct(experiments) if experiments else None
@@ -266,7 +267,7 @@ class Config(Strict):
     @classmethod
     def _another(cls, beside: str | None, info: ValidationInfo) -> str | None:
         if beside and beside == (info.data.get("run") or UNNAMED):
-            raise ValueError(f"{shown(beside)} is this run itself; name another run")
+            raise ValueError(f"{short(beside)} is this run itself; name another run")
         return beside
 
     @property
@@ -359,7 +360,7 @@ def _unusable_mirror(mirror: str) -> str:
 def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
     if store.startswith("~"):
-        return f"{shown(store)}: '~' is not expanded; write the folder's full path"
+        return f"{short(store)}: '~' is not expanded; write the folder's full path"
     whole = Path(store).absolute()
     existing = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import OWN_FILE
+from fedsampling.base.families import OWN_FILE
 
 PACKAGE = Path(__file__).parents[1]
 PAPERS = Path("papers")
@@ -28,10 +28,12 @@ NEUTRAL = tuple(
     f"{PACKAGE.name}.{name}"
     for name in (
         "base.errors",
+        "base.families",
         "base.files",
         "base.progress",
         "base.records",
         "base.stopping",
+        "base.validation_errors",
         "data.sources.",
         "experiments.config",
         "experiments.cross_matrix",

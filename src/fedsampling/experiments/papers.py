@@ -23,7 +23,9 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Positive, Strict, check, distinct, load_members, shown
+from fedsampling.base.families import load_members
+from fedsampling.base.records import Positive, Strict, check, distinct
+from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
@@ -75,7 +77,7 @@ def _check_names(named: dict[str, Any]) -> dict[str, Any]:
         plain = name.replace("-", "").replace("_", "").replace(".", "").isalnum()
         if not plain or len(name.encode()) > MAX_NAME:
             raise ValueError(
-                f"{shown(name)} becomes a folder; must be at most {MAX_NAME} letters, digits, "
+                f"{short(name)} becomes a folder; must be at most {MAX_NAME} letters, digits, "
                 "'-', '_' or '.'"
             )
     return named
@@ -210,7 +212,7 @@ class Paper(Strict):
         for name in artefacts:
             if not re.fullmatch("[a-z0-9_]+", name):
                 raise ValueError(
-                    f"{shown(name)} is a function's name; must be lower-case letters, digits or '_'"
+                    f"{short(name)} is a function's name; must be lower-case letters, digits or '_'"
                 )
         return artefacts
 
@@ -286,7 +288,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
     if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
         problems.append(
-            f"key: {shown(key)} is invalid; the folder's name must be at most {MAX_NAME} "
+            f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
             "lower-case letters or digits"
         )
     if problems:

@@ -16,7 +16,8 @@ from typing import Any
 
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.records import check, members_within, merge
+from fedsampling.base.families import members_within
+from fedsampling.base.records import check, merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import fingerprint, own_code
 from fedsampling.experiments.paper_selection import NOT_AT, no_experiment

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fedsampling.base.records import members_within
+from fedsampling.base.families import members_within
 from fedsampling.experiments.specs import Job
 
 

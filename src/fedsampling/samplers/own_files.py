@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.families import OWN_FILE, load_members
 from fedsampling.base.own_files import import_file
-from fedsampling.base.records import OWN_FILE, load_members
 from fedsampling.samplers.scheme import Scheme
 
 

@@ -33,7 +33,8 @@ from pydantic import AfterValidator, Field
 
 from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Named, Positive, check
+from fedsampling.base.families import Named
+from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers import remembered
 

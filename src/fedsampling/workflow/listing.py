@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fedsampling.base.catalogue import description
-from fedsampling.base.records import Named
+from fedsampling.base.families import Named
 from fedsampling.clients.availability.availability import Availability
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import InOrder, Named, Part, Positive
+from fedsampling.base.families import Named
+from fedsampling.base.records import InOrder, Part, Positive
 from fedsampling.base.streams import uniforms
 
 Array = NDArray[np.float64]

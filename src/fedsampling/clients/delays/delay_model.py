@@ -6,7 +6,7 @@ Adding a file with such a class to this folder registers the model.
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from fedsampling.base.records import Named
+from fedsampling.base.families import Named
 from fedsampling.clients.delays.delays import Delays
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from fedsampling.base.records import Named
+from fedsampling.base.families import Named
 from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance
 

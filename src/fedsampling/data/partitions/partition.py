@@ -5,7 +5,7 @@ Adding a file with such a class to this folder registers the partition.
 
 from typing import ClassVar, Literal
 
-from fedsampling.base.records import Named
+from fedsampling.base.families import Named
 from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.raw import Raw
 from fedsampling.data.partitions.shares import Importance

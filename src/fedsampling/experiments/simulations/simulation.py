@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from fedsampling.base.records import Named, Strict, distinct, shown
+from fedsampling.base.families import Named
+from fedsampling.base.records import Strict, distinct
+from fedsampling.base.validation_errors import short
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
@@ -35,11 +37,11 @@ def _counted(seeds: Any) -> Any:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if not 1 <= seeds <= MAX_SEEDS:
             raise ValueError(
-                f"{shown(seeds)} is out of range; must be 1 to {MAX_SEEDS:,}, or a list"
+                f"{short(seeds)} is out of range; must be 1 to {MAX_SEEDS:,}, or a list"
             )
         return list(range(seeds))
     if not isinstance(seeds, list):
-        raise ValueError(f"{shown(seeds)} is invalid; must be a number of seeds, or a list of them")
+        raise ValueError(f"{short(seeds)} is invalid; must be a number of seeds, or a list of them")
     return seeds
 
 

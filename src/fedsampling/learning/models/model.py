@@ -16,8 +16,9 @@ from pydantic import Field, model_validator
 
 from fedsampling.base.blame import described
 from fedsampling.base.errors import nearest
+from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
-from fedsampling.base.records import Named, Positive
+from fedsampling.base.records import Positive
 
 NETWORKS = "fedsampling.learning.models.networks"  # the folder of the networks' code
 

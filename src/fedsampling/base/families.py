@@ -1,0 +1,249 @@
+"""Families of records: samplers, datasets, models and other choices by name.
+
+The classes in a family's folder are its members: adding a file there registers it, and no list has
+to be edited.
+"""
+
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, ValidationError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from fedsampling.base.blame import blamed
+from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.records import Strict
+from fedsampling.base.validation_errors import as_input_error, class_error, short
+
+OWN_FILE = "schemes_of_"  # prefix of modules loaded from user files
+Member = TypeVar("Member", bound="Named")
+
+
+class _ReadableErrors(type(BaseModel)):  # type: ignore[misc]
+    """Convert pydantic's errors at the two entry points of users' code: class and constructor.
+
+    ``model_validate`` does not pass through here, so that nested errors are converted once.
+    """
+
+    def __new__(
+        cls, title: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **arguments: Any
+    ) -> Any:
+        try:
+            return super().__new__(cls, title, bases, namespace, **arguments)
+        except PydanticUserError as error:
+            raise InputError(f"class {title}: {class_error(error, namespace)}") from None
+
+    def __call__(cls, *args: Any, **settings: Any) -> Any:
+        try:
+            return super().__call__(*args, **settings)
+        except ValidationError as error:
+            raise as_input_error(error, cls, settings, f"{cls.__name__}.") from None
+
+
+if TYPE_CHECKING:
+    _Readable = Strict  # mypy knows BaseModel's metaclass only by its private name
+else:
+
+    class _Readable(Strict, metaclass=_ReadableErrors):
+        """Base of :class:`Named`, with readable errors."""
+
+
+class Named(_Readable):
+    """A record that users choose by name among the members of its family.
+
+    A family declares the package of its members; a member declares its name::
+
+        class Scheme(Named, package="fedsampling.samplers"): ...
+        class MD(Scheme, name="md"): ...
+
+    A field annotated with the family accepts any member; ``name`` in the input selects the class
+    that checks it.  A field annotated with an intermediate class accepts the members derived from
+    that class.
+
+    Parameters
+    ----------
+    name : str
+        Class argument of a member.
+    code : str, optional
+        Class argument of a member whose algorithm is in another module because that module is slow
+        to import; the default is the module of the class.
+    package : str
+        Class argument of a family.
+    key : str
+        Class argument of a family: the field that holds the name; ``"name"`` by default.
+    """
+
+    package: ClassVar[str] = ""
+    key: ClassVar[str] = "name"
+    named: ClassVar[str] = ""
+    code: ClassVar[str] = ""
+
+    def __init_subclass__(
+        cls, name: str = "", code: str = "", package: str = "", key: str = "", **others: Any
+    ) -> None:
+        """Store the class arguments; runs before pydantic collects the fields."""
+        super().__init_subclass__(**others)
+        cls.named, cls.code = name, code or cls.__module__
+        if package:
+            cls.package, cls.key = package, key or "name"
+        if name:
+            # The name is a field, so that plain data from a record identify its class.
+            cls.__annotations__ = {cls.key: Literal[name], **cls.__annotations__}
+            setattr(cls, cls.key, name)
+
+    @classmethod
+    def members(cls) -> dict[str, type[Self]]:
+        """Return the members that derive from this class, by name, in alphabetical order."""
+        _import_all(cls.package)
+        members = sorted(_below(cls), key=lambda member: member.named)
+        return {member.named: member for member in members}
+
+    @classmethod
+    def member(cls, name: str) -> type[Self]:
+        """Return the member of a name.
+
+        Raises
+        ------
+        ValueError
+            If the name is unknown; the message suggests the nearest name.
+        """
+        _import_all(cls.package)
+        for member in _below(cls):
+            if member.named == name:
+                return member
+        raise ValueError(f"{short(name)} is unknown; {nearest(str(name), cls.members())}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if cls.named or not cls.package:
+            return super().__get_pydantic_core_schema__(source, handler)
+        return core_schema.no_info_plain_validator_function(
+            cls._choose,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda record, info: record.model_dump(mode=info.mode), info_arg=True
+            ),
+        )
+
+    @classmethod
+    def _choose(cls, value: Any) -> "Named":
+        """Validate a member's record or mapping as the class that its name selects."""
+        if isinstance(value, cls) and value.named:
+            return value
+        if not isinstance(value, Mapping):
+            no_mapping = PydanticCustomError("model_type", "'key: value' lines")
+            raise _validation_error(cls, no_mapping, (), value)
+        if (member := cls.by_content(value)) is not None:
+            return member.model_validate(value)
+        name = value.get(cls.key)
+        if name is None:
+            missing = PydanticCustomError("missing", "add it")
+            raise _validation_error(cls, missing, (cls.key,), value)
+        try:
+            member = cls.member(name)
+        except ValueError as error:
+            unknown = PydanticCustomError("value_error", "unknown", {"error": str(error)})
+            raise _validation_error(cls, unknown, (cls.key,), name) from None
+        return member.model_validate(value)
+
+    @classmethod
+    def by_content(cls, value: Mapping[str, Any]) -> "type[Named] | None":
+        """Return the member that keys other than the name select; None if the name decides."""
+        return None
+
+    @classmethod
+    def class_for(cls, value: Mapping[str, Any]) -> "type[Named]":
+        """Return the class that validates a mapping: a member, or this class if none fits."""
+        if cls.named:
+            return cls
+        return cls.by_content(value) or cls.members().get(str(value.get(cls.key)), cls)
+
+
+def _validation_error(
+    cls: type, kind: PydanticCustomError, loc: tuple[str, ...], value: Any
+) -> ValidationError:
+    """Build an error that pydantic reports with its other errors, at `loc` in the field."""
+    details = InitErrorDetails(type=kind, loc=loc, input=value)
+    return ValidationError.from_exception_data(cls.__name__, [details])
+
+
+def _below(cls: type[Named]) -> Iterator[type[Any]]:
+    """Yield all members among the direct and indirect subclasses."""
+    for subclass in cls.__subclasses__():
+        if subclass.named:
+            yield subclass
+        yield from _below(subclass)
+
+
+@cache
+def _import_all(package: str) -> None:
+    """Import the modules of a package, which registers their members; skip subpackages."""
+    for module in pkgutil.iter_modules(import_module(package).__path__):
+        if not module.ispkg:
+            import_module(f"{package}.{module.name}")
+
+
+def load_members(
+    family: type[Member], module: str, path: Path, load: Callable[[], object]
+) -> tuple[type[Member], ...]:
+    """Import a module from outside the package, once; return the members that it defines.
+
+    Parameters
+    ----------
+    family : type
+        Such as Scheme.
+    module : str
+        Name of the module in ``sys.modules``.
+    path : Path
+        File of the module; the prefix of each error line.
+    load : callable
+        Imports the module.
+
+    Raises
+    ------
+    InputError
+        If the module cannot be imported, or the name of a member is already in use.
+    """
+    if module not in sys.modules:
+        members = family.members()
+        try:
+            load()
+            for member in _defined(family, module):
+                if other := members.get(member.named):
+                    raise InputError(
+                        f"{path}: {family.key} {member.named!r} is already used by "
+                        f"{other.__module__}; choose another"
+                    )
+        except (Exception, SystemExit) as error:  # a user's file can raise anything
+            for member in list(_below(family)):
+                if member.__module__ == module:
+                    member.named = ""  # unregisters it
+            sys.modules.pop(module, None)
+            raise InputError(*blamed(error, path, module)) from None
+    return tuple(_defined(family, module))
+
+
+def _defined(family: type[Member], module: str) -> list[type[Member]]:
+    """Return the members that a module defines, in order, without imported members."""
+    return [
+        value
+        for value in vars(sys.modules[module]).values()
+        if isinstance(value, type)
+        and issubclass(value, family)
+        and value.named
+        and value.__module__ == module
+    ]
+
+
+def members_within(record: BaseModel) -> Iterator[Named]:
+    """Yield the record itself, if it is a member of a family, and all members nested in it."""
+    if isinstance(record, Named):
+        yield record
+    for name in type(record).model_fields:
+        value = getattr(record, name)
+        if isinstance(value, BaseModel):
+            yield from members_within(value)
