@@ -19,7 +19,7 @@ from torch.func import functional_call
 from torch.utils.data import TensorDataset
 
 from fedsampling.base.streams import Draws
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import CifarCnn, ConvNet, SimpleCnn
 from fedsampling.learning.models.networks.cost import operations, step_bytes
 from fedsampling.learning.training.loop import train

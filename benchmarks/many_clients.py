@@ -29,7 +29,7 @@ import numpy as np
 
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays.delays import Delays
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.learner import Stacked

@@ -26,7 +26,7 @@ from torch.utils.data import TensorDataset
 
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.mnist import Mnist
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.models.networks.cost import operations
 from fedsampling.learning.models.networks.products import multiply, subtract_product

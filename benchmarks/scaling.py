@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 import timing
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.models.networks.cost import step_bytes
 from fedsampling.learning.training.loop import train

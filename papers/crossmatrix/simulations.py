@@ -16,7 +16,7 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive, Variance
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import (
     Progress,

@@ -15,7 +15,7 @@ from pydantic import Field
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import (
     Evaluation,
     Network,

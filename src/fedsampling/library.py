@@ -27,7 +27,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.progress import rewritten_line
 from fedsampling.base.records import Strict, check
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.config import MIRROR_VARIABLE
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.library_arguments import (

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Positive, Strict, check
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.network.local_work import LocalWork

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum
 from fedsampling.learning.models.linear import linear_regression
 from fedsampling.learning.training.convex import sample_norms

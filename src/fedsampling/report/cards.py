@@ -79,7 +79,7 @@ class Partition:
     settings : mapping
         Settings of the loader.
     statistics : mapping
-        From :meth:`~fedsampling.data.partitions.federated.FederatedDataset.describe`.
+        From :meth:`~fedsampling.data.federated.FederatedDataset.describe`.
     labels, labels_test : mapping of str to int
         Samples of each class over all clients; empty if targets are not classes.
     """

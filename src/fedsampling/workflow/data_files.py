@@ -240,7 +240,7 @@ def _contents(dataset: str, edition: str, cache: Path, mirror: str | None) -> tu
             if not _place(source, cache, mirror, Path(scratch)):
                 return (f"not compared: needs the files of {other}, which are missing",)
         try:
-            return _owner(dataset).compare(dataset, edition, Path(scratch) / dataset)
+            return _owner(dataset).verify(dataset, edition, Path(scratch) / dataset)
         except ImportError as error:
             return (f"not compared: needs the Python package {error.name}",)
         except ValueError as error:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network as Training
 from fedsampling.experiments.specs import Job

@@ -15,7 +15,7 @@ import numpy as np
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.experiments.simulations.network import OPAQUE, Network
 from fedsampling.experiments.simulations.simulation import Where

@@ -89,7 +89,7 @@ def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
     pd.testing.assert_frame_equal(data.links, expected.links)
     assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
     assert data.unverified
-    assert Nycmesh.compare("nycmesh", "geojson", folder) == (
+    assert Nycmesh.verify("nycmesh", "geojson", folder) == (
         "200 installed nodes",
         "289 links",
         "124 active links",

@@ -5,7 +5,7 @@ from typing import Any
 
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 
 # Files of MNIST and of all datasets in its format.
 IDX_FILES = (

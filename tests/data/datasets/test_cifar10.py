@@ -6,7 +6,7 @@ from PIL import Image
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import cifar as cifar10
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def images() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def real(mirror: str) -> Raw:
+def real(mirror: str) -> Samples:
     return cifar10.read_sheets(Path(mirror, "cifar10"))
 
 
@@ -36,12 +36,12 @@ class TestBinary:
         return tmp_path
 
     def test_images_come_in_order_with_colours_last(self, folder, images):
-        raw = cifar10.read_binary(folder)
-        assert np.array_equal(raw.x, images[:5].reshape(20, 32, 32, 3))
-        assert np.array_equal(raw.x_test, images[5])
-        assert raw.y.tolist() == [k + i for k in range(5) for i in range(4)]
-        assert raw.y_test.tolist() == [5, 6, 7, 8]
-        assert (len(raw.inputs), raw.unverified) == (6, False)
+        samples = cifar10.read_binary(folder)
+        assert np.array_equal(samples.x, images[:5].reshape(20, 32, 32, 3))
+        assert np.array_equal(samples.x_test, images[5])
+        assert samples.y.tolist() == [k + i for k in range(5) for i in range(4)]
+        assert samples.y_test.tolist() == [5, 6, 7, 8]
+        assert (len(samples.inputs), samples.unverified) == (6, False)
 
     @pytest.mark.parametrize("content", [b"", b"\0" * 3074])
     def test_files_that_are_no_records_are_refused(self, folder, content):

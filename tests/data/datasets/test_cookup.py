@@ -8,8 +8,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import emnist_digits
+from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats import tff
-from fedsampling.data.partitions.federated import share_of_largest
 from fedsampling.data.sources import fetch
 
 from .loading import load

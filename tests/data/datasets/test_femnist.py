@@ -8,8 +8,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import femnist
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import leaf_femnist
-from fedsampling.data.partitions.federated import FederatedDataset
 
 from .loading import load
 from .test_leaf_femnist import by_class, by_write
@@ -77,13 +77,13 @@ def test_leafs_repetition_is_a_choice():
 
 
 def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
-    femnist._raw.cache_clear()
+    femnist._read_or_generate.cache_clear()
     folder = tmp_path / "mirror" / "nist_sd19"
     folder.mkdir(parents=True)
     by_class(folder)
     by_write(folder)
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
-    monkeypatch.setattr(leaf_femnist, "verify", lambda raw: ())  # five images, not 814,255
+    monkeypatch.setattr(leaf_femnist, "verify", lambda samples: ())  # five images, not 814,255
     where: dict[str, Any] = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
     data = loaded("official", train=0.5, **where)
     # f0000_14 and f2100_06 have two images each; f0001_41 has one and so no test.
@@ -92,8 +92,8 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     assert shades == {10 + 20, 40 + 50}
     assert sorted(data.inputs) == ["by_class.zip", "by_write.zip"]
     assert data.unverified
-    femnist._raw.cache_clear()
+    femnist._read_or_generate.cache_clear()
     monkeypatch.setattr(leaf_femnist, "convert", None)
     again = loaded("official", train=0.5, **where)
     np.testing.assert_array_equal(again.x, data.x)
-    femnist._raw.cache_clear()
+    femnist._read_or_generate.cache_clear()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import ijcnn1
+from fedsampling.data.formats.libsvm import parse_libsvm
 
 from .loading import load
 
@@ -23,8 +23,8 @@ def official(tmp_path_factory: pytest.TempPathFactory, mirror: str):
 
 class TestParser:
     def test_hand_written_file_is_read_as_written(self):
-        assert ijcnn1.parse_libsvm(b"1 1:2", 1)[0].tolist() == [[2.0]]  # without a line's end
-        x, y = ijcnn1.parse_libsvm(b"-1.0 1:0.5 4:-2e-3\n+1\n\n1 2:.25 \r\n", 4)
+        assert parse_libsvm(b"1 1:2", 1)[0].tolist() == [[2.0]]  # without a line's end
+        x, y = parse_libsvm(b"-1.0 1:0.5 4:-2e-3\n+1\n\n1 2:.25 \r\n", 4)
         assert y.tolist() == [-1, 1, 1]
         assert x.tolist() == [[0.5, 0, 0, -0.002], [0, 0, 0, 0], [0, 0.25, 0, 0]]
 
@@ -36,7 +36,7 @@ class TestParser:
     )
     def test_what_is_written_comes_back_exactly(self, rows):
         lines = ["-1 " + " ".join(f"{i}:{row[i]!r}" for i in sorted(row)) for row in rows]
-        x, y = ijcnn1.parse_libsvm("\n".join(lines).encode(), 22)
+        x, y = parse_libsvm("\n".join(lines).encode(), 22)
         assert x.tolist() == [[row.get(i, 0.0) for i in range(1, 23)] for row in rows]
         assert y.tolist() == [-1.0] * len(rows)
 
@@ -45,7 +45,7 @@ class TestParser:
     )
     def test_other_text_is_refused(self, text):
         with pytest.raises(ValueError, match=r"LIBSVM|could not convert"):
-            ijcnn1.parse_libsvm(text, 4)
+            parse_libsvm(text, 4)
 
 
 class TestOfficial:

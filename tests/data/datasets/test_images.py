@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 
 from .loading import IDX_FILES, load
 

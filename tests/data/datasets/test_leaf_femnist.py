@@ -8,7 +8,7 @@ from PIL import Image
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import leaf_femnist
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 # Where each image lies in either archive; the shade tells the images apart.
 IMAGES = {
@@ -53,21 +53,21 @@ def converted(tmp_path: Path) -> Path:
 
 class TestConvert:
     def test_images_are_matched_by_content_and_grouped_by_writer(self, converted):
-        raw = leaf_femnist.read(converted)
-        assert raw.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
-        assert raw.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
-        assert "".join(leaf_femnist.CLASSES[label] for label in raw.y) == "7Kz00"
-        assert raw.writer.tolist() == [0, 0, 1, 2, 2]
-        assert raw.classes == 62
+        samples = leaf_femnist.read(converted)
+        assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
+        assert samples.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
+        assert "".join(leaf_femnist.CLASSES[label] for label in samples.y) == "7Kz00"
+        assert samples.writer.tolist() == [0, 0, 1, 2, 2]
+        assert samples.classes == 62
         with np.load(converted) as arrays:
             assert arrays["writers"].tolist() == ["f0000_14", "f0001_41", "f2100_06"]
             assert arrays["start"].tolist() == [0, 2, 3, 5]
 
     def test_leaf_repeats_the_first_image_of_every_writer_but_the_first(self, converted):
-        raw = leaf_femnist.first_repeated(leaf_femnist.read(converted))
-        assert raw.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
-        assert raw.writer is not None
-        assert raw.writer.tolist() == [0, 0, 1, 1, 2, 2, 2]
+        samples = leaf_femnist.first_repeated(leaf_femnist.read(converted))
+        assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
+        assert samples.writer is not None
+        assert samples.writer.tolist() == [0, 0, 1, 1, 2, 2, 2]
 
     def test_training_folders_of_nist_do_not_relabel(self, tmp_path):
         wrong = {"by_class/31/train_31/train_31_00000.png": png(10)}
@@ -130,8 +130,8 @@ class TestShrink:
 
 
 class TestVerify:
-    def nist(self, samples: int, writers: int) -> Raw:
-        return Raw(
+    def nist(self, samples: int, writers: int) -> Samples:
+        return Samples(
             name="femnist",
             x=np.zeros((samples, 0), np.uint8),
             y=np.arange(samples) % 62,

@@ -70,11 +70,11 @@ class TestIdx:
 
 
 def test_one_wrong_label_is_found(mirror):
-    raw = mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
-    y = raw.y.copy()
+    samples = mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
+    y = samples.y.copy()
     y[0] = (y[0] + 1) % 10
     with pytest.raises(InputError, match="training samples per class"):
-        mnist.verify(replace(raw, y=y))
+        mnist.verify(replace(samples, y=y))
 
 
 def test_mean_pixels_are_those_known_to_everybody(mirror):

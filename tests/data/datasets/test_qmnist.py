@@ -6,7 +6,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import idx as mnist
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 from .loading import IDX_FILES
 
@@ -14,12 +14,12 @@ LABELS = ("qmnist-train-labels-idx2-int.gz", "qmnist-test-labels-idx2-int.gz")
 
 
 @pytest.fixture(scope="module")
-def digits(mirror: str) -> Raw:
+def digits(mirror: str) -> Samples:
     return mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
 
 
 @pytest.fixture(scope="module")
-def written(digits: Raw, mirror: str) -> Raw:
+def written(digits: Samples, mirror: str) -> Samples:
     return mnist.add_writers(digits, *(Path(mirror, "qmnist", file) for file in LABELS))
 
 
@@ -34,16 +34,16 @@ def tables(folder: Path, labels: list[int], writers: list[int], columns: int = 8
 
 
 @pytest.fixture
-def three() -> Raw:
+def three() -> Samples:
     x, y = np.zeros((3, 28, 28), np.uint8), np.array([5, 0, 4])
-    return Raw(name="mnist", x=x, y=y, x_test=x, y_test=y, classes=10)
+    return Samples(name="mnist", x=x, y=y, x_test=x, y_test=y, classes=10)
 
 
 def test_label_and_writer_columns_are_not_confused(three, tmp_path):
     path = tables(tmp_path, [5, 0, 4, 9], [2154, 7, 2154, 1])
-    raw = mnist.add_writers(three, path, path)
-    assert raw.writer is not None
-    assert raw.writer.tolist() == [2154, 7, 2154]  # the fourth row is no image of MNIST
+    samples = mnist.add_writers(three, path, path)
+    assert samples.writer is not None
+    assert samples.writer.tolist() == [2154, 7, 2154]  # the fourth row is no image of MNIST
 
 
 def test_labels_of_other_images_are_refused(three, tmp_path):

@@ -6,7 +6,7 @@ from scipy import stats
 
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.regression import Regression, generate
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import linear_regression
 
 from .loading import load

@@ -8,9 +8,9 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
-from fedsampling.data.datasets.shakespeare import gather, windows
+from fedsampling.data.datasets.shakespeare import encode_windows, windows
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats.shakespeare_roles import pooled
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import split
 
 from .loading import load
@@ -59,7 +59,7 @@ def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
 def test_samples_are_80_characters_and_the_next(vocabulary, symbols):
     roles = pooled(TEXTS)
     index, start = windows(roles)
-    x, y = gather(roles, index, vocabulary)
+    x, y = encode_windows(roles, index, vocabulary)
     assert (x.dtype, y.dtype) == (np.int8, np.int64)
     texts = ("a lot of spaces " + "x" * 80, string.ascii_letters * 2)
     row = 0
@@ -74,7 +74,7 @@ def test_samples_are_80_characters_and_the_next(vocabulary, symbols):
 def test_unknown_characters_are_named():
     roles = pooled({("A", "one"): "%" * 90})
     with pytest.raises(ValueError, match="not in the vocabulary 'leaf': '%'"):
-        gather(roles, np.array([0]), "leaf")
+        encode_windows(roles, np.array([0]), "leaf")
 
 
 class TestEmbedded:

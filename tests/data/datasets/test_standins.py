@@ -5,10 +5,10 @@ import pytest
 
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets import standins
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 
-def digits(seed: int = 0) -> Raw:
+def digits(seed: int = 0) -> Samples:
     return standins.digits_like(stream(seed, "test"), train=3000, test=500, writers=30)
 
 

@@ -8,7 +8,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import tff
 from fedsampling.data.formats.tff_files import Part
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 from .tff_files import hdf5
 
@@ -36,7 +36,7 @@ def digits(clients: dict[str, tuple[np.float32, list[int]]]) -> dict[str, dict[s
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Raw:
+def samples(tmp_path: Path) -> Samples:
     test = {client: DIGITS[client] for client in ("f0003_01", "f0001_41")}
     return tff.read_digits(
         "tff_emnist",
@@ -46,20 +46,20 @@ def raw(tmp_path: Path) -> Raw:
 
 
 class TestDigits:
-    def test_clients_come_by_name_with_their_own_pixels_and_labels(self, raw, tmp_path):
-        assert raw.y.tolist() == [1, 2, 0, 2, 3, 3]
-        assert raw.writer.tolist() == [0, 1, 1, 1, 2, 2]
-        assert raw.writer_test.tolist() == [0, 2, 2]  # the same numbers as in training
-        assert raw.x.dtype == np.float32
-        assert (raw.x == raw.x[:, :1, :1]).all()
-        assert raw.x[:, 0, 0] == pytest.approx([0.1, 0.2, 0.2, 0.2, 0.3, 0.3])
+    def test_clients_come_by_name_with_their_own_pixels_and_labels(self, samples, tmp_path):
+        assert samples.y.tolist() == [1, 2, 0, 2, 3, 3]
+        assert samples.writer.tolist() == [0, 1, 1, 1, 2, 2]
+        assert samples.writer_test.tolist() == [0, 2, 2]  # the same numbers as in training
+        assert samples.x.dtype == np.float32
+        assert (samples.x == samples.x[:, :1, :1]).all()
+        assert samples.x[:, 0, 0] == pytest.approx([0.1, 0.2, 0.2, 0.2, 0.3, 0.3])
         digest = hashlib.sha256((tmp_path / "train.h5").read_bytes()).hexdigest()
-        assert raw.inputs["train.h5"] == digest
+        assert samples.inputs["train.h5"] == digest
 
     def test_client_without_samples_is_passed_over(self, tmp_path):
         path = write(tmp_path / "a.h5", digits(DIGITS | {"f0000_00": (np.float32(0), [])}))
-        raw = tff.read_digits("tff_emnist", path, path)
-        assert raw.writer.tolist() == [1, 2, 2, 2, 3, 3]
+        samples = tff.read_digits("tff_emnist", path, path)
+        assert samples.writer.tolist() == [1, 2, 2, 2, 3, 3]
 
     @pytest.mark.parametrize(
         ("features", "fault"),
@@ -82,10 +82,10 @@ class TestDigits:
 
 
 class TestVerify:
-    def published(self) -> Raw:
+    def published(self) -> Samples:
         """Empty images of as many samples as Federated EMNIST has."""
         y, y_test = (np.arange(size) % 10 for size in (341_873, 40_832))
-        return Raw(
+        return Samples(
             name="tff_emnist",
             x=np.zeros((len(y), 0), np.float32),
             y=y,
@@ -104,22 +104,24 @@ class TestVerify:
         )
 
     def test_a_missing_client_is_found(self):
-        raw = self.published()
+        samples = self.published()
         with pytest.raises(InputError, match="3,383 clients"):
-            tff.verify(replace(raw, writer=np.arange(len(raw.y)) % 3382))
+            tff.verify(replace(samples, writer=np.arange(len(samples.y)) % 3382))
 
     @pytest.mark.parametrize(("share", "fits"), [(0.82, True), (0.90, False), (0.74, False)])
     def test_unbalanced_set_must_hold_its_published_share(self, share, fits):
         # 10 of 100 clients share 820 (or 900, or 740) of 1,000 samples, the others the rest.
         large = round(1000 * share)
         writer = np.concatenate([np.arange(large) % 10, 10 + np.arange(1000 - large) % 90])
-        raw = self.published()
-        raw = replace(raw, name="cookup_1", x=raw.x[:1000], y=raw.y[:1000], writer=writer)
+        samples = self.published()
+        samples = replace(
+            samples, name="cookup_1", x=samples.x[:1000], y=samples.y[:1000], writer=writer
+        )
         if fits:
-            assert "about 82% of the samples with 10% of the clients" in tff.verify(raw)
+            assert "about 82% of the samples with 10% of the clients" in tff.verify(samples)
         else:
             with pytest.raises(InputError, match="about 82% of the samples"):
-                tff.verify(raw)
+                tff.verify(samples)
 
 
 def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(tmp_path):
@@ -127,11 +129,11 @@ def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(tmp_path):
     client = {"image": image, "label": np.array([99, 7]), "coarse_label": np.array([3, 4])}
     train = write(tmp_path / "train.h5", {"10": client, "9": client})
     test = write(tmp_path / "test.h5", {"0": client})
-    raw = tff.read_cifar100(train, test)
-    assert np.array_equal(raw.x, np.concatenate([image, image]))
-    assert raw.y.tolist() == [99, 7, 99, 7]
-    assert raw.writer.tolist() == [0, 0, 1, 1]
-    assert raw.writer_test is None
+    samples = tff.read_cifar100(train, test)
+    assert np.array_equal(samples.x, np.concatenate([image, image]))
+    assert samples.y.tolist() == [99, 7, 99, 7]
+    assert samples.writer.tolist() == [0, 0, 1, 1]
+    assert samples.writer_test is None
 
 
 class TestSnippets:

@@ -8,8 +8,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import emnist_digits, tff_cifar100
+from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats import tff
-from fedsampling.data.partitions.federated import share_of_largest
 
 from .loading import load
 from .tff_files import Features, archive, hdf5_of, packed, unchecked
@@ -90,7 +90,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 
 @pytest.mark.parametrize("mirror", ["sqlite", "hdf5"], indirect=True)
 def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch):
-    monkeypatch.setattr(tff, "verify", lambda raw: ())  # not all ten labels are here
+    monkeypatch.setattr(tff, "verify", lambda samples: ())  # not all ten labels are here
     cache = tmp_path / "cache"
     data = digits("official", 0, cache, mirror)
     assert data.n_samples.tolist() == [1, 2]
@@ -122,7 +122,7 @@ def test_cifar100_from_the_database(tmp_path, monkeypatch):
     splits = {"train": {"1": samples[:2], "0": samples[2:]}, "test": {"0": samples}}
     packed(folder / "cifar100.sqlite.lzma", splits)
     unchecked(monkeypatch, "tff_cifar100/cifar100.sqlite.lzma")
-    monkeypatch.setattr(tff, "verify", lambda raw: ())
+    monkeypatch.setattr(tff, "verify", lambda samples: ())
     data = cifar100("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert data.y.tolist() == [2, 0, 1]
     assert data.n_samples.tolist() == [1, 2]

@@ -50,10 +50,10 @@ def test_images_stored_as_numbers_become_bytes(tmp_path):
     image = RNG.integers(256, size=(32, 32, 3))
     sample = {"image": image, "label": np.array([99]), "coarse_label": np.array([3])}
     path = database(tmp_path / "a.sqlite", {"train": {"9": [sample]}, "test": {"0": [sample]}})
-    raw = tff.read_cifar100(Part(path, "train"), Part(path, "test"))
-    assert raw.x.dtype == np.uint8
-    np.testing.assert_array_equal(raw.x[0], image)
-    assert raw.y.tolist() == [99]
+    samples = tff.read_cifar100(Part(path, "train"), Part(path, "test"))
+    assert samples.x.dtype == np.uint8
+    np.testing.assert_array_equal(samples.x[0], image)
+    assert samples.y.tolist() == [99]
 
 
 def test_snippets_are_bytes_by_role(tmp_path):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import share_of_largest
+from fedsampling.data.federated import share_of_largest
 from fedsampling.data.partitions.shares import starts
 from fedsampling.data.partitions.unbalancing import SETS, unbalance
 

@@ -3,7 +3,7 @@
 import numpy as np
 from small_runs import tables
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.partition import counts
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import MODELS, linear_regression, logistic_regression
 
 

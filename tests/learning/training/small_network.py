@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.training.network.learner import Stacked
 from fedsampling.learning.training.network.local_work import LocalWork

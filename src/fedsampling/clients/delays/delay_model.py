@@ -66,6 +66,6 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         raise NotImplementedError
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with published counts; see ``Dataset.compare``."""
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with published counts; see ``Dataset.verify``."""
         return ("nothing compares them",)

@@ -59,10 +59,10 @@ class Nycmesh(DelayModel, name="nycmesh"):
         return links.as_delays(links.clients(network, self.parameters, seed), self.parameters)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts: links, nodes, rows."""
         from fedsampling.clients.delays.radio import mesh
-        from fedsampling.data.partitions.raw import confirmed
+        from fedsampling.data.samples import passed_checks
 
         if edition == "geojson":
             nodes = mesh.map_nodes((folder / "active.json").read_bytes())
@@ -72,11 +72,11 @@ class Nycmesh(DelayModel, name="nycmesh"):
                 "289 links": len(links) == 289,
                 "124 active links": int((links["status"] == "active").sum()) == 124,
             }
-            return confirmed(files, checks)
+            return passed_checks(dataset, checks)
         if edition == "json":
-            return super().compare(files, edition, folder)
+            return super().verify(dataset, edition, folder)
         lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
-        known = _LINES[files].items()
-        return confirmed(
+        known = _LINES[dataset].items()
+        return passed_checks(
             folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in known}
         )

@@ -12,7 +12,7 @@ from fedsampling.data.datasets.images import Images
 from fedsampling.data.datasets.standins import COLOURED, balanced, images
 from fedsampling.data.formats import cifar
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.partitions.raw import SMALLER, Raw
+from fedsampling.data.samples import SMALLER, Samples
 from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
@@ -27,12 +27,12 @@ class Cifar10(Images, name="cifar10"):
 
     partition: LabelPartition
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Raw:
+    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
         """Read or generate all images; images from a mirror's sheets are `unverified`."""
         return _samples(source, cache, mirror)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         if edition == "sheets":
             return cifar.verify(cifar.read_sheets(folder))
@@ -40,7 +40,7 @@ class Cifar10(Images, name="cifar10"):
 
 
 @lru_cache(maxsize=1)
-def _samples(source: str, cache: Path, mirror: str | None) -> Raw:
+def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
     if source != "official":
         rng = stream(0, "data.cifar_like")
         y, y_test = (balanced(rng, size // SMALLER, 10) for size in (50_000, 10_000))
@@ -49,15 +49,15 @@ def _samples(source: str, cache: Path, mirror: str | None) -> Raw:
     first = SOURCES[next(iter(paths))]
     path = paths[first.name]
     if first.edition == "sheets":
-        raw = cifar.read_sheets(path.parent)
+        samples = cifar.read_sheets(path.parent)
     else:
         with TemporaryDirectory(dir=cache) as folder:
-            raw = _unpacked(path, Path(folder))
-        raw = replace(raw, inputs={path.name: sha256(path)})
-    cifar.verify(raw)
-    return raw
+            samples = _unpacked(path, Path(folder))
+        samples = replace(samples, inputs={path.name: sha256(path)})
+    cifar.verify(samples)
+    return samples
 
 
-def _unpacked(archive: Path, folder: Path) -> Raw:
+def _unpacked(archive: Path, folder: Path) -> Samples:
     unpack(archive, folder, _ARCHIVE)
     return cifar.read_binary(folder / "cifar-10-batches-bin")

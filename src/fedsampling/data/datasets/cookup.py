@@ -14,12 +14,12 @@ from typing import ClassVar
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.emnist_digits import emnist_like
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
 from fedsampling.data.formats.tff_files import Part
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import by_owner
-from fedsampling.data.partitions.raw import Raw, gather
 from fedsampling.data.partitions.unbalancing import Number, unbalanced
+from fedsampling.data.samples import Samples, gather
 from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
@@ -42,28 +42,28 @@ class Cookup(PublishedData, name="cookup"):
         Only the stand-in's imbalance is random; `seed` does not change the official files.
         """
         if source == "official":
-            raw = _official(self.set, cache, mirror)
+            samples = _official(self.set, cache, mirror)
         else:
-            raw = emnist_like("cookup-like")
-        assert raw.writer is not None
-        train = by_owner(raw.writer)
+            samples = emnist_like("cookup-like")
+        assert samples.writer is not None
+        train = by_owner(samples.writer)
         if source != "official":
             train = unbalanced(train, self.set, seed)
-        return gather(raw, train, None, self.importance)
+        return gather(samples, train, None, self.importance)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         if edition != "files":
-            return super().compare(files, edition, folder)
+            return super().verify(dataset, edition, folder)
         phrases: list[str] = []
         for number in (1, 2, 3):
-            raw = _read(number, {path.name: path for path in folder.iterdir()})
-            phrases += [f"{phrase} in {raw.name}" for phrase in tff.verify(raw)]
+            samples = _read(number, {path.name: path for path in folder.iterdir()})
+            phrases += [f"{phrase} in {samples.name}" for phrase in tff.verify(samples)]
         return tuple(phrases)
 
 
-def _official(number: int, cache: Path, mirror: str | None) -> Raw:
+def _official(number: int, cache: Path, mirror: str | None) -> Samples:
     paths = fetch_dataset("cookup", cache, mirror)
     with ExitStack() as stack:
         files: Mapping[str, Path] = {path.name: path for path in paths.values()}
@@ -77,12 +77,12 @@ def _official(number: int, cache: Path, mirror: str | None) -> Raw:
             files = {path.name: path for path in members.values()}
             if missing := [name for name in wanted if name not in files]:
                 raise InputError(f"{archive}: {missing[0]} is missing; fetch the archive again")
-        raw = _read(number, files)
-    tff.verify(raw)
-    return replace(raw, unverified=any(SOURCES[name].unverified for name in paths))
+        samples = _read(number, files)
+    tff.verify(samples)
+    return replace(samples, unverified=any(SOURCES[name].unverified for name in paths))
 
 
-def _read(number: int, files: Mapping[str, Path]) -> Raw:
+def _read(number: int, files: Mapping[str, Path]) -> Samples:
     return tff.read_digits(f"cookup_{number}", Part(files[_train(number)]), Part(files[TEST]))
 
 

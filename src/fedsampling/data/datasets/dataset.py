@@ -10,7 +10,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from fedsampling.base.families import Named
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance
 
 
@@ -52,12 +52,12 @@ class Dataset(Named, package="fedsampling.data.datasets"):
         raise NotImplementedError
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts.
 
         Parameters
         ----------
-        files : str
+        dataset : str
             One of `official`.
         edition : str
             Edition of the files in sources.yaml.

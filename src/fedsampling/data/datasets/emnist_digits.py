@@ -1,8 +1,7 @@
 """Federated EMNIST's digits by writer, as in TensorFlow Federated (TFF).
 
-Steps: TFF's archive in either edition (:mod:`formats.tff_archives`), or a stand-in of a tenth of
-the size -> :class:`~fedsampling.data.partitions.raw.Raw` -> a client for each writer.  All clients
-share the test set, as in chen2022optimal.
+Steps: TFF's archive in either edition, or a stand-in of a tenth of the size -> samples -> a client
+for each writer.  All clients share the test set, as in chen2022optimal.
 """
 
 from dataclasses import replace
@@ -18,12 +17,12 @@ from fedsampling.base.files import replacing
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import digits_like
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
 from fedsampling.data.formats.tff_files import extracted, parts
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import by_owner
-from fedsampling.data.partitions.raw import Raw, gather
 from fedsampling.data.partitions.unbalancing import Number, unbalanced
+from fedsampling.data.samples import Samples, gather
 from fedsampling.data.sources.fetch import converted, digests_of, fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -48,21 +47,21 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
 
         The arrays are cached, since reading TFF's database takes minutes.
         """
-        raw = _digits(source, cache, mirror)
-        assert raw.writer is not None
-        train = by_owner(raw.writer)
+        samples = _digits(source, cache, mirror)
+        assert samples.writer is not None
+        train = by_owner(samples.writer)
         if self.unbalance is not None:
             train = unbalanced(train, self.unbalance, seed)
-        return gather(raw, train, None, self.importance)
+        return gather(samples, train, None, self.importance)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        return tff.verify(tff.read_digits(files, *extracted(files, edition, folder)))
+        return tff.verify(tff.read_digits(dataset, *extracted(dataset, edition, folder)))
 
 
 @lru_cache(maxsize=1)
-def emnist_like(name: str) -> Raw:
+def emnist_like(name: str) -> Samples:
     """Generate the stand-in for EMNIST's digits by writer, with TFF's shapes and types."""
     rng = stream(0, "data.cookup_like")
     drawn = digits_like(rng, train=WRITERS * PER_WRITER, test=TESTS, writers=WRITERS)
@@ -71,7 +70,7 @@ def emnist_like(name: str) -> Raw:
 
 
 @lru_cache(maxsize=1)
-def _digits(source: str, cache: Path, mirror: str | None) -> Raw:
+def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
     """Read or generate the samples, once for all seeds of a job."""
     if source != "official":
         return emnist_like("emnist_digits-like")
@@ -82,17 +81,17 @@ def _digits(source: str, cache: Path, mirror: str | None) -> Raw:
     def make(target: Path) -> None:
         with TemporaryDirectory(dir=cache) as folder:
             train, test = parts(archive, "tff_emnist", SOURCES[name].edition, Path(folder))
-            raw = tff.read_digits("tff_emnist", train, test)
-        tff.verify(raw)
+            samples = tff.read_digits("tff_emnist", train, test)
+        tff.verify(samples)
         with replacing(target) as temporary:
-            np.savez(temporary, **{each: getattr(raw, each) for each in _ARRAYS})
+            np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
 
-    with np.load(converted(target, make), allow_pickle=False) as arrays:
-        samples = {each: arrays[each] for each in _ARRAYS}
-    return Raw(
+    with np.load(converted(target, make), allow_pickle=False) as file:
+        arrays = {array: file[array] for array in _ARRAYS}
+    return Samples(
         name="tff_emnist",
         classes=10,
         unverified=SOURCES[name].unverified,
         inputs=inputs,
-        **samples,
+        **arrays,
     )

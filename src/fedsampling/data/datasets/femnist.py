@@ -20,10 +20,10 @@ from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import GRAY, images, unequal
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import leaf_femnist
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
-from fedsampling.data.partitions.raw import Raw, first, gather
+from fedsampling.data.samples import Samples, first_clients, gather
 from fedsampling.data.sources.fetch import converted, digests_of, fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -57,19 +57,23 @@ class Femnist(PublishedData, name="femnist"):
         FederatedDataset
             `x` is uint8 of shape (images, 28, 28), 255 for the background; 62 labels.
         """
-        raw = _raw(source, cache, mirror)
+        samples = _read_or_generate(source, cache, mirror)
         if self.repeat_first:
-            raw = leaf_femnist.first_repeated(raw)
-        assert raw.writer is not None
-        drawn = sample_clients(by_owner(raw.writer), self.fraction, stream(seed, "data.writers"))
+            samples = leaf_femnist.first_repeated(samples)
+        assert samples.writer is not None
+        writers = by_owner(samples.writer)
+        drawn = sample_clients(writers, self.fraction, stream(seed, "data.writers"))
         large_enough = at_least(drawn, self.min_samples)
-        train, tests = split(large_enough, self.train, rng=stream(seed, "data.writers.split"))
+        train, test = (
+            first_clients(shares, self.clients)
+            for shares in split(large_enough, self.train, rng=stream(seed, "data.writers.split"))
+        )
         # Rows of one pool become tests and training samples.
-        pool = replace(raw, x_test=raw.x, y_test=raw.y, writer_test=raw.writer)
-        return gather(pool, first(train, self.clients), first(tests, self.clients), self.importance)
+        pool = replace(samples, x_test=samples.x, y_test=samples.y, writer_test=samples.writer)
+        return gather(pool, train, test, self.importance)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         target = folder / "femnist.npz"
         leaf_femnist.convert(folder / "by_class.zip", folder / "by_write.zip", target)
@@ -77,7 +81,7 @@ class Femnist(PublishedData, name="femnist"):
 
 
 @lru_cache(maxsize=1)
-def _raw(source: str, cache: Path, mirror: str | None) -> Raw:
+def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
     """Read or generate the images, once for all seeds of a job."""
     if source != "official":
         rng = stream(0, "data.femnist_like")
@@ -102,7 +106,7 @@ def _raw(source: str, cache: Path, mirror: str | None) -> Raw:
         cache / "nist_sd19" / f"femnist-{digest}.npz",
         lambda target: leaf_femnist.convert(by_class, by_write, target),
     )
-    raw = leaf_femnist.read(target)
-    leaf_femnist.verify(raw)
+    samples = leaf_femnist.read(target)
+    leaf_femnist.verify(samples)
     unverified = any(SOURCES[name].unverified for name in paths)
-    return replace(raw, inputs=inputs, unverified=unverified)
+    return replace(samples, inputs=inputs, unverified=unverified)

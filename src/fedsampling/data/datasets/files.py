@@ -17,9 +17,9 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Share
 from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.partitions.federated import FederatedDataset
-from fedsampling.data.partitions.own import federated, from_frame
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
+from fedsampling.data.user_data import federated, from_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,10 +18,11 @@ from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.standins import vectors
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.formats.libsvm import Rows, parse_libsvm
 from fedsampling.data.partitions.label_skew import label_skew, sizes
-from fedsampling.data.partitions.raw import confirmed
 from fedsampling.data.partitions.shares import starts
+from fedsampling.data.samples import passed_checks
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 
@@ -29,8 +30,6 @@ M = 22
 TRAIN_ROWS, TEST_ROWS = 35_000, 91_701
 # A tenth of the training samples, with the published share of positives.
 STANDIN_ROWS, STANDIN_TESTS, POSITIVE = 3_500, 2_000, 0.096
-
-Samples = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Ijcnn1(ConvexData, name="ijcnn1"):
@@ -96,7 +95,7 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
         )
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         checks = {}
         for file, rows in {
@@ -107,7 +106,7 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
             _, y = parse_libsvm((folder / file).read_bytes(), M)
             checks[f"{rows:,} samples in {file}"] = len(y) == rows
             checks[f"labels -1 and +1 in {file}"] = bool(np.isin(y, (-1, 1)).all())
-        return confirmed("ijcnn1", checks)
+        return passed_checks("ijcnn1", checks)
 
 
 def _resampled(
@@ -125,54 +124,14 @@ def _resampled(
     return np.concatenate(parts)
 
 
-def parse_libsvm(text: bytes, features: int) -> Samples:
-    """Parse sparse LIBSVM text: ``label index:value ...`` per line, indices rising from 1.
-
-    Parameters
-    ----------
-    text : bytes
-        Lines may also end with a carriage return; empty lines are skipped.
-    features : int
-        Number of columns; a larger index is an error.
-
-    Returns
-    -------
-    x : float64 array, shape (rows, features)
-    y : float64 array, shape (rows,)
-
-    Raises
-    ------
-    ValueError
-        If the text is not of this form.
-    """
-    lines = [line for line in text.splitlines() if line.strip()]
-    # Fast: Python loops over rows only, and one C call converts all numbers.
-    entries = np.array([line.count(b":") for line in lines], np.int64)
-    numbers = np.array(b" ".join(lines).replace(b":", b" ").split(), dtype=np.float64)
-    label = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
-    if len(numbers) != label[-1]:
-        raise ValueError("not LIBSVM text: some line is not 'label index:value ...'")
-    y = numbers[label[:-1]]
-    pairs = np.delete(numbers, label[:-1]).reshape(-1, 2)
-    row = np.repeat(np.arange(len(lines)), entries)
-    column = pairs[:, 0].astype(np.int64)
-    if (column != pairs[:, 0]).any() or (column < 1).any() or (column > features).any():
-        raise ValueError(f"not LIBSVM text: an index is not a whole number in 1..{features}")
-    if (np.diff(row * (features + 1) + column) <= 0).any():
-        raise ValueError("not LIBSVM text: the indices of some line do not rise")
-    x = np.zeros((len(lines), features))
-    x[row, column - 1] = pairs[:, 1]
-    return x, y
-
-
-def _official(cache: Path, mirror: str | None) -> tuple[Samples, Samples, dict[str, str]]:
+def _official(cache: Path, mirror: str | None) -> tuple[Rows, Rows, dict[str, str]]:
     rows = {"ijcnn1.tr": TRAIN_ROWS, "ijcnn1.t": TEST_ROWS}
     paths = {file: fetch(SOURCES[f"ijcnn1/{file}"], cache, mirror) for file in rows}
     train, test = (_read(path, rows[file]) for file, path in paths.items())
     return train, test, {file: sha256(path) for file, path in paths.items()}
 
 
-def _read(path: Path, rows: int) -> Samples:
+def _read(path: Path, rows: int) -> Rows:
     x, y = parse_libsvm(path.read_bytes(), M)
     if len(y) != rows or not np.isin(y, (-1, 1)).all():
         raise ValueError(f"{path}: expected {rows:,} rows with labels -1 and +1")

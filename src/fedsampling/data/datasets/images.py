@@ -10,9 +10,9 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import Part
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 
 class Images(PublishedData):
@@ -32,30 +32,31 @@ class Images(PublishedData):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the images, which are the same for every seed."""
-        raw = _part(self.samples(source, cache, mirror), self.fraction, seed)
-        return self.partition.share_out(raw, seed, self.importance)
+        samples = _random_fraction(self.samples(source, cache, mirror), self.fraction, seed)
+        return self.partition.share_out(samples, seed, self.importance)
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Raw:
+    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
         """Read or generate all images, once for all seeds of a job."""
         raise NotImplementedError
 
 
-def _part(raw: Raw, fraction: float, seed: int) -> Raw:
+def _random_fraction(samples: Samples, fraction: float, seed: int) -> Samples:
     """Return a random fraction of the images, in the order of the files."""
     if fraction == 1:
-        return raw
-    if round(fraction * min(len(raw.y), len(raw.y_test))) < 1:
+        return samples
+    if round(fraction * min(len(samples.y), len(samples.y_test))) < 1:
         raise InputError(f"fraction: {fraction} of the images leaves none; give more")
     rng = stream(seed, "data.fraction")
     train, test = (
-        np.sort(rng.permutation(len(y))[: round(fraction * len(y))]) for y in (raw.y, raw.y_test)
+        np.sort(rng.permutation(len(y))[: round(fraction * len(y))])
+        for y in (samples.y, samples.y_test)
     )
     return replace(
-        raw,
-        x=raw.x[train],
-        y=raw.y[train],
-        x_test=raw.x_test[test],
-        y_test=raw.y_test[test],
-        writer=None if raw.writer is None else raw.writer[train],
-        writer_test=None if raw.writer_test is None else raw.writer_test[test],
+        samples,
+        x=samples.x[train],
+        y=samples.y[train],
+        x_test=samples.x_test[test],
+        y_test=samples.y_test[test],
+        writer=None if samples.writer is None else samples.writer[train],
+        writer_test=None if samples.writer_test is None else samples.writer_test[test],
     )

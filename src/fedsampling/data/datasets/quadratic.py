@@ -18,7 +18,7 @@ from pydantic import Field
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 
 
 class Quadratic(NetworkData, name="quadratic"):

@@ -18,7 +18,7 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from fedsampling.base.records import Positive, Range, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 
 
 class Few(Strict):

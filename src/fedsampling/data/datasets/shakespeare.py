@@ -2,7 +2,7 @@
 
 Steps: Gutenberg's text -> :mod:`shakespeare_roles` (text by role, one byte per character, all roles
 pooled) -> :func:`windows` (a sample is a position in that text) -> sampling, filter and split
-(:mod:`fedsampling.data.partitions.natural`) -> :func:`gather` (arrays of the samples in use).
+(:mod:`fedsampling.data.partitions.natural`) -> :func:`encode_windows` (arrays).
 
 References
 ----------
@@ -22,6 +22,7 @@ from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import play_like
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats.shakespeare_roles import (
     LENGTH,
     SIZES,
@@ -30,10 +31,9 @@ from fedsampling.data.formats.shakespeare_roles import (
     pooled,
     read,
 )
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import at_least, sample_clients, split
-from fedsampling.data.partitions.raw import confirmed, first
 from fedsampling.data.partitions.shares import Shares, importances, starts
+from fedsampling.data.samples import first_clients, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -72,9 +72,9 @@ class Shakespeare(PublishedData, name="shakespeare"):
             roles = pooled(play_like(stream(0, "data.play_like")))
         drawn = sample_clients(windows(roles), self.fraction, stream(seed, "data.roles"))
         train, tests = split(at_least(drawn, self.min_samples), self.train, GAP)
-        train, tests = first(train, self.clients), first(tests, self.clients)
-        x, y = gather(roles, train[0], self.vocabulary)
-        x_test, y_test = gather(roles, tests[0], self.vocabulary)
+        train, tests = first_clients(train, self.clients), first_clients(tests, self.clients)
+        x, y = encode_windows(roles, train[0], self.vocabulary)
+        x_test, y_test = encode_windows(roles, tests[0], self.vocabulary)
         return FederatedDataset(
             name="shakespeare" if source == "official" else "shakespeare-like",
             x=x,
@@ -90,7 +90,7 @@ class Shakespeare(PublishedData, name="shakespeare"):
         )
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         (path,) = folder.iterdir()
         return verify(read(path))
@@ -108,7 +108,7 @@ def verify(roles: Roles) -> tuple[str, ...]:
         f"{USERS:,} roles": len(roles.user) == USERS,
         f"{SAMPLES:,} samples": len(windows(roles)[0]) == SAMPLES,
     }
-    return confirmed("shakespeare", checks)
+    return passed_checks("shakespeare", checks)
 
 
 def windows(roles: Roles) -> Shares:
@@ -124,7 +124,7 @@ def windows(roles: Roles) -> Shares:
     return np.repeat(roles.begin[:-1] - start[:-1], sizes) + np.arange(start[-1]), start
 
 
-def gather(
+def encode_windows(
     roles: Roles, index: NDArray[np.int64], vocabulary: str
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Encode samples as symbol numbers.

@@ -7,7 +7,7 @@ few pixels, plus noise.  Stand-ins test the pipeline without downloads; they are
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.samples import Samples
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def images(
     classes: int,
     writer: NDArray[np.int64] | None = None,
     writer_test: NDArray[np.int64] | None = None,
-) -> Raw:
+) -> Samples:
     """Generate an image for each label.
 
     Parameters
@@ -46,7 +46,7 @@ def images(
 
     Returns
     -------
-    Raw
+    Samples
         `x` is uint8 of shape (N, ...).
     """
     owners = 1 if writer is None else int(writer.max()) + 1
@@ -66,7 +66,7 @@ def images(
         pixels[:, :_KNOT] = pixels[:, -_KNOT:] = pixels[:, :, :_KNOT] = pixels[:, :, -_KNOT:] = 0
         return pixels
 
-    return Raw(
+    return Samples(
         name=name,
         x=drawn(y, writer),
         y=y,
@@ -78,7 +78,7 @@ def images(
     )
 
 
-def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int) -> Raw:
+def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int) -> Samples:
     """Generate digits of 28 x 28 pixels by writer; training and test parts share their writers."""
     writer, writer_test = (rng.integers(writers, size=size) for size in (train, test))
     y, y_test = balanced(rng, train, 10), balanced(rng, test, 10)

@@ -18,11 +18,11 @@ from pydantic import Field
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.natural import split
 from fedsampling.data.partitions.partition import Variant
-from fedsampling.data.partitions.raw import Raw, gather
 from fedsampling.data.partitions.shares import starts
+from fedsampling.data.samples import Samples, gather
 
 Array = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ class Synthetic(PublishedData, name="synthetic"):
         models, means = self._laws(seed)
         x, y = draw(models, means, sizes, stream(seed, "data.features"))
         shares = np.arange(len(y)), starts(sizes)
-        raw = Raw(name="synthetic", x=x, y=y, x_test=x, y_test=y, classes=CLASSES)
-        return gather(raw, *split(shares, TRAIN), self.importance)
+        samples = Samples(name="synthetic", x=x, y=y, x_test=x, y_test=y, classes=CLASSES)
+        return gather(samples, *split(shares, TRAIN), self.importance)
 
     def _laws(self, seed: int) -> tuple[Array, Array]:
         rng = stream(seed, "data.model")

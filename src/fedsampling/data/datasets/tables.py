@@ -18,10 +18,10 @@ from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Dataset, PublishedData
 from fedsampling.data.datasets.standins import blobs
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.by_digit import ByDigit
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.raw import SMALLER, Raw, confirmed
+from fedsampling.data.samples import SMALLER, Samples, passed_checks
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 
@@ -88,11 +88,11 @@ class TableData(PublishedData):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""
-        raw = _samples(self.named, self.layout, source, cache, mirror)
-        return self.partition.share_out(raw, seed, self.importance)
+        samples = _samples(self.named, self.layout, source, cache, mirror)
+        return self.partition.share_out(samples, seed, self.importance)
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts."""
         tables = {
             name: member.layout
@@ -137,7 +137,7 @@ def verify(name: str, layout: Layout, table: Table) -> tuple[str, ...]:
     if table.owner is not None:
         owners = len(np.unique(table.owner))
         expected[f"{layout.owners} owners"] = owners == layout.owners
-    return confirmed(name, expected)
+    return passed_checks(name, expected)
 
 
 def split_by_label(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -158,7 +158,7 @@ def standardised(x: NDArray[np.float64], train: NDArray[np.bool_]) -> NDArray[np
 
 
 @lru_cache(maxsize=1)
-def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | None) -> Raw:
+def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | None) -> Samples:
     inputs = {}
     if source == "official":
         origin = SOURCES[f"{FILES}/{layout.file}"]
@@ -172,7 +172,7 @@ def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | 
     test = split_by_label(table.y, stream(0, "data.tests"))
     x = standardised(table.x, ~test)
     owner = table.owner
-    return Raw(
+    return Samples(
         name=name,
         x=x[~test],
         y=table.y[~test],

@@ -1,8 +1,8 @@
 """TFF's Shakespeare by role, cut into short sequences as in chen2022optimal.
 
-Steps: TFF's archive in either edition (:mod:`tff_archives`), or a stand-in -> snippets by role
--> a role's snippets joined and cut into chunks of six characters: the first five are the input,
-the last five the labels to predict, one per step.
+Steps: TFF's archive in either edition, or a stand-in -> snippets by role -> a role's snippets
+joined and cut into chunks of six characters: the first five are the input, the last five the labels
+to predict, one per step.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import play_like
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
 from fedsampling.data.formats.shakespeare_roles import SIZES, encode
 from fedsampling.data.formats.tff_files import extracted, fetched
-from fedsampling.data.partitions.federated import FederatedDataset
 from fedsampling.data.partitions.natural import at_least, by_owner
 from fedsampling.data.partitions.shares import importances
 
@@ -72,9 +72,9 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
         )
 
     @classmethod
-    def compare(cls, files: str, edition: str, folder: Path) -> tuple[str, ...]:
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        train, test = extracted(files, edition, folder)
+        train, test = extracted(dataset, edition, folder)
         return tff.verify_snippets(tff.read_snippets(train), tff.read_snippets(test))
 
 

@@ -8,14 +8,13 @@ References
 A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.files import sha256
-from fedsampling.data.partitions.raw import Raw, check_counts
+from fedsampling.data.samples import Samples, check_counts
 
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
 TEST_BATCH = "test_batch"
@@ -27,15 +26,13 @@ _SHAPE = (32, 32, 3)
 _PIXELS = 32 * 32 * 3
 _TILES = 50  # images along each side of a sheet
 
-Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
-
-def read_binary(folder: Path) -> Raw:
+def read_binary(folder: Path) -> Samples:
     """Read the six ``.bin`` files of the binary archive, unpacked in `folder`.
 
     Returns
     -------
-    Raw
+    Samples
         `x` is uint8 of shape (50000, 32, 32, 3), red, green and blue last.
 
     Raises
@@ -44,10 +41,19 @@ def read_binary(folder: Path) -> Raw:
         If a file is not a sequence of records: a label byte and 3 x 32 x 32 bytes, channel first.
     """
     paths = [folder / f"{batch}.bin" for batch in (*BATCHES, TEST_BATCH)]
-    return _raw([_binary_batch(path) for path in paths], paths)
+    *train, (x_test, y_test) = [_binary_batch(path) for path in paths]
+    return Samples(
+        name="cifar10",
+        x=np.concatenate([x for x, _ in train]),
+        y=np.concatenate([y for _, y in train]),
+        x_test=x_test,
+        y_test=y_test,
+        classes=10,
+        inputs={path.name: sha256(path) for path in paths},
+    )
 
 
-def read_sheets(folder: Path) -> Raw:
+def read_sheets(folder: Path) -> Samples:
     """Read the 24 sheets and their labels from `folder`; the result is `unverified`.
 
     Raises
@@ -60,7 +66,7 @@ def read_sheets(folder: Path) -> Raw:
         np.concatenate([_sheet(folder / name) for name in names])
         for names in (TRAIN_SHEETS, TEST_SHEETS)
     )
-    return Raw(
+    return Samples(
         name="cifar10",
         x=x,
         y=labels[: len(x)],
@@ -74,7 +80,7 @@ def read_sheets(folder: Path) -> Raw:
     )
 
 
-def verify(raw: Raw) -> tuple[str, ...]:
+def verify(samples: Samples) -> tuple[str, ...]:
     """Compare shapes and samples per class with the published values; return the checks passed.
 
     Raises
@@ -82,23 +88,10 @@ def verify(raw: Raw) -> tuple[str, ...]:
     InputError
         If something differs.
     """
-    return check_counts(raw, _SHAPE, (5000,) * 10, (1000,) * 10)
+    return check_counts(samples, _SHAPE, (5000,) * 10, (1000,) * 10)
 
 
-def _raw(batches: Sequence[Samples], paths: Sequence[Path]) -> Raw:
-    (*train, (x_test, y_test)) = batches
-    return Raw(
-        name="cifar10",
-        x=np.concatenate([x for x, _ in train]),
-        y=np.concatenate([y for _, y in train]),
-        x_test=x_test,
-        y_test=y_test,
-        classes=10,
-        inputs={path.name: sha256(path) for path in paths},
-    )
-
-
-def _binary_batch(path: Path) -> Samples:
+def _binary_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     content = np.fromfile(path, np.uint8)
     if not len(content) or len(content) % (1 + _PIXELS):
         raise ValueError(f"{path}: {len(content):,} bytes are not records of {1 + _PIXELS:,}")

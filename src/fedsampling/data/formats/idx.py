@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.files import sha256
-from fedsampling.data.partitions.raw import Raw, check_counts, confirmed
+from fedsampling.data.samples import Samples, check_counts, passed_checks
 
 # Samples per class as published, training and test.
 COUNTS = {
@@ -43,7 +43,7 @@ _LABEL, _WRITER = 0, 2  # columns: label, series, writer, index within writer, c
 
 def read(
     name: str, train_images: Path, train_labels: Path, test_images: Path, test_labels: Path
-) -> Raw:
+) -> Samples:
     """Read the four files, gzipped or plain.
 
     Parameters
@@ -54,7 +54,7 @@ def read(
 
     Returns
     -------
-    Raw
+    Samples
         `x` is uint8 of shape (60000, 28, 28), 0 for the background.
 
     Raises
@@ -64,7 +64,7 @@ def read(
     """
     paths = (train_images, train_labels, test_images, test_labels)
     x, y, x_test, y_test = (read_idx(path) for path in paths)
-    return Raw(
+    return Samples(
         name=name,
         x=x,
         y=y.astype(np.int64),
@@ -75,7 +75,7 @@ def read(
     )
 
 
-def read_folder(name: str, folder: Path) -> Raw:
+def read_folder(name: str, folder: Path) -> Samples:
     """Read the four files by their publishers' names; see :func:`read`."""
     files = [
         f"{part}-{kind}-ubyte.gz"
@@ -85,7 +85,7 @@ def read_folder(name: str, folder: Path) -> Raw:
     return read(name, *(folder / file for file in files))
 
 
-def verify(raw: Raw) -> tuple[str, ...]:
+def verify(samples: Samples) -> tuple[str, ...]:
     """Compare shapes and samples per class with the published values; return the checks passed.
 
     Raises
@@ -93,7 +93,7 @@ def verify(raw: Raw) -> tuple[str, ...]:
     InputError
         If something differs.
     """
-    return check_counts(raw, (28, 28), *COUNTS[raw.name])
+    return check_counts(samples, (28, 28), *COUNTS[samples.name])
 
 
 def read_idx(path: Path) -> NDArray[Any]:
@@ -134,12 +134,12 @@ def parse_idx(content: bytes) -> NDArray[Any]:
     return values.view(dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def add_writers(mnist: Raw, train: Path, test: Path) -> Raw:
+def add_writers(mnist: Samples, train: Path, test: Path) -> Samples:
     """Return MNIST with its writers, numbered as by NIST.
 
     Parameters
     ----------
-    mnist : Raw
+    mnist : Samples
         Result of :func:`fedsampling.data.formats.idx.read`.
     train, test : Path
         ``qmnist-train-labels-idx2-int`` and ``qmnist-test-labels-idx2-int``, gzipped or plain.
@@ -159,7 +159,7 @@ def add_writers(mnist: Raw, train: Path, test: Path) -> Raw:
     )
 
 
-def verify_writers(raw: Raw) -> tuple[str, ...]:
+def verify_writers(samples: Samples) -> tuple[str, ...]:
     """Compare the numbers of writers with the known numbers; return the checks passed.
 
     Raises
@@ -167,15 +167,15 @@ def verify_writers(raw: Raw) -> tuple[str, ...]:
     InputError
         If something differs.
     """
-    writers, others = (
-        set() if each is None else set(each.tolist()) for each in (raw.writer, raw.writer_test)
-    )
+    assert samples.writer is not None
+    assert samples.writer_test is not None
+    train, test = set(samples.writer.tolist()), set(samples.writer_test.tolist())
     findings = {
-        f"{TRAIN_WRITERS} writers of the training images": len(writers) == TRAIN_WRITERS,
-        f"{TEST_WRITERS} writers of the test images": len(others) == TEST_WRITERS,
-        "different writers in training and test": not writers & others,
+        f"{TRAIN_WRITERS} writers of the training images": len(train) == TRAIN_WRITERS,
+        f"{TEST_WRITERS} writers of the test images": len(test) == TEST_WRITERS,
+        "different writers in training and test": not train & test,
     }
-    return confirmed(raw.name, findings)
+    return passed_checks(samples.name, findings)
 
 
 def _writers(path: Path, y: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256
-from fedsampling.data.partitions.raw import Raw, confirmed
 from fedsampling.data.partitions.shares import starts
+from fedsampling.data.samples import Samples, passed_checks
 
 CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase
 IMAGES, WRITERS = 814_255, 3_597
@@ -79,19 +79,19 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
         )
 
 
-def read(path: Path) -> Raw:
+def read(path: Path) -> Samples:
     """Read the result of :func:`convert` as training data, which LEAF splits later.
 
     Returns
     -------
-    Raw
+    Samples
         `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
         ``CLASSES``.
     """
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
     writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return Raw(
+    return Samples(
         name="femnist",
         x=x,
         y=y,
@@ -104,15 +104,15 @@ def read(path: Path) -> Raw:
     )
 
 
-def first_repeated(raw: Raw) -> Raw:
+def first_repeated(samples: Samples) -> Samples:
     """Repeat the first image of every writer except the first one, as LEAF does."""
-    assert raw.writer is not None
-    first = np.flatnonzero(np.diff(raw.writer)) + 1  # samples are sorted by writer
-    row = np.insert(np.arange(len(raw.y)), first, first)
-    return replace(raw, x=raw.x[row], y=raw.y[row], writer=raw.writer[row])
+    assert samples.writer is not None
+    first = np.flatnonzero(np.diff(samples.writer)) + 1  # samples are sorted by writer
+    row = np.insert(np.arange(len(samples.y)), first, first)
+    return replace(samples, x=samples.x[row], y=samples.y[row], writer=samples.writer[row])
 
 
-def verify(raw: Raw) -> tuple[str, ...]:
+def verify(samples: Samples) -> tuple[str, ...]:
     """Compare writers, images and labels with the known numbers; return the checks passed.
 
     NIST publishes the number of images; the number of writers is known from users of LEAF.
@@ -122,15 +122,15 @@ def verify(raw: Raw) -> tuple[str, ...]:
     InputError
         If something differs.
     """
-    writers = 0 if raw.writer is None else len(np.unique(raw.writer))
+    writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = IMAGES + WRITERS - 1
     findings = {
-        f"{IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(raw.y)
+        f"{IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
         in (IMAGES, repeated),
         f"{WRITERS:,} writers": writers == WRITERS,
-        f"all {raw.classes} labels": len(np.unique(raw.y)) == raw.classes,
+        f"all {samples.classes} labels": len(np.unique(samples.y)) == samples.classes,
     }
-    return confirmed(raw.name, findings)
+    return passed_checks(samples.name, findings)
 
 
 def shrink(content: bytes) -> NDArray[np.uint8]:

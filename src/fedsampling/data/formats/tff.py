@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.files import sha256
+from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats.tff_files import (
     Examples,
     Kind,
@@ -27,8 +28,7 @@ from fedsampling.data.formats.tff_files import (
     hdf5_examples,
     sqlite_examples,
 )
-from fedsampling.data.partitions.federated import share_of_largest
-from fedsampling.data.partitions.raw import Raw, confirmed
+from fedsampling.data.samples import Samples, passed_checks
 
 Snippets = dict[str, tuple[bytes, ...]]
 
@@ -53,10 +53,10 @@ PUBLISHED = {
 
 # For the unbalanced datasets: fraction of the largest clients, and of the samples that they hold.
 SHARES = {"cookup_1": (0.10, 0.82), "cookup_2": (0.20, 0.90), "cookup_3": (0.50, 0.98)}
-_NEAR = 0.02  # tolerance, since the publisher writes "about"
+_TOLERANCE = 0.02  # since the publisher writes "about"
 
 
-def read_digits(name: str, train: Part, test: Part) -> Raw:
+def read_digits(name: str, train: Part, test: Part) -> Samples:
     """Read Federated EMNIST digits, or an unbalanced training set with the same test set.
 
     Parameters
@@ -67,7 +67,7 @@ def read_digits(name: str, train: Part, test: Part) -> Raw:
 
     Returns
     -------
-    Raw
+    Samples
         `x` is float32 as stored, 1 for the background; writers have one numbering in both parts.
 
     Raises
@@ -79,7 +79,7 @@ def read_digits(name: str, train: Part, test: Part) -> Raw:
     x, y, owners = _read(train, "pixels", pixels)
     x_test, y_test, owners_test = _read(test, "pixels", pixels)
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
-    return Raw(
+    return Samples(
         name=name,
         x=x,
         y=y,
@@ -92,7 +92,7 @@ def read_digits(name: str, train: Part, test: Part) -> Raw:
     )
 
 
-def read_cifar100(train: Part, test: Part) -> Raw:
+def read_cifar100(train: Part, test: Part) -> Samples:
     """Read Federated CIFAR-100 with its fine labels.
 
     Its 100 test clients are not among the 500 training clients, although they share names.  The
@@ -105,7 +105,7 @@ def read_cifar100(train: Part, test: Part) -> Raw:
 
     Returns
     -------
-    Raw
+    Samples
         `x` is uint8.
 
     Raises
@@ -116,7 +116,7 @@ def read_cifar100(train: Part, test: Part) -> Raw:
     image = Kind((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)
     x_test, y_test, _ = _read(test, "image", image)
-    return Raw(
+    return Samples(
         name="tff_cifar100",
         x=x,
         y=y,
@@ -143,7 +143,7 @@ def read_snippets(part: Part) -> Snippets:
         }
 
 
-def verify(raw: Raw) -> tuple[str, ...]:
+def verify(samples: Samples) -> tuple[str, ...]:
     """Compare clients, samples and their imbalance with published values; return the checks passed.
 
     Raises
@@ -151,15 +151,17 @@ def verify(raw: Raw) -> tuple[str, ...]:
     InputError
         If something differs.
     """
-    sizes = np.bincount(raw.writer) if raw.writer is not None else np.zeros(1, np.int64)
-    findings = _count_findings(raw.name, int(np.count_nonzero(sizes)), len(raw.y), len(raw.y_test))
-    findings[f"all {raw.classes} labels"] = len(np.unique(raw.y)) == raw.classes
-    if raw.name in SHARES:
-        clients, samples = SHARES[raw.name]
-        share = share_of_largest(sizes[sizes > 0], clients)
-        phrase = f"about {samples:.0%} of the samples with {clients:.0%} of the clients"
-        findings[phrase] = abs(share - samples) < _NEAR
-    return confirmed(raw.name, findings)
+    assert samples.writer is not None
+    sizes = np.bincount(samples.writer)
+    clients = int(np.count_nonzero(sizes))
+    findings = _count_findings(samples.name, clients, len(samples.y), len(samples.y_test))
+    findings[f"all {samples.classes} labels"] = len(np.unique(samples.y)) == samples.classes
+    if samples.name in SHARES:
+        fraction, published = SHARES[samples.name]
+        share = share_of_largest(sizes[sizes > 0], fraction)
+        phrase = f"about {published:.0%} of the samples with {fraction:.0%} of the clients"
+        findings[phrase] = abs(share - published) < _TOLERANCE
+    return passed_checks(samples.name, findings)
 
 
 def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
         If something differs.
     """
     n_train, n_test = (sum(map(len, part.values())) for part in (train, test))
-    return confirmed(
+    return passed_checks(
         "tff_shakespeare", _count_findings("tff_shakespeare", len(train), n_train, n_test)
     )
 

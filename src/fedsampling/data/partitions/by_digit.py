@@ -13,10 +13,10 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition, Variant
-from fedsampling.data.partitions.raw import Raw, gather
 from fedsampling.data.partitions.shares import Importance, Shares, starts, take
+from fedsampling.data.samples import Samples, gather
 
 TRAIN = 500
 TEST = {"text": 100, "code": 80}
@@ -38,13 +38,13 @@ class ByDigit(LabelPartition, name="by_digit"):
         """Upper bound: clients_per_label for each of ten labels."""
         return 10 * self.clients_per_label
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign samples of one label to every client."""
         rng = stream(seed, "data.by_digit")
         train, test = by_digit(
-            raw.y, raw.y_test, self.clients_per_label, self.variant, rng, self.order
+            samples.y, samples.y_test, self.clients_per_label, self.variant, rng, self.order
         )
-        return gather(raw, train, test, importance)
+        return gather(samples, train, test, importance)
 
 
 def by_digit(

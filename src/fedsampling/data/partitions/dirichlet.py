@@ -14,10 +14,10 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition, Variant
-from fedsampling.data.partitions.raw import SMALLER, Raw, gather
 from fedsampling.data.partitions.shares import Importance, Shares, rounded, starts
+from fedsampling.data.samples import SMALLER, Samples, gather
 
 
 class Dirichlet(LabelPartition, name="dirichlet"):
@@ -35,14 +35,16 @@ class Dirichlet(LabelPartition, name="dirichlet"):
         """Total number of clients in all groups."""
         return sum(clients for clients, _ in self.groups)
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Draw label shares, then samples with these labels; stand-ins have smaller clients."""
         sizes = grouped_sizes(self.groups)
-        if not raw.inputs:
+        if not samples.inputs:
             sizes = np.maximum(1, sizes // SMALLER)
         rng = stream(seed, "data.dirichlet")
-        train, test = dirichlet(raw.y, raw.y_test, sizes, sizes // 5, self.alpha, self.variant, rng)
-        return gather(raw, train, test, importance)
+        train, test = dirichlet(
+            samples.y, samples.y_test, sizes, sizes // 5, self.alpha, self.variant, rng
+        )
+        return gather(samples, train, test, importance)
 
 
 class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
@@ -51,10 +53,12 @@ class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
     clients: Positive
     alpha: Variance
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign every training sample to a client; the test set is common."""
         rng = stream(seed, "data.all_by_dirichlet")
-        return gather(raw, all_by_dirichlet(raw.y, self.clients, self.alpha, rng), None, importance)
+        return gather(
+            samples, all_by_dirichlet(samples.y, self.clients, self.alpha, rng), None, importance
+        )
 
 
 def grouped_sizes(groups: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

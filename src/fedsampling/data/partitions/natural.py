@@ -18,9 +18,8 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.raw import Raw, first, gather
 from fedsampling.data.partitions.shares import (
     Importance,
     Shares,
@@ -32,6 +31,7 @@ from fedsampling.data.partitions.shares import (
     take,
 )
 from fedsampling.data.partitions.unbalancing import Number, unbalanced
+from fedsampling.data.samples import Samples, first_clients, gather
 
 
 class ByWriter(Partition, name="by_writer"):
@@ -48,15 +48,17 @@ class ByWriter(Partition, name="by_writer"):
         exclude_if=lambda clients: clients is None,  # keeps the hashes of earlier runs
     )
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Make each writer a client; all share MNIST's test images, which have other writers."""
-        assert raw.writer is not None
-        train = by_owner(raw.writer)
+        assert samples.writer is not None
+        train = by_owner(samples.writer)
         if self.clients is not None:
-            train = first(sample_clients(train, 1.0, stream(seed, "data.writers")), self.clients)
+            train = first_clients(
+                sample_clients(train, 1.0, stream(seed, "data.writers")), self.clients
+            )
         if self.unbalance is not None:
             train = unbalanced(train, self.unbalance, seed)
-        return gather(raw, train, None, importance)
+        return gather(samples, train, None, importance)
 
 
 def by_owner(owner: ArrayLike) -> Shares:

@@ -6,9 +6,9 @@ Adding a file with such a class to this folder registers the partition.
 from typing import ClassVar, Literal
 
 from fedsampling.base.families import Named
-from fedsampling.data.partitions.federated import FederatedDataset
-from fedsampling.data.partitions.raw import Raw
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance
+from fedsampling.data.samples import Samples
 
 Variant = Literal["text", "code"]  # as the paper has it, or its authors' code
 
@@ -23,12 +23,12 @@ class Partition(Named, package="fedsampling.data.partitions"):
         """Upper bound on the number of clients; None if the settings do not determine it."""
         return getattr(self, "clients", None)
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign the samples to clients.
 
         Parameters
         ----------
-        raw : Raw
+        samples : Samples
             Samples, with writers if the partition `needs_writers`.
         importance : {"equal", "samples"}
 

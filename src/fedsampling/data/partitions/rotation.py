@@ -15,10 +15,10 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.partitions.raw import Raw, gather
 from fedsampling.data.partitions.shares import Importance, Shares, starts
+from fedsampling.data.samples import Samples, gather
 
 Interpolation = Literal["bilinear", "nearest"]
 
@@ -30,11 +30,11 @@ class Rotated(LabelPartition, name="rotated"):
     degrees: Annotated[float, Field(ge=0, le=360)] = Field(description="largest angle")
     interpolation: Interpolation = "bilinear"
 
-    def share_out(self, raw: Raw, seed: int, importance: Importance) -> FederatedDataset:
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign training and test images at random; rotate both of a client by the same angle."""
         rng = stream(seed, "data.rotated")
-        train, test = (equal_shares(len(y), self.clients, rng) for y in (raw.y, raw.y_test))
-        upright = gather(raw, train, test, importance)
+        train, test = (equal_shares(len(y), self.clients, rng) for y in (samples.y, samples.y_test))
+        upright = gather(samples, train, test, importance)
         angle = rng.uniform(0, self.degrees, self.clients)
         return replace(
             upright,

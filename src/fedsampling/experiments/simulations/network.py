@@ -21,7 +21,7 @@ from fedsampling.clients.availability.availability import Availability
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.clients.delays.delays import Delays, assign
 from fedsampling.data.datasets.dataset import NetworkData
-from fedsampling.data.partitions.federated import FederatedDataset, hold_out
+from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
     Progress,
     Seed,

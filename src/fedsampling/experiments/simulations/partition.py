@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.simulation import (
     NoSampler,
     Progress,

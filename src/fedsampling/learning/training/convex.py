@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import Linear
 from fedsampling.samplers.scheme import Batch, DataScheme, Scheme, Slots
 

@@ -17,7 +17,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import Network as Settings
 from fedsampling.experiments.simulations.network import Training, build_learner, load_problem
 from fedsampling.experiments.simulations.simulation import Where

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Keep, Network, everything
 from fedsampling.learning.training.network.learner import Stacked
 from fedsampling.learning.training.network.step import dense_outputs, keeper, sample_losses

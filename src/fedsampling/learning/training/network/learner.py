@@ -19,7 +19,7 @@ from torch import Tensor
 from fedsampling.base import memory
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.charges import (
     bits,

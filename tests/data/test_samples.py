@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.partitions.raw import Raw, check_counts, gather
+from fedsampling.data.samples import Samples, check_counts, gather
 
 
 @pytest.fixture
-def raw() -> Raw:
-    return Raw(
+def samples() -> Samples:
+    return Samples(
         name="toy",
         x=np.zeros((3, 2, 2), np.uint8),
         y=np.array([0, 1, 1]),
@@ -17,8 +17,8 @@ def raw() -> Raw:
     )
 
 
-def test_counts_as_published_are_named(raw):
-    assert check_counts(raw, (2, 2), [1, 2], [1, 0]) == (
+def test_counts_as_published_are_named(samples):
+    assert check_counts(samples, (2, 2), [1, 2], [1, 0]) == (
         "samples of shape (2, 2)",
         "3 training samples",
         "1 test samples",
@@ -27,16 +27,16 @@ def test_counts_as_published_are_named(raw):
     )
 
 
-def test_counts_that_differ_only_between_classes_are_found(raw):
+def test_counts_that_differ_only_between_classes_are_found(samples):
     with pytest.raises(InputError) as caught:
-        check_counts(raw, (2, 2), [2, 1], [0, 1])
+        check_counts(samples, (2, 2), [2, 1], [0, 1])
     assert [line.split(" as published")[0] for line in caught.value.lines] == [
         "toy: the files do not have training samples per class",
         "toy: the files do not have test samples per class",
     ]
 
 
-RAW = Raw(
+RAW = Samples(
     name="small",
     x=np.arange(10, 14, dtype=np.uint8)[:, None],
     y=np.array([0, 1, 2, 0]),

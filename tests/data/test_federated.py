@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedsampling.data.partitions.federated import FederatedDataset, share_of_largest
+from fedsampling.data.federated import FederatedDataset, share_of_largest
 
 
 def parts(**changed: Any) -> dict[str, Any]:

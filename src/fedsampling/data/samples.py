@@ -1,8 +1,8 @@
 """Samples as read from files, before a partition makes them a federated dataset.
 
-Steps: verified files -> a reader of :mod:`formats` -> :class:`Raw` -> a partition's
+Steps: verified files -> a reader of :mod:`formats` -> :class:`Samples` -> a partition's
 :data:`~fedsampling.data.partitions.shares.Shares` (the rows of each client), or only its
-:func:`first` clients -> :func:`gather`.
+:func:`first_clients` -> :func:`gather`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance, Shares, importances, take
 
 SMALLER = 10  # published samples per sample of a stand-in; fixed client sizes shrink as well
 
 
 @dataclass(frozen=True, eq=False)
-class Raw:
+class Samples:
     """Samples in the order of their files.
 
     Parameters
@@ -59,36 +59,36 @@ class Raw:
 
 
 def gather(
-    raw: Raw, train: Shares, test: Shares | None, importance: Importance
+    samples: Samples, train: Shares, test: Shares | None, importance: Importance
 ) -> FederatedDataset:
     """Collect each client's rows in a :class:`FederatedDataset`.
 
     Parameters
     ----------
     train : Shares
-        Rows of ``raw.x``, at least one per client.
+        Rows of ``samples.x``, at least one per client.
     test : Shares or None
-        Rows of ``raw.x_test`` of the same clients; None for one common test set.
+        Rows of ``samples.x_test`` of the same clients; None for one common test set.
     importance : {"equal", "samples"}
     """
     index, start = train
     rows = slice(None) if test is None else test[0]
     return FederatedDataset(
-        name=raw.name,
-        x=raw.x[index],
-        y=raw.y[index],
+        name=samples.name,
+        x=samples.x[index],
+        y=samples.y[index],
         start=start,
         p=importances(start, importance),
-        x_test=raw.x_test[rows],
-        y_test=raw.y_test[rows],
-        unverified=raw.unverified,
-        inputs=raw.inputs,
+        x_test=samples.x_test[rows],
+        y_test=samples.y_test[rows],
+        unverified=samples.unverified,
+        inputs=samples.inputs,
         start_test=None if test is None else test[1],
-        classes=raw.classes,
+        classes=samples.classes,
     )
 
 
-def first(shares: Shares, clients: int | None) -> Shares:
+def first_clients(shares: Shares, clients: int | None) -> Shares:
     """Return the first clients, or all; a smaller number gives a prefix of a larger number's.
 
     Raises
@@ -105,7 +105,7 @@ def first(shares: Shares, clients: int | None) -> Shares:
 
 
 def check_counts(
-    raw: Raw, sample: tuple[int, ...], train: Sequence[int], test: Sequence[int]
+    samples: Samples, sample: tuple[int, ...], train: Sequence[int], test: Sequence[int]
 ) -> tuple[str, ...]:
     """Compare sample shape and samples per class with the published values.
 
@@ -127,16 +127,16 @@ def check_counts(
         With one line for each check that fails.
     """
     checks = {
-        f"samples of shape {sample}": raw.x.shape[1:] == sample,
-        f"{sum(train):,} training samples": len(raw.y) == sum(train),
-        f"{sum(test):,} test samples": len(raw.y_test) == sum(test),
-        "training samples per class": _per_class(raw.y, raw.classes) == list(train),
-        "test samples per class": _per_class(raw.y_test, raw.classes) == list(test),
+        f"samples of shape {sample}": samples.x.shape[1:] == sample,
+        f"{sum(train):,} training samples": len(samples.y) == sum(train),
+        f"{sum(test):,} test samples": len(samples.y_test) == sum(test),
+        "training samples per class": _per_class(samples.y, samples.classes) == list(train),
+        "test samples per class": _per_class(samples.y_test, samples.classes) == list(test),
     }
-    return confirmed(raw.name, checks)
+    return passed_checks(samples.name, checks)
 
 
-def confirmed(name: str, checks: Mapping[str, bool]) -> tuple[str, ...]:
+def passed_checks(name: str, checks: Mapping[str, bool]) -> tuple[str, ...]:
     """Return the phrases of `checks` if all are true.
 
     Raises

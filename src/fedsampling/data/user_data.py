@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Share, Strict, check
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.federated import FederatedDataset, hold_out
+from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.raw import Raw
 from fedsampling.data.partitions.shares import Importance, importances
+from fedsampling.data.samples import Samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def federated(
         train, test = _split(train, share, seed)
     owner = None if clients is None else _owners(clients, len(train.y))
     content = (*train, *test, *([] if owner is None else [owner]))
-    raw = Raw(
+    samples = Samples(
         name=name,
         x=train.x,
         y=train.y,
@@ -126,7 +126,7 @@ def federated(
         writer=owner,
         inputs={name: _digest(*content)},
     )
-    data = _shared_out(raw, classes, partition, importance, seed)
+    data = _shared_out(samples, classes, partition, importance, seed)
     if share is None or clients is None:
         return data
     return hold_out(data, share, stream(seed, "holdout"))
@@ -422,14 +422,14 @@ def _owners(clients: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _shared_out(
-    raw: Raw, classes: int | None, partition: Any, importance: Importance, seed: int
+    samples: Samples, classes: int | None, partition: Any, importance: Importance, seed: int
 ) -> FederatedDataset:
     if partition is None:
-        if raw.writer is None:
+        if samples.writer is None:
             raise InputError(
                 "clients, partition: both missing; pass each sample's owner, or a partition"
             )
-        return _by_owner(raw, classes, importance)
+        return _by_owner(samples, classes, importance)
     record = {"name": partition} if isinstance(partition, str) else partition
     if not isinstance(record, Mapping | Partition):
         raise InputError("partition: must be a name, a dict or a record")
@@ -438,35 +438,35 @@ def _shared_out(
         raise InputError(
             "partition: needs labels, but the targets are numbers; pass clients instead"
         )
-    if chosen.needs_writers and raw.writer is None:
+    if chosen.needs_writers and samples.writer is None:
         raise InputError(f"partition: {chosen.named} needs the owner of each sample; pass clients")
-    if raw.writer is not None and not chosen.needs_writers:
+    if samples.writer is not None and not chosen.needs_writers:
         raise InputError(
             f"partition: {chosen.named} cannot be combined with clients; remove one of the two"
         )
-    if chosen.named == "rotated" and raw.x.dtype != np.uint8:
+    if chosen.named == "rotated" and samples.x.dtype != np.uint8:
         raise InputError("partition: rotated needs images; x must be integers from 0 to 255")
     try:
-        return chosen.share_out(raw, seed, importance)
+        return chosen.share_out(samples, seed, importance)
     except InputError as error:
-        if len(raw.y_test):
+        if len(samples.y_test):
             raise
         hint = "there are no test samples; if the partition assigns tests, too, give test_share"
         raise InputError(*(f"{line} ({hint})" for line in error.lines)) from None
 
 
-def _by_owner(raw: Raw, classes: int | None, importance: Importance) -> FederatedDataset:
-    assert raw.writer is not None
-    index, start = by_owner(raw.writer)
+def _by_owner(samples: Samples, classes: int | None, importance: Importance) -> FederatedDataset:
+    assert samples.writer is not None
+    index, start = by_owner(samples.writer)
     return FederatedDataset(
-        name=raw.name,
-        x=raw.x[index],
-        y=raw.y[index],
+        name=samples.name,
+        x=samples.x[index],
+        y=samples.y[index],
         start=start,
         p=importances(start, importance),
-        x_test=raw.x_test,
-        y_test=raw.y_test,
-        inputs=raw.inputs,
+        x_test=samples.x_test,
+        y_test=samples.y_test,
+        inputs=samples.inputs,
         classes=classes,
     )
 
