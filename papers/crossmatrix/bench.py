@@ -1,45 +1,46 @@
-"""The benchmark: costs to two targets, their aggregates, and the decision map learned from them.
+"""Costs of the benchmark's runs, from their scores in each round to speed-ups over MD.
 
-A cost is never missing: a run that misses a target costs twice what it cost as a whole (PAR2).
-Costs of a sampler on a dataset are means over seeds, then geometric means over the two targets.
+1. A run has a cost to reach each of two targets, :data:`TARGETS`, which lie between the first and
+   the final score of MD (:func:`costs_to_targets`).  A run that misses a target costs
+   :data:`PENALTY` times as much as the whole run (PAR2), so no cost is missing.
+2. The cost of a sampler on a dataset is the mean over seeds, then the geometric mean over the two
+   targets (:func:`mean_costs`).
+3. The speed-up over MD is the ratio of MD's cost to the sampler's; over datasets, the geometric
+   mean (:func:`aggregated_speed_ups`).
 
-References
-----------
-Demšar: Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 2006.
-Dolan, Moré: Benchmarking optimization software with performance profiles. Mathematical Programming
-2002.
+:mod:`.decision_map` learns from the costs which sampler to use.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
+from functools import cache
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from fedsampling.base.records import check
+from fedsampling.base.streams import stream
+from fedsampling.evidence.across_sets import win_rates
+from fedsampling.evidence.statistics import RESAMPLES
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.samplers.scheme import Scheme
 
-from .runs import courses, grid_scores
+from .runs import grid_scores, trajectories
 
-TARGETS = {"half": 0.5, "late": 0.95}  # parts of the way to MD's final score
+Array = NDArray[np.float64]
+Settings = Literal["tuned", "default"]  # of the samplers: each one's best trial, or as published
+
+TARGETS = {"half": 0.5, "late": 0.95}  # parts of the way from MD's first to its final score
 PENALTY = 2.0  # cost of a miss, in units of the whole run
 DEFAULT = "default"  # case of the settings as published
-CONVERGED = {"accuracy": 0.01, "test_loss": 0.1}  # largest gain of the last quarter
-UNEQUAL = 3.0  # largest importance, in units of 1/n, from which sizes are unequal
-SKEWED = 2.0  # largest share of a label on a client, in units of that of all data
+CONVERGED = {"accuracy": 0.01, "test_loss": 0.1}  # largest gain in the last quarter of the rounds
+TAILS = (0.025, 0.975)  # quantiles of intervals
 
-# Information that a user may or may not have, by the needs that it allows.
-ALLOWS = {
-    "delays": frozenset({"delays"}),
-    "losses": frozenset({"losses", "batch_losses", "work_losses"}),
-    "updates": frozenset({"updates", "update_norms", "bias_updates", "gradients", "heterogeneity"}),
-}
-# Datasets that share a generator or images, and so are no independent evidence.
+# Datasets that share a generator or images, and so are not independent evidence.
 FAMILIES = {
     "bench_synthetic_00": "synthetic",
     "bench_synthetic_11": "synthetic",
@@ -48,62 +49,101 @@ FAMILIES = {
     "bench_digit": "mnist",
     "bench_writer": "mnist",
 }
-FEWEST_SETS = 3  # datasets on which a rule can be chosen without the one that it is judged on
-NEVER = "full"  # trains everybody: no choice of clients
 
 
-def bench_sets(summaries: Summaries, away: bool = False) -> list[str]:
-    """Name the benchmark's datasets with runs and tuning; those where clients come and go apart."""
-    return [
-        name
-        for name in summaries
-        if name.startswith(BENCH) and TUNING + name in summaries and ("away" in name) == away
-    ]
+def bench_datasets(summaries: Summaries) -> list[str]:
+    """Name the tuned and run datasets whose clients are always available."""
+    return [name for name in _tuned_and_run(summaries) if "away" not in name]
 
 
-def scored(evaluation: Summary, tuning: Summary, which: str) -> pd.DataFrame:
-    """Return courses of the runs at each sampler's best trial, or at its defaults.
+def bench_datasets_away(summaries: Summaries) -> list[str]:
+    """Name the tuned and run datasets whose clients come and go."""
+    return [name for name in _tuned_and_run(summaries) if "away" in name]
 
-    Parameters
-    ----------
-    which : {"tuned", "default"}
-    """
-    course = courses(evaluation)
-    if which == DEFAULT:
-        return course[course["case"] == DEFAULT]
+
+def _tuned_and_run(summaries: Summaries) -> list[str]:
+    return [name for name in summaries if name.startswith(BENCH) and TUNING + name in summaries]
+
+
+def family_of(dataset: str) -> str:
+    """Return the family of a dataset; most are a family of their own."""
+    return FAMILIES.get(dataset, dataset)
+
+
+def costs_by_dataset(summaries: Summaries, settings: Settings = "tuned") -> dict[str, pd.DataFrame]:
+    """Return :func:`costs_to_targets` of each dataset whose clients are always available."""
+    return {name: costs_on(summaries, name, settings) for name in bench_datasets(summaries)}
+
+
+def costs_on(summaries: Summaries, dataset: str, settings: Settings = "tuned") -> pd.DataFrame:
+    """Return :func:`costs_to_targets` of a dataset; MD's best trial sets the targets."""
+    return _costs_on(summaries[dataset], summaries[TUNING + dataset], settings)
+
+
+@cache  # all artefacts share the table: never modify it
+def _costs_on(evaluation: Summary, tuning: Summary, settings: Settings) -> pd.DataFrame:
+    reference = reference_scores(runs_with(evaluation, tuning, "tuned"))
+    return costs_to_targets(runs_with(evaluation, tuning, settings), reference)
+
+
+def reference_scores_on(summaries: Summaries, dataset: str) -> "ReferenceScores":
+    """Return the scores of MD's best trial on a dataset."""
+    return reference_scores(runs_with(summaries[dataset], summaries[TUNING + dataset], "tuned"))
+
+
+def runs_with(evaluation: Summary, tuning: Summary, settings: Settings) -> pd.DataFrame:
+    """Return the :func:`~.runs.trajectories` of the runs with some settings of the samplers."""
+    runs = trajectories(evaluation)
+    if settings == "default":
+        return runs[runs["case"] == DEFAULT]
     grid = grid_scores(tuning)
     best = grid[grid["chosen"]].set_index("sampler")["case"]
-    return course[course["case"] == course["sampler"].map(best)]
+    return runs[runs["case"] == runs["sampler"].map(best)]
 
 
 @dataclass(frozen=True)
-class Goals:
-    """What MD reaches on a dataset: score of the first model, of the end, and the last gain."""
+class ReferenceScores:
+    """Mean scores of MD's runs on a dataset.
 
-    start: float
+    Parameters
+    ----------
+    first : float
+        Score of the initial model.
+    final : float
+        Mean score in the last quarter of the rounds.
+    last_gain : float
+        The final score minus the mean score in the third quarter.
+    """
+
+    first: float
     final: float
-    gain: float
+    last_gain: float
 
     def target(self, name: str) -> float:
-        """Return a target's score."""
-        return self.start + TARGETS[name] * (self.final - self.start)
+        """Return the score of one of TARGETS."""
+        return self.first + TARGETS[name] * (self.final - self.first)
+
+    def have_converged(self, dataset: str) -> bool:
+        """Whether the last gain is below :data:`CONVERGED`."""
+        return self.last_gain < CONVERGED["test_loss" if "quadratic" in dataset else "accuracy"]
 
 
-def goals(course: pd.DataFrame) -> Goals:
-    """Return the goals that MD's runs set."""
-    reference = course[course["sampler"] == REFERENCE]
+def reference_scores(runs: pd.DataFrame) -> ReferenceScores:
+    """Return the scores of MD among some runs' trajectories."""
+    reference = runs[runs["sampler"] == REFERENCE]
     quarter = np.ceil(4 * reference["at"] / reference["at"].max())
     means = reference.groupby(quarter)["score"].mean()
-    return Goals(float(means[0]), float(means[4]), float(means[4] - means[3]))
+    return ReferenceScores(float(means[0]), float(means[4]), float(means[4] - means[3]))
 
 
-def converged(name: str, goal: Goals) -> bool:
-    """Whether MD's last quarter gains less than :data:`CONVERGED` on a dataset."""
-    return goal.gain < CONVERGED["test_loss" if "quadratic" in name else "accuracy"]
+def costs_to_targets(runs: pd.DataFrame, reference: ReferenceScores) -> pd.DataFrame:
+    """Return what each run cost until it reached each target.
 
-
-def costs(course: pd.DataFrame, goal: Goals) -> pd.DataFrame:
-    """Return what each run cost until it met each target.
+    Parameters
+    ----------
+    runs : DataFrame
+        From :func:`~.runs.trajectories`.
+    reference : ReferenceScores
 
     Returns
     -------
@@ -111,186 +151,141 @@ def costs(course: pd.DataFrame, goal: Goals) -> pd.DataFrame:
         Columns ``sampler``, ``seed``, ``target``, ``met``, and MEASURES.
     """
     run, measures = ["sampler", "seed"], list(MEASURES)
-    missed = course.groupby(run)[measures].max() * PENALTY
+    penalties = runs.groupby(run)[measures].max() * PENALTY
     parts = []
     for name in TARGETS:
-        after = course[course["smooth"] >= goal.target(name)]
-        spent = after.drop_duplicates(run).set_index(run)[measures].reindex(missed.index)
-        met = spent["rounds"].notna()
-        parts.append(spent.where(met, missed, axis=0).assign(target=name, met=met))
+        above = runs[runs["smooth"] >= reference.target(name)]
+        costs = above.drop_duplicates(run).set_index(run)[measures].reindex(penalties.index)
+        met = costs["rounds"].notna()
+        parts.append(costs.where(met, penalties, axis=0).assign(target=name, met=met))
     table = pd.concat(parts).sort_index(kind="stable").reset_index()
     return table[[*run, "target", "met", *measures]]
 
 
-def by_seed(table: pd.DataFrame, measure: str, samplers: Sequence[str]) -> np.ndarray:
-    """Return costs, shape (targets, samplers, seeds); NaN for a sampler that was not run."""
-    table = table[table["sampler"].isin(samplers)]
-    axes = [list(TARGETS), list(samplers), sorted(table["seed"].unique())]
-    places = [
-        pd.Index(names).get_indexer(table[column])
-        for names, column in zip(axes, ("target", "sampler", "seed"), strict=True)
-    ]
-    by_seed = np.full([len(names) for names in axes], np.nan)
-    by_seed[tuple(places)] = table[measure]
-    return by_seed
+def samplers_in(costs: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Name all samplers in some datasets' costs, sorted."""
+    return sorted({str(name) for table in costs.values() for name in table["sampler"]})
 
 
-def overall(costs_by_seed: np.ndarray) -> np.ndarray:
-    """Average over seeds, then geometrically over targets, (targets, samplers, ..., seeds)."""
-    mean: np.ndarray = np.exp(np.log(costs_by_seed.mean(-1)).mean(0))
+def cost_array(costs: pd.DataFrame, measure: str, samplers: Sequence[str]) -> Array:
+    """Return a dataset's costs, shape (targets, samplers, seeds); NaN for samplers not run."""
+    costs = costs[costs["sampler"].isin(samplers)]
+    axes = {"target": [*TARGETS], "sampler": [*samplers], "seed": sorted(costs["seed"].unique())}
+    array = np.full([len(names) for names in axes.values()], np.nan)
+    places = [pd.Index(names).get_indexer(costs[column]) for column, names in axes.items()]
+    array[tuple(places)] = costs[measure]
+    return array
+
+
+def mean_costs(costs: Array) -> Array:
+    """Average over seeds, then geometrically over targets: (targets, ..., seeds) → (...)."""
+    mean: Array = np.exp(np.log(costs.mean(-1)).mean(0))
     return mean
 
 
-def needs(summaries: Summaries) -> dict[str, frozenset[str]]:
-    """Return the information that each sampler needs, with the settings it was run with."""
-    records = {
-        str(name): record
-        for summary in summaries.values()
-        for name, record in summary.settings["samplers"].items()
-    }
-    return {name: check(Scheme, record, "").needs for name, record in records.items()}
+def log_speed_ups(costs: Array, reference: int) -> Array:
+    """Return logarithms of speed-ups: (targets, samplers, ..., seeds) → (samplers, ...).
+
+    `reference` is the index of MD among the samplers.
+    """
+    log_cost = np.log(mean_costs(costs))
+    logs: Array = log_cost[reference] - log_cost
+    return logs
 
 
-def allowed(sampler: str, needed: frozenset[str], known: frozenset[str]) -> bool:
-    """Whether a server that has some information (keys of ALLOWS) can use a sampler."""
-    has = frozenset().union(*(ALLOWS[name] for name in known))
-    return sampler != NEVER and needed <= has
+def log_relative_costs(costs: Mapping[str, pd.DataFrame], measure: str) -> pd.DataFrame:
+    """Return logarithms of costs in units of MD's: rows are datasets, columns samplers.
+
+    NaN for samplers that were not run on a dataset.
+    """
+    samplers = samplers_in(costs)
+    rows = {}
+    for dataset, table in costs.items():
+        cost = pd.Series(mean_costs(cost_array(table, measure, samplers)), samplers)
+        rows[dataset] = np.log(cost / cost[REFERENCE])
+    return pd.DataFrame(rows).T
 
 
-def stays(sampler: str) -> bool:
-    """Whether a sampler works only if all clients are always there."""
-    member = Scheme.members().get(sampler)
-    return member is None or not member.intermittent
+def aggregated_speed_ups(
+    costs: Mapping[str, pd.DataFrame], default_costs: Mapping[str, pd.DataFrame], measure: str
+) -> pd.DataFrame:
+    """Aggregate speed-ups over datasets.
 
+    Parameters
+    ----------
+    costs, default_costs : mapping of str to DataFrame
+        From :func:`costs_by_dataset`: at the samplers' best trials, and at their defaults.
+    measure : str
+        One of MEASURES.
 
-def facts(folder: Path) -> pd.DataFrame:
-    """Return the answers of each dataset: ``unequal`` and ``skewed``, by set."""
-    table = pd.read_csv(folder / "datasets.csv").set_index("set")
+    Returns
+    -------
+    DataFrame
+        A row for each sampler.  ``speed_up``, and its intervals ``low``, ``high`` over seeds on
+        these datasets and ``set_low``, ``set_high`` over datasets; ``rank`` with ``rank_low``,
+        ``rank_high`` over seeds (NaN unless run on all datasets); ``sets``, the number of datasets;
+        ``worst`` on ``worst_set``; ``win_rate``; ``default_speed_up`` of the defaults over MD's
+        best trial; and ``reached`` of all ``runs`` and targets.
+    """
+    samplers = samplers_in(costs)
+    reference = samplers.index(REFERENCE)
+    arrays = {name: cost_array(table, measure, samplers) for name, table in costs.items()}
+    logs = np.stack([log_speed_ups(array, reference) for array in arrays.values()])
+    default_logs = np.stack(
+        [
+            np.log(mean_costs(array)[reference])
+            - np.log(mean_costs(cost_array(default_costs[name], measure, samplers)))
+            for name, array in arrays.items()
+        ]
+    )
+    rng = stream(0, f"crossmatrix bench {measure}")
+    over_seeds = np.nanmean(
+        [resampled_log_speed_ups(array, reference, rng) for array in arrays.values()], axis=0
+    )
+    low, high = np.exp(np.nanquantile(over_seeds, TAILS, axis=1))
+    set_low, set_high = np.exp(interval_over_datasets(logs, rng))
+    everywhere = ~np.isnan(logs).any(0)
+    rank, rank_low, rank_high = ranks = np.full((3, len(samplers)), np.nan)
+    ranks[0, everywhere] = rankdata(-np.nanmean(logs, axis=0)[everywhere])
+    resampled_ranks = rankdata(-over_seeds[everywhere].T, axis=1)
+    ranks[1:, everywhere] = np.quantile(resampled_ranks, TAILS, axis=0, method="nearest")
+    reached = pd.concat(costs.values()).groupby("sampler")["met"].agg(["sum", "count"])
     return pd.DataFrame(
-        {"unequal": table["largest"] >= UNEQUAL, "skewed": table["skew"].fillna(0) >= SKEWED}
+        {
+            "scheme": samplers,
+            "speed_up": np.exp(np.nanmean(logs, axis=0)),
+            "low": low,
+            "high": high,
+            "set_low": set_low,
+            "set_high": set_high,
+            "rank": rank,
+            "rank_low": rank_low,
+            "rank_high": rank_high,
+            "sets": (~np.isnan(logs)).sum(0),
+            "worst": np.exp(np.nanmin(logs, axis=0)),
+            "worst_set": [[*costs][dataset] for dataset in np.nanargmin(logs, axis=0)],
+            "win_rate": win_rates(logs),
+            "default_speed_up": np.exp(np.nanmean(default_logs, axis=0)),
+            "reached": reached.loc[samplers, "sum"].to_numpy(int),
+            "runs": reached.loc[samplers, "count"].to_numpy(int),
+        }
     )
 
 
-def learn(table: pd.DataFrame, answers: pd.DataFrame, like: pd.Series) -> str:
-    """Name the sampler with the least geometric mean cost on the datasets with the same answers.
+def resampled_log_speed_ups(costs: Array, reference: int, rng: np.random.Generator) -> Array:
+    """Resample seeds, the same for all samplers: (targets, samplers, seeds) → (…, RESAMPLES)."""
+    seeds = rng.integers(costs.shape[-1], size=(RESAMPLES, costs.shape[-1]))
+    return log_speed_ups(costs[:, :, seeds], reference)
 
-    Parameters
-    ----------
-    table : DataFrame
-        Logarithms of costs in units of MD's: rows are datasets, columns samplers.
-    answers : DataFrame
-        Of the same datasets.
-    like : Series
-        The answers asked for; if no dataset has them, all datasets count.
+
+def interval_over_datasets(values: Array, rng: np.random.Generator) -> Array:
+    """Return the ends of a mean's interval, with resampled datasets: (datasets, ...) → (2, ...).
+
+    NaN values, of samplers that were not run on a dataset, are left out of the mean.
     """
-    same = (answers.loc[table.index] == like).all(axis=1)
-    part = table[same] if same.any() else table
-    return str(part.mean().idxmin())
-
-
-def choices(table: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """Name the samplers that two rules take on each dataset, without having seen it.
-
-    Parameters
-    ----------
-    table, answers
-        As in :func:`learn`; all of `table`'s samplers ran on all of its datasets.
-
-    Returns
-    -------
-    DataFrame
-        Rows are datasets; columns ``map``, and ``always``, the best single sampler of the others.
-    """
-    names = {}
-    for name in table.index:
-        others = table.drop(index=name)
-        names[name] = {
-            "map": learn(others, answers, answers.loc[name]),
-            "always": str(others.mean().idxmin()),
-        }
-    return pd.DataFrame(names).T
-
-
-def regrets(table: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return regrets of rules that never saw the dataset that they are judged on.
-
-    Parameters
-    ----------
-    table, answers
-        As in :func:`choices`.
-
-    Returns
-    -------
-    DataFrame
-        Rows are datasets; columns those of :func:`choices`, and the names of samplers, for always
-        taking that one.  A regret is the cost of the sampler taken, divided by that of the best
-        one.
-    """
-    named = choices(table, answers)
-    rows, names = np.arange(len(table)), list(table)
-    taken = {
-        rule: table.to_numpy()[rows, [names.index(name) for name in named[rule]]] for rule in named
-    }
-    costs_taken = pd.DataFrame(taken, table.index).join(table)
-    return costs_taken.sub(table.min(axis=1), axis=0).map(np.exp)
-
-
-def nested_regrets(
-    table: pd.DataFrame,
-    answers: pd.DataFrame,
-    rules: Mapping[str, str],
-    families: Mapping[str, str] = MappingProxyType({}),
-) -> pd.Series:
-    """Return regrets of the best rule, if the rule, too, is chosen without the dataset.
-
-    On each dataset the rule is taken that has the smallest mean regret on the others, each left out
-    in turn.
-
-    Parameters
-    ----------
-    table, answers
-        As in :func:`learn`.
-    rules : mapping
-        By rule, ``"map"``, ``"always"``, or a column of `table`, as :func:`regrets` names them.
-    families : mapping
-        Families of related datasets, such as :data:`FAMILIES`, which are left out together.
-
-    Returns
-    -------
-    Series
-        By dataset; NaN if there are fewer than three: then no rule can be chosen on the others.
-    """
-    if len(table) < FEWEST_SETS:
-        return pd.Series(np.nan, table.index)
-    values, names = table.to_numpy(), list(table)
-    family = np.array([families.get(name, name) for name in table.index])
-    known = answers.loc[table.index].to_numpy()
-    same = (known[:, None] == known[None]).all(-1)
-    fixed = [names.index(column) for column in rules.values() if column in names]
-
-    def taken(at: int, rows: np.ndarray) -> np.ndarray:
-        """Return each rule's regret on a dataset, learned from some rows."""
-        like = rows & same[at]
-        by_map = values[like if like.any() else rows].mean(0).argmin()
-        places = [by_map, values[rows].mean(0).argmin(), *fixed]
-        regret: np.ndarray = np.exp(values[at, places] - values[at].min())
-        return regret
-
-    found = []
-    for at in range(len(table)):
-        others = family != family[at]
-        inner = [
-            taken(int(each), others & (family != family[each])) for each in np.flatnonzero(others)
-        ]
-        found.append(taken(at, others)[np.mean(inner, axis=0).argmin()])
-    return pd.Series(found, table.index)
-
-
-def relative(costs_by_set: Mapping[str, pd.DataFrame], measure: str) -> pd.DataFrame:
-    """Return logarithms of costs in units of MD's: rows are datasets, columns samplers."""
-    samplers = sorted({str(name) for table in costs_by_set.values() for name in table["sampler"]})
-    rows = {}
-    for name, table in costs_by_set.items():
-        cost = pd.Series(overall(by_seed(table, measure, samplers)), samplers)
-        rows[name] = np.log(cost / cost[REFERENCE])
-    return pd.DataFrame(rows).T
+    datasets = rng.integers(len(values), size=(RESAMPLES, len(values)))
+    with warnings.catch_warnings():  # a resample may contain no dataset of a sampler
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        means = np.nanmean(values[datasets], axis=1)
+    ends: Array = np.nanquantile(means, TAILS, axis=0)
+    return ends

@@ -4,7 +4,6 @@
 """
 
 import re
-from functools import wraps
 from textwrap import fill
 from typing import Any
 
@@ -16,44 +15,14 @@ from fedsampling.evidence.numbers import show
 from fedsampling.evidence.statistics import Estimate, compare, mean, ratio
 from fedsampling.experiments.cross_matrix import REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLUE, panels, style
-from fedsampling.report.names import name as name_of
 
-from .runs import grid_scores, reached, sets, target
+from .presentation import DIFFER, NOT_COMPARED, UNITS, alphabetical, label, title
+from .runs import costs_by_dataset, grid_scores, target_score
 
-NOT_YET = "No dataset is both tuned and compared yet."
-NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
-
+UNKNOWN = Estimate(np.nan, np.nan, np.nan, 0)
 LABEL_WIDTH = 16  # characters of a dataset's name on a line below its column
-# How the clients of a dataset differ.
-DIFFER = {
-    "digit": "labels",
-    "writer": "writers",
-    "cifar10": "labels and sizes",
-    "shakespeare": "roles",
-    "quadratic": "functions",
-    "fashion": "labels",
-    "unequal": "sizes and labels",
-    "away": "labels and presence",
-    "bench_synthetic_00": "models and sizes",
-    "bench_synthetic_11": "models, features and sizes",
-    "bench_synthetic_half": "models, features and sizes",
-    "bench_synthetic_iid": "sizes",
-    "bench_satellite": "labels",
-    "bench_spam": "labels and sizes",
-    "bench_dna": "labels and sizes",
-    "bench_letter": "labels",
-    "bench_vowel": "speakers",
-    "bench_quadratic": "functions",
-    "bench_shuttle": "labels and sizes",
-    "bench_fashion": "labels",
-    "bench_digit": "labels",
-    "bench_writer": "writers",
-    "bench_away": "labels and presence",
-    "bench_away_label": "labels, which decide presence",
-}
-UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
 
 
 def matrix_rounds(summaries: Summaries, paper: Paper) -> Artefact:
@@ -83,21 +52,21 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
         [grid.assign(experiment=name) for name, grid in grids.items()], ignore_index=True
     )
     samplers = sorted(table["sampler"].unique(), key=alphabetical, reverse=True)
-    edge = chosen = 0
+    at_an_end = choices = 0
     with style():
         width = 3.4 + 1.35 * len(names)
         figure, (axis,) = panels(1, 1, width=width, height=1.2 + 0.26 * len(samplers))
         for column, grid in enumerate(grids.values()):
             steps = sorted(grid["step"].unique())
-            picked = grid[grid["chosen"]].set_index("sampler")["step"].to_dict()
+            tuned = grid[grid["chosen"]].set_index("sampler")["step"].to_dict()
             rows, colours = [], []
             for row, sampler in enumerate(samplers):
-                if sampler not in picked:
+                if sampler not in tuned:
                     axis.text(column, row, "–", ha="center", va="center")
                     continue
-                position = steps.index(picked[sampler])
-                chosen += len(steps) > 1
-                edge += len(steps) > 1 and position in (0, len(steps) - 1)
+                position = steps.index(tuned[sampler])
+                choices += len(steps) > 1
+                at_an_end += len(steps) > 1 and position in (0, len(steps) - 1)
                 rows.append(row)
                 shade = 0.12 + 0.6 * position / max(len(steps) - 1, 1)
                 colours.append(to_rgba(BLUE, shade))
@@ -108,23 +77,23 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
         axis.tick_params(length=0)
         axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(-0.5, len(samplers) - 0.5))
         axis.grid(False)
-    goals = [show(target(summaries[TUNING + name])) for name in names]
-    listed = "; ".join(map(" ".join, zip(titles, goals, strict=True)))
+    scores = [show(target_score(summaries[TUNING + name])) for name in names]
+    targets = "; ".join(map(" ".join, zip(titles, scores, strict=True)))
     return Artefact(
         table[["experiment", "sampler", "case", "step", "score", "chosen"]],  # as in chosen.csv
         figure,
         alt="The tuned learning rate of each sampler on each dataset.",
         notes=(
-            f"Targets: {listed} (accuracy; on Quadratic −log of the test loss).",
-            f"{edge} of {chosen} choices lie at an end of the grid."
-            if chosen
+            f"Targets: {targets} (accuracy; on Quadratic −log of the test loss).",
+            f"{at_an_end} of {choices} choices lie at an end of the grid."
+            if choices
             else "The grid is a single learning rate: there was nothing to choose.",
-            *_otherwise(table, paper),
+            *_overridden_steps(table, paper),
         ),
     )
 
 
-def _otherwise(grid: pd.DataFrame, paper: Paper) -> list[str]:
+def _overridden_steps(grid: pd.DataFrame, paper: Paper) -> list[str]:
     """List where chosen.csv has another step than this holdout favours."""
     best = grid[grid["chosen"]]
     other = [
@@ -135,15 +104,10 @@ def _otherwise(grid: pd.DataFrame, paper: Paper) -> list[str]:
     return [f"chosen.csv has another step, which is run, for {', '.join(other)}."] if other else []
 
 
-def costs_by_set(summaries: Summaries) -> dict[str, pd.DataFrame]:
-    """Return each run's cost to the target, by dataset."""
-    return {name: reached(summaries[name], summaries[TUNING + name]) for name in sets(summaries)}
-
-
 def _matrix(summaries: Summaries, measure: str) -> Artefact:
-    costs = costs_by_set(summaries)
+    costs = costs_by_dataset(summaries)
     if not costs:
-        return Artefact(pd.DataFrame({"scheme": []}), notes=(NOT_YET,))
+        return Artefact(pd.DataFrame({"scheme": []}), notes=(NOT_COMPARED,))
     name, unit = UNITS[measure]
     paired = {
         key: part.pivot(index="seed", columns="sampler", values=measure)
@@ -207,7 +171,7 @@ def _cost(runs: pd.DataFrame, measure: str, unit: float) -> dict[str, float]:
 def _speed_up(by_seed: pd.DataFrame, sampler: str) -> dict[str, float]:
     """Compare a sampler's costs with MD's, by seed; NaN if a run of either missed the target."""
     pair = by_seed[[REFERENCE, sampler]].dropna().to_numpy().T
-    estimate = compare(pair[0], pair[-1], ratio) if np.isfinite(pair).all() else NOTHING
+    estimate = compare(pair[0], pair[-1], ratio) if np.isfinite(pair).all() else UNKNOWN
     return {
         "speed_up": estimate.value,
         "speed_up_low": estimate.low,
@@ -220,52 +184,6 @@ def _cell(row: Any) -> str:
         return f">{show(row.missed_after)} ({row.reached} of {row.runs})"
     interval = f" [{show(row.low)}, {show(row.high)}]" if np.isfinite(row.low) else ""
     return f"{show(row.cost)}{interval}{' *' if row.least else ''}"
-
-
-def once_compared(draw: Draw) -> Draw:
-    """Make a figure say that it is empty while there are only runs on the holdout."""
-
-    @wraps(draw)
-    def drawn(summaries: Summaries, paper: Paper) -> Artefact:
-        return draw(summaries, paper) if sets(summaries) else empty(NOT_YET)
-
-    return drawn
-
-
-def empty(why: str) -> Artefact:
-    """Return an empty figure with a reason."""
-    with style():
-        figure, (axis,) = panels(1, 1, height=1.0)
-        axis.axis("off")
-        axis.text(0, 0.5, why)
-    return Artefact(pd.DataFrame({"scheme": []}), figure, why, (why,))
-
-
-def unranked(table: pd.DataFrame, datasets: int) -> list[str]:
-    """Return a sentence for each sampler that was not run on all datasets."""
-    partly = table[table["sets"] < datasets].drop_duplicates("scheme")
-    return [
-        f"{label(name)} was run on {n} of {datasets} datasets and has no rank."
-        for name, n in zip(partly["scheme"], partly["sets"], strict=True)
-    ]
-
-
-def label(name: str) -> str:
-    """Return the short name of a sampler."""
-    return name_of(name).short
-
-
-def alphabetical(name: str) -> str:
-    """Return the sort key of a sampler."""
-    return label(name).casefold()
-
-
-def title(summaries: Summaries, name: str) -> str:
-    """Return the name of a dataset."""
-    text = str(summaries[name].settings["title"])
-    for ending in (", learning rates on a holdout", ", trials on a holdout"):
-        text = text.removesuffix(ending)
-    return text.partition(" by a Dirichlet")[0]
 
 
 long_matrix_rounds, long_matrix_bits, long_matrix_seconds = (

@@ -21,15 +21,15 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 
-from .figures import label
+from .presentation import label
 
 Array = NDArray[np.float64]
 
-ZERO, SMALLEST = "#d9d9d9", 1e-9  # colour of participation 0, and all that counts as 0
-MOST_TICKS = 6
+COLOUR_OF_ZERO, SMALLEST = "#d9d9d9", 1e-9  # smaller values count as zero
+MAX_TICKS = 6
 EXPECTED = "MD, expected"  # row of the figure above the samplers
 WORST = "worst_accuracy"
-NEVER = "never_selected"
+NEVER_SELECTED = "never_selected"
 
 
 class Mark(NamedTuple):
@@ -49,7 +49,7 @@ MARKS = (
 )
 # Columns of a dataset's table, with their measures; those with an interval first.
 INTERVALS = {
-    "never take part": NEVER,
+    "never take part": NEVER_SELECTED,
     "accuracy, mean": "mean_accuracy",
     "worst tenth": WORST,
     "gap": "accuracy_gap",
@@ -66,30 +66,33 @@ PLAIN = {
 def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw participation and accuracy of each client, by sampler."""
     (summary,) = summaries.values()
-    table, order = means(summary), _by_worst(summary)
+    table, order = means(summary), _most_accurate_worst_first(summary)
     with style():
         figure = _figure(table, order, measures(summary))
     return Artefact(
         table.assign(label=table["sampler"].map(label)),
         figure,
         alt="Participation and final accuracy of each client, for each sampler.",
-        notes=(_samples(table), *_never_available(table)),
+        notes=(_tested_on(table), *_never_available(table)),
     )
 
 
 def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate participation and the distribution of accuracies, a row for each sampler."""
     (summary,) = summaries.values()
-    each = measures(summary)
+    by_run = measures(summary)
     rows = pd.DataFrame(
-        {"sampler": name, **by_client.over_seeds(each.loc[[name]])} for name in _by_worst(summary)
+        {"sampler": name, **by_client.over_seeds(by_run.loc[[name]])}
+        for name in _most_accurate_worst_first(summary)
     )
-    slope = {name: _along_size(part) for name, part in means(summary).groupby("sampler")}
-    rows["rank_correlation"] = rows["sampler"].map(slope)
+    correlations = {
+        name: _correlation_with_size(part) for name, part in means(summary).groupby("sampler")
+    }
+    rows["rank_correlation"] = rows["sampler"].map(correlations)
     cells: dict[str, object] = {"sampler": rows["sampler"].map(label)}
     for column, name in INTERVALS.items():
         ends = zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True)
-        cells[column] = [_cell(*one) for one in ends]
+        cells[column] = [_with_interval(*numbers) for numbers in ends]
     cells |= {column: rows[name].map(show) for column, name in PLAIN.items()}
     cells["accuracy and size"] = rows["rank_correlation"].map(show)
     return Artefact(rows.assign(label=rows["sampler"].map(label)), table=pd.DataFrame(cells))
@@ -97,12 +100,14 @@ def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
 
 def left_out(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate on which datasets a sampler leaves clients out, and whether that costs accuracy."""
-    judged = {name: compared(measures(summary)) for name, summary in summaries.items()}
-    table = pd.concat([part.assign(set=name) for name, part in judged.items()], ignore_index=True)
+    parts = [
+        compared_with_md(measures(summary)).assign(set=name) for name, summary in summaries.items()
+    ]
+    table = pd.concat(parts, ignore_index=True)
     table["label"] = table["sampler"].map(label)
     titles = {name: _title(summary) for name, summary in summaries.items()}
     cells = table.assign(
-        cell=[_judged(row) for row in table.itertuples()], set=table["set"].map(titles)
+        cell=[_with_asterisks(row) for row in table.itertuples()], set=table["set"].map(titles)
     )
     wide = cells.pivot(index="label", columns="set", values="cell").fillna("–")[[*titles.values()]]
     wide = wide.sort_index(key=lambda names: names.str.casefold())
@@ -132,7 +137,7 @@ def means(summary: Summary) -> pd.DataFrame:
     names = ["samples", "importance", "tests", "offered", "participation", "relative_weight"]
     grouped = clients_of(summary).groupby(["sampler", "client"])
     table = grouped[[*names, "accuracy"]].mean().reset_index()
-    of_runs = measures(summary)[[NEVER, WORST]].groupby("sampler").mean().reset_index()
+    of_runs = measures(summary)[[NEVER_SELECTED, WORST]].groupby("sampler").mean().reset_index()
     table = table.merge(of_runs, on="sampler")
     m = int(summary.setting("m", sampler=REFERENCE))
     table["expected"] = expected_participation(table["importance"].to_numpy(), m)
@@ -147,7 +152,7 @@ def expected_participation(importance: Array, m: int) -> Array:
     return probability
 
 
-def compared(each: pd.DataFrame) -> pd.DataFrame:
+def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     """Compare each sampler with MD, paired by seed; see the declared rule in ``paper.yaml``.
 
     Returns
@@ -157,36 +162,40 @@ def compared(each: pd.DataFrame) -> pd.DataFrame:
         differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
         over samplers; ``leaves_out`` and ``costs_accuracy``.
     """
-    wide = {name: each[name].unstack("sampler") for name in (NEVER, WORST)}
-    samplers = [str(name) for name in wide[NEVER] if name != REFERENCE]
+    wide = {name: by_run[name].unstack("sampler") for name in (NEVER_SELECTED, WORST)}
+    samplers = [str(name) for name in wide[NEVER_SELECTED] if name != REFERENCE]
     gaps: dict[str, Mapping[str, Estimate]] = {
-        measure: holm({name: (of[name], of[REFERENCE]) for name in samplers}, difference)
-        for measure, of in wide.items()
+        measure: holm({name: (values[name], values[REFERENCE]) for name in samplers}, difference)
+        for measure, values in wide.items()
     }
     rows = []
     for name in (REFERENCE, *samplers):
         row: dict[str, Any] = {"sampler": name}
-        for measure, of in wide.items():
-            gap = gaps[measure].get(name, Estimate(0.0, 0.0, 0.0, len(of)))
+        for measure, values in wide.items():
+            gap = gaps[measure].get(name, Estimate(0.0, 0.0, 0.0, len(values)))
             row |= {
-                measure: float(of[name].mean()),
+                measure: float(values[name].mean()),
                 f"{measure}_difference": gap.value,
                 f"{measure}_low": gap.low,
                 f"{measure}_high": gap.high,
             }
-        row["leaves_out"] = row[f"{NEVER}_low"] > 0
+        row["leaves_out"] = row[f"{NEVER_SELECTED}_low"] > 0
         row["costs_accuracy"] = row[f"{WORST}_high"] < 0
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _by_worst(summary: Summary) -> list[str]:
+def _most_accurate_worst_first(summary: Summary) -> list[str]:
     """Name the samplers, that with the most accurate worst tenth first."""
     worst = measures(summary)[WORST].groupby("sampler").mean()
     return [str(name) for name in worst.sort_values(ascending=False, kind="stable").index]
 
 
-def _figure(table: pd.DataFrame, order: list[str], each: pd.DataFrame) -> Figure:
+def _figure(table: pd.DataFrame, order: list[str], by_run: pd.DataFrame) -> Figure:
+    """Draw heat maps of participation and accuracy, and the spread of the accuracies.
+
+    `table` is from :func:`means`, `by_run` from :func:`measures`.
+    """
     size = {"width": 12.5, "height": 1.9 + 0.21 * len(order)}
     figure, axes = panels(1, 3, **size, sharey=True, gridspec_kw={"width_ratios": [3, 3, 2]})
     first = table[table["sampler"] == order[0]]
@@ -198,26 +207,25 @@ def _figure(table: pd.DataFrame, order: list[str], each: pd.DataFrame) -> Figure
         (axes[0], "participation", top, 0.5, "participation rate (grey: never)"),
         (axes[1], "accuracy", blank, 1.0, "final accuracy"),
     ):
-        rows = [table.loc[table["sampler"] == sampler, name].to_numpy() for sampler in order]
-        _heat(figure, axis, np.array(above + rows), first["samples"].to_numpy(), power)
+        values = [table.loc[table["sampler"] == sampler, name].to_numpy() for sampler in order]
+        _heat_map(figure, axis, np.array(above + values), first["samples"].to_numpy(), power)
         axis.set_title(f"{title}; clients by {order_by}")
     names = [EXPECTED] * len(top) + [label(name) for name in order]
     axes[0].set_yticks(range(len(names)), names)
     for mark in MARKS:
-        of = each[mark.measure].groupby("sampler").mean()[order].to_numpy()
-        at = np.arange(len(order)) + len(top)
-        axes[2].plot(
-            of, at, mark.marker, color=mark.colour, markersize=5, label=mark.label, clip_on=False
-        )
+        accuracies = by_run[mark.measure].groupby("sampler").mean()[order].to_numpy()
+        rows = np.arange(len(order)) + len(top)
+        looks: dict[str, Any] = {"color": mark.colour, "markersize": 5, "clip_on": False}
+        axes[2].plot(accuracies, rows, mark.marker, label=mark.label, **looks)
     axes[2].set(title="accuracy over clients", xlabel="accuracy", xlim=(0, 1))
     figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=2)
     axes[2].set_ylim(len(names) - 0.5, -0.5)
     return figure
 
 
-def _heat(figure: Figure, axis: Axes, values: Array, samples: Array, power: float) -> None:
+def _heat_map(figure: Figure, axis: Axes, values: Array, samples: Array, power: float) -> None:
     """Draw a row for each sampler and a column for each client; zeros are grey."""
-    colours = mpl.colormaps["viridis"].with_extremes(bad="white", under=ZERO)
+    colours = mpl.colormaps["viridis"].with_extremes(bad="white", under=COLOUR_OF_ZERO)
     norm = PowerNorm(power, SMALLEST, 1)
     image = axis.imshow(values, aspect="auto", cmap=colours, norm=norm)
     bar = figure.colorbar(image, ax=axis, location="bottom", shrink=0.6, pad=0.01, aspect=40)
@@ -225,21 +233,21 @@ def _heat(figure: Figure, axis: Axes, values: Array, samples: Array, power: floa
         [SMALLEST, 0.1, 0.25, 0.5, 0.75, 1], labels=["0", "0.1", "0.25", "0.5", "0.75", "1"]
     )
     sizes, first = np.unique(samples, return_index=True)
-    if len(sizes) > MOST_TICKS:
-        first = np.linspace(0, len(samples) - 1, MOST_TICKS).astype(int)
+    if len(sizes) > MAX_TICKS:
+        first = np.linspace(0, len(samples) - 1, MAX_TICKS).astype(int)
     axis.set_xticks(first, [f"{samples[place]:g}" for place in first])
     axis.xaxis.tick_top()
     axis.grid(visible=False)
 
 
-def _along_size(part: pd.DataFrame) -> float:
+def _correlation_with_size(part: pd.DataFrame) -> float:
     """Return Spearman's correlation of accuracy and size; NaN if all sizes are equal."""
     if part["samples"].nunique() < 2 or part["accuracy"].nunique() < 2:
         return float("nan")
     return float(part["samples"].corr(part["accuracy"], method="spearman"))
 
 
-def _samples(table: pd.DataFrame) -> str:
+def _tested_on(table: pd.DataFrame) -> str:
     if (table["tests"] == 0).all():
         return "Accuracies are on each client's training samples, since the tests are common."
     few, many = int(table["tests"].min()), int(table["tests"].max())
@@ -260,11 +268,11 @@ def _title(summary: Summary) -> str:
     return str(summary.settings["title"]).rpartition(", ")[0]
 
 
-def _cell(value: float, low: float, high: float) -> str:
+def _with_interval(value: float, low: float, high: float) -> str:
     return f"{show(value)} [{show(low)}, {show(high)}]" if high > low else show(value)
 
 
-def _judged(row: Any) -> str:
+def _with_asterisks(row: Any) -> str:
     never = f"{show(100 * row.never_selected)} %{'*' if row.leaves_out else ''}"
     return f"{never}; {show(row.worst_accuracy)}{'*' if row.costs_accuracy else ''}"
 
@@ -279,12 +287,15 @@ def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
         "significantly more clients than under MD never take part. The worst tenth of the clients "
         f"is significantly less accurate than under MD in {costly} of these cases, and in {others} "
         "of the others.",
-        *(f"{title}: {_of_dataset(table[table['set'] == name])}" for name, title in titles.items()),
+        *(
+            f"{title}: {_finding_on_dataset(table[table['set'] == name])}"
+            for name, title in titles.items()
+        ),
         "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
     ]
 
 
-def _of_dataset(part: pd.DataFrame) -> str:
+def _finding_on_dataset(part: pd.DataFrame) -> str:
     """Say who is left out on a dataset, and for whom the worst tenth is best."""
     rows: list[Any] = list(part.itertuples())
     (md,) = (row for row in rows if row.sampler == REFERENCE)

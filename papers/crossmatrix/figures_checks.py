@@ -8,25 +8,25 @@ from scipy.stats import rankdata, spearmanr
 
 from fedsampling.base.streams import stream
 from fedsampling.evidence.numbers import listed, show
-from fedsampling.evidence.statistics import RESAMPLES
-from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
+from fedsampling.experiments.cross_matrix import FULL, MEASURES, REFERENCE
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from .bench import (
-    FAMILIES,
-    NEVER,
+    TAILS,
     TARGETS,
-    bench_sets,
-    by_seed,
-    converged,
-    facts,
-    goals,
-    overall,
-    scored,
+    bench_datasets,
+    cost_array,
+    costs_by_dataset,
+    family_of,
+    interval_over_datasets,
+    log_speed_ups,
+    reference_scores_on,
+    resampled_log_speed_ups,
+    samplers_in,
 )
-from .figures import label
-from .figures_bench import TAILS, costs_by_set, once_run
+from .decision_map import dataset_answers
+from .presentation import for_each_measure, label, requires_benchmark
 
 ALL = "all datasets"
 # Statements of findings.md that compare two samplers: (first, second, measure).
@@ -45,13 +45,15 @@ PAIRS = (
 )
 
 
-@once_run
+@requires_benchmark
 def bench_checks(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate speed-ups over subsets of the datasets, by families, and for each target alone."""
-    answers = facts(paper.folder)
-    parts = [_views(summaries, measure, answers) for measure in MEASURES]
-    table = pd.concat(parts, ignore_index=True)
-    table["label"] = table["scheme"].map(label)
+    costs, answers = costs_by_dataset(summaries), dataset_answers(paper.folder)
+    converged = {
+        name: reference_scores_on(summaries, name).have_converged(name)
+        for name in bench_datasets(summaries)
+    }
+    table = for_each_measure(lambda measure: speed_ups_by_view(costs, measure, answers, converged))
     rounds = table[table["measure"] == "rounds"].assign(shown=table["speed_up"].map(show))
     wide = rounds.pivot(index="label", columns="view", values="shown").fillna("–")
     order = rounds[rounds["view"] == ALL].sort_values("speed_up", ascending=False)["label"]
@@ -63,11 +65,11 @@ def bench_checks(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-@once_run
+@requires_benchmark
 def bench_pairs(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate the ratio of two samplers' costs, with intervals over seeds and over datasets."""
-    by_set = costs_by_set(summaries)
-    table = pd.DataFrame([row for pair in PAIRS if (row := compared_pair(by_set, *pair))])
+    costs = costs_by_dataset(summaries)
+    table = pd.DataFrame([row for pair in PAIRS if (row := compared_pair(costs, *pair))])
     for name in ("first", "second"):
         table[f"{name}_label"] = table[name].map(label)
     shown = pd.DataFrame(
@@ -85,7 +87,7 @@ def bench_pairs(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def compared_pair(
-    by_set: Mapping[str, pd.DataFrame], first: str, second: str, measure: str
+    costs: Mapping[str, pd.DataFrame], first: str, second: str, measure: str
 ) -> dict[str, object] | None:
     """Compare two samplers on the datasets that both were run on.
 
@@ -96,19 +98,16 @@ def compared_pair(
         ``high`` over seeds and ``set_low``, ``set_high`` over datasets; ``won`` of ``sets``.  None
         if no dataset has both.
     """
-    parts = [by_seed(table, measure, [first, second]) for table in by_set.values()]
-    parts = [part for part in parts if not np.isnan(part).any()]
-    if not parts:
+    arrays = [cost_array(table, measure, [first, second]) for table in costs.values()]
+    arrays = [array for array in arrays if not np.isnan(array).any()]
+    if not arrays:
         return None
-    logs = np.array([_log_ratio(part) for part in parts])
     rng = stream(0, f"crossmatrix pair {first} {second} {measure}")
-    seeds = [
-        _log_ratio(part[:, :, rng.integers(part.shape[-1], size=(RESAMPLES, part.shape[-1]))])
-        for part in parts
-    ]
-    sets = logs[rng.integers(len(logs), size=(RESAMPLES, len(logs)))].mean(1)
-    low, high = np.exp(np.quantile(np.mean(seeds, axis=0), TAILS))
-    set_low, set_high = np.exp(np.quantile(sets, TAILS))
+    # Speed-ups of the first (index 0) over the second (1).
+    logs = np.array([log_speed_ups(array, 1)[0] for array in arrays])
+    over_seeds = [resampled_log_speed_ups(array, 1, rng)[0] for array in arrays]
+    low, high = np.exp(np.quantile(np.mean(over_seeds, axis=0), TAILS))
+    set_low, set_high = np.exp(interval_over_datasets(logs, rng))
     return {
         "first": first,
         "second": second,
@@ -123,52 +122,41 @@ def compared_pair(
     }
 
 
-def _log_ratio(part: np.ndarray) -> np.ndarray:
-    """Return log(second/first) of costs (targets, 2, ..., seeds)."""
-    cost = np.log(overall(part))
-    ratio: np.ndarray = cost[1] - cost[0]
-    return ratio
+def speed_ups_by_view(
+    costs: Mapping[str, pd.DataFrame],
+    measure: str,
+    answers: pd.DataFrame,
+    converged: Mapping[str, bool],
+) -> pd.DataFrame:
+    """Return speed-ups and ranks of the samplers that were run everywhere, by view.
 
-
-def _views(summaries: Summaries, measure: str, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return speed-ups and ranks of the samplers that were run everywhere, by view."""
-    names, by_set = bench_sets(summaries), costs_by_set(summaries)
-    done = {name: _has_converged(summaries, name) for name in names}
+    A view is a subset of the datasets, an average over families, or a single target.
+    """
+    whole = _log_speed_ups(costs, measure)
     subsets = {
-        "converged": [name for name in names if done[name]],
-        "not converged": [name for name in names if not done[name]],
-        "equal sizes": [name for name in names if not answers.loc[name, "unequal"]],
-        "unequal sizes": [name for name in names if answers.loc[name, "unequal"]],
-        "skewed labels": [name for name in names if answers.loc[name, "skewed"]],
+        "converged": [name for name in costs if converged[name]],
+        "not converged": [name for name in costs if not converged[name]],
+        "equal sizes": [name for name in costs if not answers.loc[name, "unequal"]],
+        "unequal sizes": [name for name in costs if answers.loc[name, "unequal"]],
+        "skewed labels": [name for name in costs if answers.loc[name, "skewed"]],
     }
-    views = [
-        (ALL, _logs(by_set, measure), False),
-        *(
-            (view, _logs({name: by_set[name] for name in part}, measure), False)
-            for view, part in subsets.items()
-        ),
-        ("families", _logs(by_set, measure), True),
-        *((f"target {name}", _logs(by_set, measure, [name]), False) for name in TARGETS),
-    ]
-    everywhere = views[0][1].columns
+    views = {
+        ALL: whole,
+        **{view: whole.loc[names] for view, names in subsets.items() if names},
+        "families": whole.groupby(family_of).mean(),
+        **{f"target {name}": _log_speed_ups(costs, measure, [name]) for name in TARGETS},
+    }
     parts = []
-    for view, logs, families in views:
-        if logs.empty:
-            continue
-        logs = logs.reindex(columns=everywhere)
-        if families:
-            logs = logs.groupby(lambda name: FAMILIES.get(name, name)).mean()
+    for view, logs in views.items():
         rng = stream(0, f"crossmatrix check {view} {measure}")
-        drawn = logs.to_numpy()[rng.integers(len(logs), size=(RESAMPLES, len(logs)))].mean(1)
-        low, high = np.exp(np.quantile(drawn, TAILS, axis=0))
+        low, high = np.exp(interval_over_datasets(logs.to_numpy(), rng))
         mean = logs.mean().to_numpy()
         parts.append(
             pd.DataFrame(
                 {
-                    "measure": measure,
                     "view": view,
                     "sets": len(logs),
-                    "scheme": everywhere,
+                    "scheme": whole.columns,
                     "speed_up": np.exp(mean),
                     "set_low": low,
                     "set_high": high,
@@ -179,65 +167,51 @@ def _views(summaries: Summaries, measure: str, answers: pd.DataFrame) -> pd.Data
     return pd.concat(parts)
 
 
-def _has_converged(summaries: Summaries, name: str) -> bool:
-    course = scored(summaries[name], summaries[TUNING + name], "tuned")
-    return converged(name, goals(course))
-
-
-def _logs(
-    by_set: Mapping[str, pd.DataFrame], measure: str, targets: Sequence[str] = tuple(TARGETS)
+def _log_speed_ups(
+    costs: Mapping[str, pd.DataFrame], measure: str, targets: Sequence[str] = tuple(TARGETS)
 ) -> pd.DataFrame:
     """Return log speed-ups over MD: rows are datasets, columns the samplers run on all of them."""
-    samplers = sorted({str(name) for table in by_set.values() for name in table["sampler"]})
-    place, rows = [list(TARGETS).index(name) for name in targets], {}
-    for name, table in by_set.items():
-        cost = np.log(overall(by_seed(table, measure, samplers)[place]))
-        rows[name] = pd.Series(cost[samplers.index(REFERENCE)] - cost, samplers)
+    samplers, rows = samplers_in(costs), {}
+    positions = [list(TARGETS).index(name) for name in targets]
+    for name, table in costs.items():
+        array = cost_array(table, measure, samplers)[positions]
+        rows[name] = pd.Series(log_speed_ups(array, samplers.index(REFERENCE)), samplers)
     return pd.DataFrame(rows).T.dropna(axis=1)
 
 
 def _agreement_notes(table: pd.DataFrame) -> list[str]:
-    """Say how far each view's order agrees with that over all datasets, and what it changes."""
+    """Write how far each view's order agrees with that over all datasets, and what it changes."""
     notes = []
     for measure in MEASURES:
-        part = table[(table["measure"] == measure) & (table["scheme"] != NEVER)]
-        whole = part[part["view"] == ALL].set_index("scheme")
+        part = table[(table["measure"] == measure) & (table["scheme"] != FULL)]
+        speed_ups = part.pivot(index="scheme", columns="view", values="speed_up")
+        counts = part.drop_duplicates("view").set_index("view")["sets"].drop(ALL)
         sentences = []
-        for view, own in part[part["view"] != ALL].groupby("view", sort=False):
-            own = own.set_index("scheme").loc[whole.index]
-            order = spearmanr(own["speed_up"], whole["speed_up"]).statistic
-            fastest = own.drop(index=REFERENCE)["speed_up"].sort_values().iloc[[-1]]
-            best, gain = str(fastest.index[0]), float(fastest.iloc[0])
+        for view, count in counts.items():
+            correlation = spearmanr(speed_ups[view], speed_ups[ALL]).statistic
+            others = speed_ups[view].drop(REFERENCE)
             sentences.append(
-                f"{view} ({own['sets'].iloc[0]}): {show(float(order))}, first "
-                f"{label(best)} ({show(gain)})"
+                f"{view} ({count}): {show(float(correlation))}, first "
+                f"{label(str(others.idxmax()))} ({show(others.max())})"
             )
         notes.append(
             f"In {measure}, Spearman's correlation with the order over all datasets, and the "
             f"first: {'; '.join(sentences)}."
         )
-        flips = _flips(part)
+        faster = slower = []
+        if "converged" in speed_ups:
+            whole, converged = speed_ups[ALL], speed_ups["converged"]
+            faster = [*speed_ups.index[(whole > 1) & (converged < 1)]]
+            slower = [*speed_ups.index[(whole < 1) & (converged > 1)]]
         notes.append(
             f"In {measure}, faster than MD over all datasets and slower over the converged ones: "
-            f"{_names(flips[0])}; slower over all and faster over these: {_names(flips[1])}."
+            f"{_labels(faster)}; slower over all and faster over these: {_labels(slower)}."
         )
     return notes
 
 
-def _flips(part: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the samplers that are on another side of MD on the converged datasets."""
-    wide = part.pivot(index="scheme", columns="view", values="speed_up")
-    if "converged" not in wide:
-        return [], []
-    whole, done = wide[ALL], wide["converged"]
-    return (
-        [label(str(name)) for name in wide.index[(whole > 1) & (done < 1)]],
-        [label(str(name)) for name in wide.index[(whole < 1) & (done > 1)]],
-    )
-
-
-def _names(labels: list[str]) -> str:
-    return listed(sorted(labels)) if labels else "none"
+def _labels(samplers: list[str]) -> str:
+    return listed(sorted(map(label, samplers))) or "none"
 
 
 def _intervals(table: pd.DataFrame, low: str, high: str) -> pd.Series:

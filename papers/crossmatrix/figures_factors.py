@@ -7,20 +7,20 @@ from matplotlib.figure import Figure
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE
+from fedsampling.experiments.cross_matrix import FULL, MEASURES, REFERENCE
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLUE, VERMILION, panels, style
 
-from .bench import NEVER
-from .figures import alphabetical, label
+from .presentation import alphabetical, label
 from .simulations import CELLS, FACTORS
 
-LEAST = 1.1  # smallest effect that counts, as a factor up or down
-# Never recommended: train all clients, or need their labels.
-NO_CHOICE = (NEVER, "target", "fedgs")
+MIN_EFFECT = 1.1  # smallest effect that counts, as a factor up or down
+# Never recommended: they train all clients, or need their labels.
+IMPRACTICAL = (FULL, "target", "fedgs")
 FINAL = "final"
-BEST = 3
+SHOWN = 3  # best samplers in the table, and samplers helped or harmed most in a sentence
+# The levels that the effects compare with the first level of their factor, in words.
 WORDS = {
     ("labels", "skewed"): "skewed labels",
     ("sizes", "unequal"): "unequal sizes",
@@ -30,39 +30,39 @@ WORDS = {
     ("presence", "random"): "come and go at random",
     ("presence", "label"): "come and go by label",
 }
-FIRST = {"clients": "3 clients a round", "work": "2 local steps", "presence": "always there"}
+FIRST_LEVELS = {"clients": "3 clients a round", "work": "2 local steps", "presence": "always there"}
 
 
 def factors_effects(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the effect of each property on each sampler's speed-up."""
     (summary,) = summaries.values()
-    table = effects(cells(summary))
+    table = effects(mean_values(summary))
     table["label"] = table["scheme"].map(label)
     return Artefact(
         table,
-        _drawn(table),
+        _figure(table),
         alt="Change of each sampler's speed-up by each property of the clients.",
-        notes=tuple(_told(table)),
+        notes=tuple(_helped_and_harmed(table)),
     )
 
 
 def factors_best(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate the best samplers among the populations with each property."""
     (summary,) = summaries.values()
-    wide = cells(summary)
+    values = mean_values(summary)
     rows = []
-    for factor, levels in FACTORS.items():
+    for position, (factor, levels) in enumerate(FACTORS.items()):
         for level in levels:
-            with_level = np.array([cell[[*FACTORS].index(factor)] == level for cell in CELLS])
+            with_level = np.array([cell[position] == level for cell in CELLS])
             for measure in MEASURES:
-                part = wide[measure].loc[:, with_level].dropna()
-                part = part.drop(index=[name for name in NO_CHOICE if name in part.index])
+                part = values[measure].loc[:, with_level].dropna()
+                part = part.drop(index=[name for name in IMPRACTICAL if name in part.index])
                 order = part.mean(axis=1).sort_values(ascending=False)
                 rows += [
                     {
                         "factor": factor,
                         "level": level,
-                        "property": named(factor, level),
+                        "property": level_in_words(factor, level),
                         "measure": measure,
                         "rank": place + 1,
                         "scheme": name,
@@ -70,7 +70,7 @@ def factors_best(summaries: Summaries, paper: Paper) -> Artefact:
                         "speed_up": float(np.exp(value)),
                         "populations": int(with_level.sum()),
                     }
-                    for place, (name, value) in enumerate(order.iloc[:BEST].items())
+                    for place, (name, value) in enumerate(order.iloc[:SHOWN].items())
                 ]
     table = pd.DataFrame(rows)
     cell = table.assign(cell=table["label"] + " " + table["speed_up"].map(show))
@@ -79,12 +79,12 @@ def factors_best(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(table, table=shown.rename_axis(columns=None).reset_index())
 
 
-def named(factor: str, level: str) -> str:
+def level_in_words(factor: str, level: str) -> str:
     """Describe a level in words."""
-    return WORDS.get((factor, level)) or FIRST.get(factor) or f"{level} {factor}"
+    return WORDS.get((factor, level)) or FIRST_LEVELS.get(factor) or f"{level} {factor}"
 
 
-def cells(summary: Summary) -> dict[str, pd.DataFrame]:
+def mean_values(summary: Summary) -> dict[str, pd.DataFrame]:
     """Return means over seeds by measure: rows are samplers, columns cells; NaN where rejected."""
     rows = summary.select(since=0)
     tables = {}
@@ -95,8 +95,13 @@ def cells(summary: Summary) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def effects(wide: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def effects(values: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return each property's effect on each sampler, with an interval over the combinations.
+
+    Parameters
+    ----------
+    values : dict
+        From :func:`mean_values`.
 
     Returns
     -------
@@ -105,11 +110,11 @@ def effects(wide: dict[str, pd.DataFrame]) -> pd.DataFrame:
         ``counts``, ``pairs``: ratios of speed-ups; for ``final``, differences in accuracy.
     """
     rows = []
-    for measure, table in wide.items():
-        for (factor, level), first, second in _pairs():
-            change = table[second].to_numpy() - table[first].to_numpy()
-            for name, values in zip(table.index, change, strict=True):
-                known = values[~np.isnan(values)]
+    for measure, table in values.items():
+        for (factor, level), base, changed in _pairs():
+            change = table[changed].to_numpy() - table[base].to_numpy()
+            for name, changes in zip(table.index, change, strict=True):
+                known = changes[~np.isnan(changes)]
                 if name == REFERENCE or not len(known):
                     continue
                 estimate = mean(known)
@@ -117,7 +122,7 @@ def effects(wide: dict[str, pd.DataFrame]) -> pd.DataFrame:
                 counts = not low <= 0 <= high
                 if measure != FINAL:
                     value, low, high = np.exp([value, low, high])
-                    counts = counts and not 1 / LEAST < value < LEAST
+                    counts = counts and not 1 / MIN_EFFECT < value < MIN_EFFECT
                 rows.append(
                     {
                         "measure": measure,
@@ -135,19 +140,22 @@ def effects(wide: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _pairs() -> list[tuple[tuple[str, str], list[int], list[int]]]:
-    """Pair the cells that differ only in a single property: its first level and another level."""
-    place = {cell: index for index, cell in enumerate(CELLS)}
+    """Pair the cells that differ only in a single property: its first level and another level.
+
+    Returns a factor and level, and the indices of the paired cells, for each level but the first.
+    """
+    index_of = {cell: index for index, cell in enumerate(CELLS)}
     pairs = []
     for position, (factor, levels) in enumerate(FACTORS.items()):
         base = [cell for cell in CELLS if cell[position] == levels[0]]
         for level in levels[1:]:
             changed = [(*cell[:position], level, *cell[position + 1 :]) for cell in base]
-            first, second = ([place[cell] for cell in part] for part in (base, changed))
+            first, second = ([index_of[cell] for cell in cells] for cells in (base, changed))
             pairs.append(((factor, level), first, second))
     return pairs
 
 
-def _drawn(table: pd.DataFrame) -> Figure:
+def _figure(table: pd.DataFrame) -> Figure:
     """Draw the effects that count as shaded cells, one panel for each measure."""
     samplers = sorted(table["scheme"].unique(), key=alphabetical, reverse=True)
     columns = list(WORDS)
@@ -175,7 +183,7 @@ def _drawn(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _told(table: pd.DataFrame) -> list[str]:
+def _helped_and_harmed(table: pd.DataFrame) -> list[str]:
     """Name the samplers that each property helps most and harms most."""
     sentences = []
     for measure in ("rounds", "seconds"):
@@ -186,8 +194,8 @@ def _told(table: pd.DataFrame) -> list[str]:
                 & (table["level"] == level)
                 & table["counts"]
             ].sort_values("effect", ascending=False)
-            up = part[part["effect"] > 1].head(BEST)
-            down = part[part["effect"] < 1].tail(BEST)[::-1]
+            up = part[part["effect"] > 1].head(SHOWN)
+            down = part[part["effect"] < 1].tail(SHOWN)[::-1]
             sides = [
                 listed([f"{row['label']} ({show(row['effect'])})" for _, row in side.iterrows()])
                 if len(side)

@@ -7,28 +7,31 @@ import pandas as pd
 
 from fedsampling.base.streams import stream
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.statistics import RESAMPLES
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
-from .bench import DEFAULT, bench_sets, relative
-from .figures import label
-from .figures_bench import TAILS, aggregated, costs_by_set, mean_of_known, once_run
+from .bench import (
+    aggregated_speed_ups,
+    bench_datasets,
+    costs_by_dataset,
+    interval_over_datasets,
+    log_relative_costs,
+)
+from .presentation import label, requires_benchmark
 from .runs import grid_scores
 
 UNTUNED = ("untuned", "untuned_low", "untuned_high")  # speed-up of defaults over MD's defaults
 
 
-@once_run
+@requires_benchmark
 def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate what tuning gains: speed-ups of defaults and of the best trial over tuned MD."""
-    names = bench_sets(summaries)
-    tuned, plain = costs_by_set(summaries), costs_by_set(summaries, DEFAULT)
-    table = aggregated(tuned, plain, "rounds")
+    costs, default_costs = costs_by_dataset(summaries), costs_by_dataset(summaries, "default")
+    table = aggregated_speed_ups(costs, default_costs, "rounds")
     ratio = table["speed_up"] / table["default_speed_up"]
     table = table.assign(label=table["scheme"].map(label), gain_of_tuning=ratio)
-    table = table.merge(_untuned(plain, "rounds"), on="scheme")
+    table = table.merge(untuned_speed_ups(default_costs, "rounds"), on="scheme")
     numbers = ["default_speed_up", "speed_up", "gain_of_tuning", "set_low", "set_high"]
     table = table[["scheme", "label", "sets", *numbers, *UNTUNED]]
     table = table.sort_values("speed_up", ascending=False).reset_index(drop=True)
@@ -38,41 +41,39 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
             "datasets": table["sets"],
             "defaults over MD's best trial": table["default_speed_up"].map(show),
             "best trial over MD's best trial": [
-                _with_ends(row, "speed_up", "set_low", "set_high") for _, row in table.iterrows()
+                _with_interval(row, "speed_up", "set_low", "set_high")
+                for _, row in table.iterrows()
             ],
             "defaults over MD's defaults": [
-                _with_ends(row, *UNTUNED) for _, row in table.iterrows()
+                _with_interval(row, *UNTUNED) for _, row in table.iterrows()
             ],
         }
     )
-    grids = [grid_scores(summaries[TUNING + name]) for name in names]
+    grids = [grid_scores(summaries[TUNING + name]) for name in bench_datasets(summaries)]
     best = pd.concat([grid.loc[grid["chosen"], "case"] for grid in grids])
-    drawn_settings = int(best.str.startswith("own").sum())
+    random_trials = int(best.str.startswith("own").sum())
     return Artefact(
         table,
         table=shown,
         notes=(
             "In rounds, geometric mean over datasets; the unit is MD at its best trial. "
-            f"{drawn_settings} of {len(best)} best trials have settings or steps other than the "
+            f"{random_trials} of {len(best)} best trials have settings or steps other than the "
             "defaults' grid. Intervals are over datasets.",
-            _lost_by_tuning(table),
+            lead_lost_by_tuning(table),
         ),
     )
 
 
-def _untuned(plain: Mapping[str, pd.DataFrame], measure: str) -> pd.DataFrame:
+def untuned_speed_ups(default_costs: Mapping[str, pd.DataFrame], measure: str) -> pd.DataFrame:
     """Return the speed-ups of defaults over MD's defaults, with intervals over datasets."""
-    logs = -relative(plain, measure)
-    drawn = stream(0, f"crossmatrix bench defaults {measure}").integers(
-        len(logs), size=(RESAMPLES, len(logs))
-    )
-    means = mean_of_known(logs.to_numpy()[drawn])
-    low, high = np.exp(np.nanquantile(means, TAILS, axis=0))
-    values = np.exp(logs.mean().to_numpy()), low, high
+    logs = -log_relative_costs(default_costs, measure)
+    rng = stream(0, f"crossmatrix bench defaults {measure}")
+    ends = np.exp(interval_over_datasets(logs.to_numpy(), rng))
+    values = np.exp(logs.mean().to_numpy()), *ends
     return pd.DataFrame({"scheme": logs.columns, **dict(zip(UNTUNED, values, strict=True))})
 
 
-def _lost_by_tuning(table: pd.DataFrame) -> str:
+def lead_lost_by_tuning(table: pd.DataFrame) -> str:
     """Name the samplers that are faster than MD with defaults, and not if both are tuned."""
     value, low, _ = UNTUNED
     lost = table[(table[low] > 1) & (table["set_low"] <= 1)].sort_values(value, ascending=False)
@@ -86,5 +87,5 @@ def _lost_by_tuning(table: pd.DataFrame) -> str:
     )
 
 
-def _with_ends(row: pd.Series, value: str, low: str, high: str) -> str:
+def _with_interval(row: pd.Series, value: str, low: str, high: str) -> str:
     return f"{show(row[value])} [{show(row[low])}, {show(row[high])}]"

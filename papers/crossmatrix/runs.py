@@ -15,9 +15,12 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError
+from fedsampling.evidence import across_sets
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 from fedsampling.report.drawing.artefacts import Summaries
+
+ByDataset = Mapping[str, pd.DataFrame]  # a number of each run: rows are samplers, columns seeds
 
 WINDOW = 3  # consecutive evaluations whose mean must reach the target
 # Everything that clients send.
@@ -26,13 +29,13 @@ SECONDS = ("seconds", "asking_seconds")
 KEYS = ["case", "sampler", "seed"]
 
 
-def sets(summaries: Summaries) -> tuple[str, ...]:
+def compared_datasets(summaries: Summaries) -> tuple[str, ...]:
     """Name the datasets that are both tuned and compared, in the order of the paper's file."""
     return tuple(name for name in summaries if TUNING + name in summaries)
 
 
 @cache
-def courses(summary: Summary) -> pd.DataFrame:
+def trajectories(summary: Summary) -> pd.DataFrame:
     """Return each run's score and cumulative costs, by evaluation.
 
     Returns
@@ -78,10 +81,9 @@ def grid_scores(tuning: Summary) -> pd.DataFrame:
         in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the step is
         the sampler's best (the smallest in case of a tie).
     """
-    course = courses(tuning)
-    late = course[course["at"] >= course["at"].max() / 2]
-    runs = late.groupby(["sampler", "step", "case"])
-    means = runs["score"].agg(lambda values: values.mean(skipna=False))
+    runs = trajectories(tuning)
+    late = runs[runs["at"] >= runs["at"].max() / 2].groupby(["sampler", "step", "case"])
+    means = late["score"].agg(lambda values: values.mean(skipna=False))
     table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
     best = table.groupby("sampler")["score"].transform("idxmax")
     table["chosen"] = table.index == best
@@ -89,7 +91,7 @@ def grid_scores(tuning: Summary) -> pd.DataFrame:
 
 
 @cache
-def target(tuning: Summary) -> float:
+def target_score(tuning: Summary) -> float:
     """Return the target: MD's score on the holdout after half of the rounds.
 
     It is the mean over seeds of ``smooth`` at MD's tuned step.
@@ -105,16 +107,24 @@ def target(tuning: Summary) -> float:
         raise InputError(
             f"crossmatrix: {REFERENCE} sets the targets; keep it among the samplers of tuning"
         )
-    course = courses(tuning)
-    of_reference = (course["sampler"] == REFERENCE) & (course["step"] == best["step"].iloc[0])
-    course = course[of_reference & course["smooth"].notna()]
-    until = course[course["at"] <= max(course["at"].max() / 2, course["at"].min())]
-    return float(until[until["at"] == until["at"].max()]["smooth"].mean())
+    runs = trajectories(tuning)
+    is_reference = (runs["sampler"] == REFERENCE) & (runs["step"] == best["step"].iloc[0])
+    runs = runs[is_reference & runs["smooth"].notna()]
+    first_half = runs[runs["at"] <= max(runs["at"].max() / 2, runs["at"].min())]
+    return float(first_half[first_half["at"] == first_half["at"].max()]["smooth"].mean())
+
+
+def costs_by_dataset(summaries: Summaries) -> dict[str, pd.DataFrame]:
+    """Return :func:`costs_to_target` of each of the :func:`compared_datasets`."""
+    return {
+        name: costs_to_target(summaries[name], summaries[TUNING + name])
+        for name in compared_datasets(summaries)
+    }
 
 
 @cache
-def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return the cost of each :func:`chosen` run until it reached the target.
+def costs_to_target(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+    """Return the cost of each of the :func:`tuned_trajectories` until it reached the target.
 
     Returns
     -------
@@ -122,30 +132,29 @@ def reached(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
         Columns ``sampler``, ``seed``, ``step``; MEASURES, infinite if the target was not reached;
         and ``all_<measure>``, the cost of the whole run.
     """
-    goal, course = target(tuning), chosen(evaluation, tuning)
-    names = list(MEASURES)
-    runs = course.groupby(["sampler", "seed", "step"])
-    whole = runs[names].last()
-    first = course[course["smooth"] >= goal].groupby(["sampler", "seed", "step"])
-    costs = first[names].first().reindex(whole.index).fillna(np.inf)
+    runs = tuned_trajectories(evaluation, tuning)
+    keys, measures = ["sampler", "seed", "step"], list(MEASURES)
+    whole = runs.groupby(keys)[measures].last()
+    above = runs[runs["smooth"] >= target_score(tuning)]
+    costs = above.groupby(keys)[measures].first().reindex(whole.index).fillna(np.inf)
     return costs.join(whole.add_prefix("all_")).reset_index()
 
 
 @cache
-def chosen(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return the :func:`courses` of the runs at their samplers' tuned steps.
+def tuned_trajectories(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+    """Return the :func:`trajectories` of the runs at their samplers' tuned steps.
 
     A sampler that was not tuned gets MD's step; a sampler with a single step keeps it.
     """
     grid = grid_scores(tuning)
     best = grid[grid["chosen"]].set_index("sampler")["step"]
-    course = courses(evaluation)
-    tuned_step = course["sampler"].map(best).fillna(best[REFERENCE])
-    single_step = course.groupby("sampler")["step"].transform("nunique") == 1
-    return course[single_step | (course["step"] == tuned_step)]
+    runs = trajectories(evaluation)
+    tuned_step = runs["sampler"].map(best).fillna(best[REFERENCE])
+    has_single_step = runs.groupby("sampler")["step"].transform("nunique") == 1
+    return runs[has_single_step | (runs["step"] == tuned_step)]
 
 
-def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:
+def gains(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Return each run's gain over the initial model, averaged over a budget, relative to MD's.
 
     The budget is the mean total cost of MD's runs.  A score holds until the next evaluation; if a
@@ -154,8 +163,8 @@ def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    course : DataFrame
-        The runs to compare, from :func:`chosen`.
+    runs : DataFrame
+        The trajectories to compare, from :func:`tuned_trajectories`.
     measure : str
         Unit of the budget, one of MEASURES.
 
@@ -165,21 +174,22 @@ def gains(course: pd.DataFrame, measure: str) -> pd.DataFrame:
         Columns ``sampler``, ``seed``, ``gain`` (MD's mean is 1; NaN where MD gains nothing) and
         ``held``, the share of the budget in which the last score was held.
     """
-    runs = course.groupby(["sampler", "seed"])
-    whole = runs[measure].max()
+    grouped = runs.groupby(["sampler", "seed"])
+    whole = grouped[measure].max()
     budget = whole[REFERENCE].mean()
-    score, spent = course["score"].to_numpy(), course[measure].to_numpy()
-    places = runs.indices
-    values = [_gain(score[places[key]], spent[places[key]], budget) for key in whole.index]
-    gain = pd.Series(values, whole.index)
-    unit = gain.loc[[REFERENCE]].mean()
-    relative = gain / (unit if unit > 0 else np.nan)
-    table = pd.DataFrame({"gain": relative, "held": 1 - whole / budget})
-    table["held"] = table["held"].clip(lower=0.0)
+    score, spent, positions = runs["score"].to_numpy(), runs[measure].to_numpy(), grouped.indices
+    mean_gains = [
+        _mean_gain(score[positions[run]], spent[positions[run]], budget) for run in whole.index
+    ]
+    gain = pd.Series(mean_gains, whole.index)
+    gain_of_md = gain.loc[[REFERENCE]].mean()
+    relative = gain / (gain_of_md if gain_of_md > 0 else np.nan)
+    held = (1 - whole / budget).clip(lower=0.0)
+    table = pd.DataFrame({"gain": relative, "held": held})
     return table.rename_axis(["sampler", "seed"]).reset_index()
 
 
-def _gain(score: np.ndarray, spent: np.ndarray, budget: float) -> float:
+def _mean_gain(score: np.ndarray, spent: np.ndarray, budget: float) -> float:
     """Average a run's gain over its initial model's score over a budget."""
     above = score - score[0]
     gain = np.where(np.isnan(above), 0.0, above)
@@ -193,7 +203,7 @@ def speed_ups(costs: Mapping[str, pd.DataFrame], measure: str) -> dict[str, pd.D
     Parameters
     ----------
     costs : mapping
-        By dataset, the table of :func:`reached`.
+        By dataset, from :func:`costs_to_target`.
     measure : str
         One of MEASURES.
 
@@ -209,3 +219,43 @@ def speed_ups(costs: Mapping[str, pd.DataFrame], measure: str) -> dict[str, pd.D
         unit = np.minimum(reference[measure], reference[f"all_{measure}"]).mean()
         tables[name] = unit / table.pivot(index="sampler", columns="seed", values=measure)
     return tables
+
+
+def by_sampler(values: ByDataset) -> tuple[list[str], list[np.ndarray]]:
+    """Return all samplers, and each dataset's values, (samplers, seeds), NaN where not run."""
+    samplers = sorted({str(name) for table in values.values() for name in table.index})
+    return samplers, [table.reindex(samplers).to_numpy(np.float64) for table in values.values()]
+
+
+def datasets_run(values: list[np.ndarray]) -> np.ndarray:
+    """Count the datasets on which each sampler was run, from :func:`by_sampler`."""
+    counts: np.ndarray = np.sum([~np.isnan(of_dataset[:, 0]) for of_dataset in values], axis=0)
+    return counts
+
+
+def aggregated(values: ByDataset, column: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Aggregate values over datasets; see :func:`fedsampling.evidence.across_sets.aggregate`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each sampler: ``scheme``, `column`, ``low``, ``high``; ``rank``, ``rank_low``,
+        ``rank_high``; ``sets``, the number of datasets; ``worst`` on ``worst_set``; ``win_rate``.
+    """
+    samplers, arrays = by_sampler(values)
+    aggregate = across_sets.aggregate(arrays, rng)
+    return pd.DataFrame(
+        {
+            "scheme": samplers,
+            column: aggregate.value,
+            "low": aggregate.low,
+            "high": aggregate.high,
+            "rank": aggregate.rank,
+            "rank_low": aggregate.rank_low,
+            "rank_high": aggregate.rank_high,
+            "sets": datasets_run(arrays),
+            "worst": aggregate.worst,
+            "worst_set": [list(values)[place] for place in aggregate.worst_set],
+            "win_rate": aggregate.win_rate,
+        }
+    )

@@ -15,6 +15,7 @@ PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = load_paper("crossmatrix", PAPERS)
 
 import papers.crossmatrix.bench as bench  # noqa: E402
+import papers.crossmatrix.decision_map as decision_map  # noqa: E402
 import papers.crossmatrix.figures_checks as checks  # noqa: E402
 import papers.crossmatrix.figures_map as figures_map  # noqa: E402
 import papers.crossmatrix.search as search  # noqa: E402
@@ -51,7 +52,7 @@ def test_the_paper_lists_the_trials_that_the_search_draws():
     assert {name for draw in draws for name in draw} == set(search.SPACES)
 
 
-def course(scores, rounds=(0, 4, 8, 12)):
+def trajectories(scores, rounds=(0, 4, 8, 12)):
     rows = [
         {"sampler": sampler, "seed": 0, "at": at, "score": score, "smooth": score}
         | {"rounds": float(at), "bits": 10.0 * at, "seconds": 2.0 * at}
@@ -62,69 +63,69 @@ def course(scores, rounds=(0, 4, 8, 12)):
 
 
 def test_a_cost_is_that_of_meeting_a_target_or_twice_the_whole_run():
-    runs = course({"md": [0.0, 0.4, 0.8, 1.0], "slow": [0.0, 0.2, 0.6, 0.7]})
-    goal = bench.goals(runs)
-    assert (goal.start, goal.final) == (0.0, 1.0)
-    table = bench.costs(runs, goal).set_index(["sampler", "target"])
+    runs = trajectories({"md": [0.0, 0.4, 0.8, 1.0], "slow": [0.0, 0.2, 0.6, 0.7]})
+    reference = bench.reference_scores(runs)
+    assert (reference.first, reference.final) == (0.0, 1.0)
+    costs = bench.costs_to_targets(runs, reference)
+    table = costs.set_index(["sampler", "target"])
     assert table.loc[("md", "half"), "rounds"] == 8
     assert table.loc[("md", "late"), "seconds"] == 24
     assert table.loc[("slow", "half"), "bits"] == 80
     assert table.loc[("slow", "late"), "rounds"] == 2 * 12
     assert not table.loc[("slow", "late"), "met"]
     # Geometric mean of both targets: √(8 · 12) and √(8 · 24).
-    mean = bench.overall(bench.by_seed(table.reset_index(), "rounds", ["md", "slow"]))
+    mean = bench.mean_costs(bench.cost_array(costs, "rounds", ["md", "slow"]))
     np.testing.assert_allclose(mean, np.sqrt([96, 192]))
 
 
 def test_regret_never_sees_the_dataset_that_it_is_judged_on():
     # x is best on the two equal datasets, y on the two unequal ones.
-    cost = pd.DataFrame(
-        {"x": [1.0, 1, 4, 4], "y": [1.5, 1.5, 1, 1], "md": [2.0, 2, 2, 2]}, index=list("abcd")
-    )
+    cost = pd.DataFrame({"x": [1.0, 1, 4, 4], "y": [1.5, 1.5, 1, 1]}, index=list("abcd"))
+    log_costs = np.log(cost.assign(md=2.0, fedavg_normalised=3.0))
     answers = pd.DataFrame({"unequal": [False, False, True, True], "skewed": False}, list("abcd"))
-    result = bench.regrets(np.log(cost), answers)
+    result = decision_map.regrets(log_costs, answers)
     np.testing.assert_allclose(result["map"], 1)
     np.testing.assert_allclose(result["md"], 2)
+    np.testing.assert_allclose(result["fedavg"], 3)
     # Without a the others cost y 1.5·1·1 and x 1·4·4, without c 1.5·1.5·1 and 1·1·4: always y.
     np.testing.assert_allclose(result["always"], [1.5, 1.5, 1, 1])
     # With a dataset whose answers no other has, the map is learned from all the others.
     alone = answers.assign(skewed=[True, False, False, False])
-    assert bench.regrets(np.log(cost), alone).loc["a", "map"] == pytest.approx(1.5)
+    assert decision_map.regrets(log_costs, alone).loc["a", "map"] == pytest.approx(1.5)
 
 
 def test_the_rule_is_chosen_without_the_dataset_too():
     rng = np.random.default_rng(3)
-    table = pd.DataFrame(rng.normal(size=(7, 4)), list("abcdefg"), ["x", "y", "md", "fedavg"])
-    answers = pd.DataFrame({"unequal": rng.random(7) < 0.5, "skewed": False}, table.index)
-    rules = {"map": "map", "always": "always", "md": "md", "fedavg": "fedavg"}
+    samplers = ["x", "y", "md", "fedavg_normalised"]
+    log_costs = pd.DataFrame(rng.normal(size=(7, 4)), list("abcdefg"), samplers)
+    answers = pd.DataFrame({"unequal": rng.random(7) < 0.5, "skewed": False}, log_costs.index)
     expected = {}
-    for name in table.index:
-        others = table.drop(index=name)
-        inner = bench.regrets(others, answers)
-        rule = min(rules, key=lambda each: inner[rules[each]].mean())
-        expected[name] = bench.regrets(table, answers).loc[name, rules[rule]]
-    found = bench.nested_regrets(table, answers, rules)
-    np.testing.assert_allclose(found, pd.Series(expected))
-    assert bench.nested_regrets(table[:2], answers[:2], rules).isna().all()
+    for name in log_costs.index:
+        best_rule = decision_map.regrets(log_costs.drop(index=name), answers).mean().idxmin()
+        expected[name] = decision_map.regrets(log_costs, answers).loc[name, best_rule]
+    nested = decision_map.nested_regrets(log_costs, answers)
+    np.testing.assert_allclose(nested, pd.Series(expected))
+    assert decision_map.nested_regrets(log_costs[:2], answers[:2]).isna().all()
 
 
 def test_related_datasets_are_left_out_together():
     # x is best on the twins a and b; everywhere else always y.
     cost = pd.DataFrame({"x": [1.0, 1, 9, 9, 9], "y": [3.0, 3, 1, 1, 1]}, index=list("abcde"))
-    table = np.log(cost.assign(md=2.0, fedavg=2.0))
+    log_costs = np.log(cost.assign(md=2.0, fedavg_normalised=2.0))
     answers = pd.DataFrame(
         {"unequal": [True, True, False, False, False], "skewed": False}, list("abcde")
     )
-    rules = {"map": "map", "always": "always", "md": "md", "fedavg": "fedavg"}
-    alone = bench.nested_regrets(table, answers, rules)
-    together = bench.nested_regrets(table, answers, rules, {"a": "twins", "b": "twins"})
+    alone = decision_map.nested_regrets(log_costs, answers)
+    together = decision_map.nested_regrets(
+        log_costs, answers, lambda name: "twins" if name in "ab" else name
+    )
     assert alone["a"] == pytest.approx(1)  # the map knows x from b
     assert together["a"] == pytest.approx(3)  # without both twins, only y is known to be good
 
 
 def test_two_datasets_of_one_origin_give_no_map(monkeypatch):
     monkeypatch.setattr(
-        figures_map, "costs_by_set", lambda _: dict.fromkeys(["bench_digit", "bench_writer"])
+        figures_map, "costs_by_dataset", lambda _: dict.fromkeys(["bench_digit", "bench_writer"])
     )
     drawn = figures_map.bench_map.__wrapped__({}, PAPER)
     assert drawn.data.empty
@@ -146,25 +147,28 @@ def test_two_samplers_are_compared_where_both_ran():
     assert checks.compared_pair({"b": by_set["b"]}, "x", "y", "rounds") is None
 
 
-def test_what_is_known_decides_who_is_allowed():
-    delays = frozenset({"delays"})
-    assert bench.allowed("tifl", delays, delays)
-    assert not bench.allowed("tifl", delays, frozenset({"losses"}))
-    assert bench.allowed("oort", delays | {"work_losses"}, delays | {"losses"})
-    assert not bench.allowed("full", frozenset(), frozenset())
-    assert not bench.allowed("target", frozenset({"labels"}), frozenset(bench.ALLOWS))
-    assert bench.stays("poisson")
-    assert not bench.stays("md")
+def test_what_is_known_decides_which_samplers_are_usable():
+    def is_usable(sampler, needs, *known):
+        information = {name: name in known for name in decision_map.INFORMATION}
+        return decision_map.is_usable(sampler, frozenset(needs), information)
+
+    assert is_usable("tifl", {"delays"}, "delays")
+    assert not is_usable("tifl", {"delays"}, "losses")
+    assert is_usable("oort", {"delays", "work_losses"}, "delays", "losses")
+    assert not is_usable("full", set())
+    assert not is_usable("target", {"labels"}, *decision_map.INFORMATION)
+    assert decision_map.needs_all_clients("poisson")
+    assert not decision_map.needs_all_clients("md")
 
 
 def test_the_settings_of_the_runs_decide_what_a_sampler_needs():
     samplers = {"flanp": {"name": "flanp", "first": 5, "stop": "rounds"}}
-    summary = SimpleNamespace(settings={"samplers": samplers})
-    assert bench.needs({"bench_spam": summary}) == {"flanp": frozenset({"delays"})}
+    summaries = {"bench_spam": SimpleNamespace(settings={"samplers": samplers})}
+    assert decision_map.information_needs(summaries) == {"flanp": frozenset({"delays"})}
 
 
 def test_answers_about_the_datasets_follow_from_their_numbers():
-    answers = bench.facts(PAPERS / "crossmatrix")
+    answers = decision_map.dataset_answers(PAPERS / "crossmatrix")
     assert answers.loc["bench_shuttle"].to_dict() == {"unequal": True, "skewed": False}
     assert answers.loc["bench_digit"].to_dict() == {"unequal": False, "skewed": True}
     experiments = {name for name in PAPER.experiments if name.startswith("bench_")}
@@ -172,5 +176,5 @@ def test_answers_about_the_datasets_follow_from_their_numbers():
 
 
 def test_every_information_of_a_sampler_is_among_the_maps_questions():
-    questions = frozenset().union(*bench.ALLOWS.values())
+    questions = frozenset().union(*decision_map.INFORMATION.values())
     assert questions | {"labels", "label_counts"} == NETWORK_NEEDS

@@ -8,7 +8,14 @@ import pytest
 from papers.crossmatrix import figures as crossmatrix
 from papers.crossmatrix import figures_clients
 from papers.crossmatrix import figures_together as together
-from papers.crossmatrix.runs import chosen, gains, grid_scores, reached, speed_ups, target
+from papers.crossmatrix.runs import (
+    costs_to_target,
+    gains,
+    grid_scores,
+    speed_ups,
+    target_score,
+    tuned_trajectories,
+)
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.summaries import Summary
@@ -78,17 +85,17 @@ def test_a_step_is_the_holdouts_best_and_a_run_that_diverged_loses(tuning):
 
 
 def test_the_target_is_mds_holdout_score_after_half_of_the_rounds(tuning):
-    assert target(tuning) == pytest.approx(0.05 * (3 + 4 + 5) / 3)
+    assert target_score(tuning) == pytest.approx(0.05 * (3 + 4 + 5) / 3)
 
 
 def test_without_md_there_is_no_target(tuning):
     rows = tuning.rows[tuning.rows["sampler"] != "md"]
     with pytest.raises(InputError, match="md sets the targets"):
-        target(Summary(rows, SETTINGS, {}))
+        target_score(Summary(rows, SETTINGS, {}))
 
 
 def test_the_cost_of_a_run_is_counted_at_its_schemes_own_step(evaluation, tuning):
-    table = reached(evaluation, tuning).set_index(["sampler", "seed"])
+    table = costs_to_target(evaluation, tuning).set_index(["sampler", "seed"])
     # The target is 0.2: md meets it as in the tuning; the other's mean of three is 0.2 after t = 3,
     # at the step 0.1 that it chose; what was not tuned has MD's step, where it is slow.
     assert table["step"].tolist() == [0.3, 0.3, 0.1, 0.1, 0.3, 0.3]
@@ -101,7 +108,7 @@ def test_a_run_that_misses_the_target_has_no_speed(evaluation, tuning):
     rows = evaluation.rows.copy()
     scored = (rows["sampler"] == "other") & (rows["seed"] == 1) & (rows["metric"] == "accuracy")
     rows.loc[scored, "value"] = 0.1
-    values = {"a": reached(Summary(rows, SETTINGS, {}), tuning)}
+    values = {"a": costs_to_target(Summary(rows, SETTINGS, {}), tuning)}
     table = speed_ups(values, "rounds")["a"]
     assert table.loc["other"].tolist() == [pytest.approx(5 / 3), 0.0]
     assert table.loc["md"].tolist() == [1.0, 1.0]
@@ -111,14 +118,14 @@ def test_a_run_that_misses_the_target_has_no_speed(evaluation, tuning):
 def test_where_there_is_no_accuracy_the_loss_decides_on_a_logarithmic_scale():
     falling = [np.exp(-t) for t in range(ROUNDS + 1)]
     tuned = summary(run("small", "md", 100, falling, "test_loss"))
-    assert target(tuned) == pytest.approx(4)
-    assert reached(tuned, tuned)["rounds"].tolist() == [5]
+    assert target_score(tuned) == pytest.approx(4)
+    assert costs_to_target(tuned, tuned)["rounds"].tolist() == [5]
 
 
 def test_scores_are_read_only_in_rounds_that_were_measured(tuning):
     rows = tuning.rows
     kept = rows[(rows["metric"] != "accuracy") | (rows["at"] % 2 == 0)]
-    table = reached(Summary(kept, SETTINGS, {}), Summary(kept, SETTINGS, {}))
+    table = costs_to_target(Summary(kept, SETTINGS, {}), Summary(kept, SETTINGS, {}))
     # Rounds 0, 2, 4 are the only three until half of the rounds.
     assert table.loc[table["sampler"] == "md", "rounds"].tolist() == [4]
     assert table.loc[table["sampler"] == "md", "bits"].tolist() == [400]
@@ -164,13 +171,13 @@ def test_a_set_that_a_scheme_misses_is_in_its_mean_and_shown(evaluation, tuning)
 
 
 def test_a_gain_is_the_area_under_the_score_within_mds_budget(evaluation, tuning):
-    course = chosen(evaluation, tuning)
-    result = gains(course, "rounds").set_index(["sampler", "seed"])
+    runs = tuned_trajectories(evaluation, tuning)
+    result = gains(runs, "rounds").set_index(["sampler", "seed"])
     # A score holds until the next round: 0.05 (0 + … + 9), and 0.1 of it for the other.
     assert result.loc["md", "gain"].tolist() == pytest.approx([1, 1])
     assert result.loc["other", "gain"].tolist() == pytest.approx([2, 2])
     assert result.loc["user_defined", "gain"].tolist() == pytest.approx([0.5, 0.5])
-    cheap = course.copy()
+    cheap = runs.copy()
     cheap.loc[cheap["sampler"] == "other", "bits"] /= 2
     cheap = gains(cheap, "bits").set_index(["sampler", "seed"])
     # After half of the budget the score is 1, and stays: 2.25 instead of 4.5 there, and 5.
@@ -179,10 +186,10 @@ def test_a_gain_is_the_area_under_the_score_within_mds_budget(evaluation, tuning
 
 
 def test_a_run_that_diverged_gains_nothing_from_there_on(evaluation, tuning):
-    course = chosen(evaluation, tuning)
-    lost = (course["sampler"] == "other") & (course["at"] >= 5)
-    course.loc[lost, "score"] = np.nan
-    result = gains(course, "rounds").set_index("sampler").loc["other", "gain"]
+    runs = tuned_trajectories(evaluation, tuning)
+    lost = (runs["sampler"] == "other") & (runs["at"] >= 5)
+    runs.loc[lost, "score"] = np.nan
+    result = gains(runs, "rounds").set_index("sampler").loc["other", "gain"]
     assert result.tolist() == pytest.approx([0.1 * (0 + 1 + 2 + 3 + 4) / 2.25] * 2)
 
 
@@ -267,7 +274,7 @@ def test_every_registered_scheme_for_networks_is_in_it_at_every_scale(scale):
 
 def test_a_scheme_that_was_run_at_one_step_is_compared_at_it(tuning):
     own = summary(run("large", "md", 0, rising(0.05)), run("large", "other", 0, rising(0.1)))
-    result = chosen(own, tuning)
+    result = tuned_trajectories(own, tuning)
     assert result.groupby("sampler")["step"].first().to_dict() == {"md": 0.3, "other": 0.3}
     tuned = crossmatrix.tuning({"tuning_a": tuning}, None).data
     best = tuned[tuned["chosen"]].set_index("sampler")["case"]

@@ -115,7 +115,7 @@ def aggregate(
         rank_high,
         worst=np.nanmin(means, axis=0),
         worst_set=np.nanargmin(means, axis=0),
-        win_rate=_win_rate(means),
+        win_rate=win_rates(means),
     )
 
 
@@ -250,7 +250,7 @@ def _beaten(scores: Array, picks: NDArray[np.int64], reference: int) -> Array:
     return np.where(not_run, np.nan, share)
 
 
-def _win_rate(means: Array) -> Array:
+def win_rates(means: Array) -> Array:
     """Return each sampler's share of beaten samplers: (datasets, samplers) → (samplers,)."""
     first, second = means[:, :, None], means[:, None, :]
     played = ~np.isnan(first + second) & ~np.eye(means.shape[1], dtype=bool)

@@ -10,4 +10,5 @@ BENCH = "bench_"  # prefix of the experiments of many small datasets
 CLIENTS = "clients_"  # prefix of the experiments that record each client
 FACTORS = "factors"  # experiment over all combinations of the clients' properties
 REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
+FULL = "full"  # full participation: the upper limit in rounds, selects no clients
 MEASURES = ("rounds", "bits", "seconds")
