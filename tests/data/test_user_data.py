@@ -137,6 +137,18 @@ def test_content_decides_the_digest():
             {"y": X[:, 0], "clients": None, "partition": "by_digit"},
             "partition: needs labels, but the targets are numbers; pass clients instead",
         ),
+        (
+            {"clients": None, "partition": "by_digit"},
+            "partition: by_digit also assigns test samples; pass x_test and y_test, or test_share",
+        ),
+        (
+            {
+                "clients": None,
+                "partition": {"name": "rotated", "clients": 2, "degrees": 9},
+                "test_share": 0.2,
+            },
+            "partition: rotated needs images; x must be integers from 0 to 255",
+        ),
     ],
 )
 def test_samples_that_cannot_be_converted_get_one_line(changed, line):

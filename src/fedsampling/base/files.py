@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,11 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content as 64 hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sha256_by_name(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the SHA-256 of files by name."""
+    return {path.name: sha256(path) for path in paths}
 
 
 def digest(content: Any) -> str:

@@ -34,8 +34,8 @@ class Samples:
     x_test : array, shape (T, ...)
         Of the type and sample shape of `x`; may have no rows.
     y_test : int64 array, shape (T,)
-    classes : int
-        Number of labels.
+    classes : int or None
+        Number of labels; None if `y` has the targets of a regression, as float64.
     writer : int64 array, shape (N,), optional
         Owner of each training sample (writer, role, client of the publisher).
     writer_test : int64 array, shape (T,), optional
@@ -51,7 +51,7 @@ class Samples:
     y: NDArray[np.int64]
     x_test: NDArray[Any]
     y_test: NDArray[np.int64]
-    classes: int
+    classes: int | None
     writer: NDArray[np.int64] | None = None
     writer_test: NDArray[np.int64] | None = None
     unverified: bool = False
@@ -130,8 +130,8 @@ def check_counts(
         f"samples of shape {sample}": samples.x.shape[1:] == sample,
         f"{sum(train):,} training samples": len(samples.y) == sum(train),
         f"{sum(test):,} test samples": len(samples.y_test) == sum(test),
-        "training samples per class": _per_class(samples.y, samples.classes) == list(train),
-        "test samples per class": _per_class(samples.y_test, samples.classes) == list(test),
+        "training samples per class": _per_class(samples.y, len(train)) == list(train),
+        "test samples per class": _per_class(samples.y_test, len(test)) == list(test),
     }
     return passed_checks(samples.name, checks)
 

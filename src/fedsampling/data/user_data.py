@@ -6,12 +6,11 @@
 rejected with a one-line error.
 """
 
-import hashlib
 import inspect
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,15 +21,21 @@ from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.shares import Importance, importances
-from fedsampling.data.samples import Samples
+from fedsampling.data.partitions.shares import Importance
+from fedsampling.data.samples import Samples, gather
+from fedsampling.data.user_arrays import (
+    Labelled,
+    as_array,
+    labelled,
+    may_be_labels,
+    owner_numbers,
+    sha256_of,
+    with_numbered_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
-NAMED = 5  # labels that a message lists
-MAX_CLASSES = 20  # whole numbers that may be labels
 ROW_NUMBERS = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas names them
 
 
@@ -102,19 +107,21 @@ def federated(
         raise InputError("x_test, y_test: one is missing; pass both or neither")
     if x_test is not None and test_share is not None:
         raise InputError("test_share: cannot be combined with x_test; remove one of the two")
-    train = _pair(x, y, "", tokens)
-    test = _pair(x_test, y_test, "_test", tokens) if x_test is not None else _none_of(train)
-    train, test, classes = _numbered(train, test, tokens)
-    if classes is None and _may_be_labels(train.y):
+    share = None if test_share is None else check(_Held, {"test_share": test_share}, "").test_share
+    train = labelled(x, y, "", tokens)
+    test = Labelled(train.x[:0], train.y[:0])
+    if x_test is not None:
+        test = labelled(x_test, y_test, "_test", tokens)
+    train, test, classes = with_numbered_labels(train, test, tokens)
+    if classes is None and may_be_labels(train.y):
         warnings.warn(
             "y: floating-point numbers are the targets of a regression; "
             "convert them to integers if they are classes",
             stacklevel=2,
         )
-    share = None if test_share is None else check(_Held, {"test_share": test_share}, "").test_share
     if share is not None and clients is None:  # before the partition, which may deal tests out
         train, test = _split(train, share, seed)
-    owner = None if clients is None else _owners(clients, len(train.y))
+    owner = None if clients is None else owner_numbers(clients, len(train.y))
     content = (*train, *test, *([] if owner is None else [owner]))
     samples = Samples(
         name=name,
@@ -122,24 +129,34 @@ def federated(
         y=train.y,
         x_test=test.x,
         y_test=test.y,
-        classes=classes or 0,
+        classes=classes,
         writer=owner,
-        inputs={name: _digest(*content)},
+        inputs={name: sha256_of(*content)},
     )
-    data = _shared_out(samples, classes, partition, importance, seed)
+    if partition is not None:
+        checked = _checked_partition(partition, samples, is_regression=classes is None)
+        data = checked.share_out(samples, seed, importance)
+    elif owner is not None:
+        data = gather(samples, by_owner(owner), None, importance)
+    else:
+        raise InputError(
+            "clients, partition: both missing; pass each sample's owner, or a partition"
+        )
     if share is None or clients is None:
         return data
     return hold_out(data, share, stream(seed, "holdout"))
 
 
-def from_clients(samples: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) -> FederatedDataset:
+def from_clients(
+    samples: Sequence[tuple[ArrayLike, ArrayLike]], **options: Any
+) -> FederatedDataset:
     """Make a dataset from one pair ``(x, y)`` per client.
 
     Parameters
     ----------
     samples : sequence of pairs
         Samples (n_k, ...) and labels or targets (n_k,) of each client.
-    **more
+    **options
         As in :func:`federated`: ``x_test``, ``y_test``, ``test_share``, ``tokens``,
         ``importance``, ``name``, ``seed``.
 
@@ -149,7 +166,7 @@ def from_clients(samples: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) ->
         As in :func:`federated`, with the client's number.
     """
     pairs = list(samples)
-    _only_known(more, "from_clients", {"clients", "partition"})
+    _only_known(options, "from_clients", {"clients", "partition"})
     if not pairs:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     xs: list[NDArray[Any]] = []
@@ -157,7 +174,7 @@ def from_clients(samples: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) ->
     for client, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise InputError(f"client {client}: {type(pair).__name__} is invalid; must be (x, y)")
-        x, y = _array(pair[0], f"client {client}: x"), _array(pair[1], f"client {client}: y")
+        x, y = as_array(pair[0], f"client {client}: x"), as_array(pair[1], f"client {client}: y")
         if not len(y):
             raise InputError(f"client {client}: no samples; leave this client out")
         if len(x) != len(y):
@@ -169,11 +186,11 @@ def from_clients(samples: Sequence[tuple[ArrayLike, ArrayLike]], **more: Any) ->
         xs.append(x)
         ys.append(y)
     owner = np.repeat(np.arange(len(ys)), [len(y) for y in ys])
-    return federated(np.concatenate(xs), np.concatenate(ys), clients=owner, **more)
+    return federated(np.concatenate(xs), np.concatenate(ys), clients=owner, **options)
 
 
 def from_frame(
-    frame: "pd.DataFrame", *, target: str, client: str | None = None, **more: Any
+    frame: "pd.DataFrame", *, target: str, client: str | None = None, **options: Any
 ) -> FederatedDataset:
     """Make a dataset from a pandas table with one row per sample.
 
@@ -185,7 +202,7 @@ def from_frame(
         Column of labels (integers, text, booleans) or of targets (floating-point numbers).
     client : str, optional
         Column with each sample's client; without it, a ``partition`` is required.
-    **more
+    **options
         As in :func:`federated`.
 
     Raises
@@ -193,7 +210,7 @@ def from_frame(
     InputError
         If a column is missing or does not contain numbers.
     """
-    _only_known(more, "from_frame", {"clients"})
+    _only_known(options, "from_frame", {"clients"})
     columns = [str(column) for column in frame.columns]
     for key, column in (("target", target), ("client", client)):
         if column is not None and column not in columns:
@@ -211,7 +228,7 @@ def from_frame(
             )
     owner = None if client is None else frame[client].to_numpy()
     x = features.to_numpy(np.float32)
-    return federated(x, frame[target].to_numpy(), clients=owner, **more)
+    return federated(x, frame[target].to_numpy(), clients=owner, **options)
 
 
 def from_huggingface(
@@ -220,7 +237,7 @@ def from_huggingface(
     target: str,
     features: str | Sequence[str] | None = None,
     client: str | None = None,
-    **more: Any,
+    **options: Any,
 ) -> FederatedDataset:
     """Make a dataset from a ``datasets.Dataset`` of Hugging Face, or any object with named columns.
 
@@ -235,7 +252,7 @@ def from_huggingface(
         A column of arrays or images, or columns of numbers; by default, all other columns.
     client : str, optional
         Column with each sample's client; without it, a ``partition`` is required.
-    **more
+    **options
         As in :func:`federated`.
 
     Raises
@@ -243,7 +260,7 @@ def from_huggingface(
     InputError
         If a column is missing, or cannot be converted.
     """
-    _only_known(more, "from_huggingface", {"clients"})
+    _only_known(options, "from_huggingface", {"clients"})
     splits = dataset if isinstance(dataset, Mapping) else {"train": dataset}
     if "train" not in splits:
         raise InputError(f"dataset: no split 'train'; it has {', '.join(map(str, splits))}")
@@ -257,9 +274,9 @@ def from_huggingface(
             raise InputError(f"{key}: no column {name!r}; {nearest(str(name), columns)}")
     if "test" in splits:
         test = {"x_test": _columns(splits["test"], used), "y_test": _column(splits["test"], target)}
-        more = {**test, **more}
+        options = {**test, **options}
     owners = None if client is None else _column(train, client)
-    return federated(_columns(train, used), _column(train, target), clients=owners, **more)
+    return federated(_columns(train, used), _column(train, target), clients=owners, **options)
 
 
 class _Held(Strict):
@@ -268,11 +285,39 @@ class _Held(Strict):
     test_share: Share
 
 
-class _Samples(NamedTuple):
-    """Samples (N, ...) and labels or targets of each."""
+def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
+    """Draw a fraction of all samples as tests."""
+    order = stream(seed, "holdout").permutation(len(samples.y))
+    is_test = np.zeros(len(order), np.bool_)
+    is_test[order[: int(share * len(order))]] = True
+    train, test = (Labelled(samples.x[part], samples.y[part]) for part in (~is_test, is_test))
+    return train, test
 
-    x: NDArray[Any]
-    y: NDArray[Any]
+
+def _checked_partition(
+    partition: str | Mapping[str, Any] | Partition, samples: Samples, is_regression: bool
+) -> Partition:
+    """Check that a partition's settings are valid and fit the samples."""
+    settings = {"name": partition} if isinstance(partition, str) else partition
+    if not isinstance(settings, Mapping | Partition):
+        raise InputError("partition: must be a name, a dict or a record")
+    checked = check(Partition, settings, "partition.")  # type: ignore[arg-type]
+    if is_regression:
+        raise InputError(
+            "partition: needs labels, but the targets are numbers; pass clients instead"
+        )
+    if checked.needs_writers and samples.writer is None:
+        raise InputError(f"partition: {checked.named} needs the owner of each sample; pass clients")
+    if samples.writer is not None and not checked.needs_writers:
+        raise InputError(
+            f"partition: {checked.named} cannot be combined with clients; remove one of the two"
+        )
+    if checked.needs_tests and not len(samples.y_test):
+        raise InputError(
+            f"partition: {checked.named} also assigns test samples; pass x_test and y_test, "
+            "or test_share"
+        )
+    return checked
 
 
 def _columns(dataset: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -295,197 +340,8 @@ def _column(dataset: Any, name: str) -> NDArray[Any]:
         ) from None
 
 
-def _array(values: Any, place: str) -> NDArray[Any]:
-    """Convert arrays, tensors, series and lists to an array whose first axis is samples."""
-    if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
-        values = values.detach().cpu()
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        raise InputError(f"{place}: rows differ in shape; pass arrays of one shape") from None
-    if array.ndim < 1:
-        raise InputError(f"{place}: {type(values).__name__} is invalid; must be an array")
-    return array
-
-
-def _pair(x: Any, y: Any, which: str, tokens: bool) -> _Samples:
-    samples = _features(_array(x, f"x{which}"), f"x{which}", tokens)
-    labels = _array(y, f"y{which}")
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if len(samples) != len(labels):
-        raise InputError(
-            f"x{which}, y{which}: {len(samples)} samples but {len(labels)} labels; must be equal"
-        )
-    if not len(samples):
-        raise InputError(f"x{which}: no samples; pass at least one")
-    if labels.ndim != 1 and not (tokens and labels.ndim == 2):
-        raise InputError(f"y{which}: shape {labels.shape} is invalid; must be one label per sample")
-    return _Samples(samples, _targets(labels, f"y{which}"))
-
-
-def _features(x: NDArray[Any], place: str, tokens: bool) -> NDArray[Any]:
-    if x.dtype.kind not in "iufb":
-        raise InputError(f"{place}: contains {_kind(x)}; convert to numbers")
-    x = x[:, None] if x.ndim == 1 else x
-    if not np.isfinite(x).all():
-        rows = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(1))
-        raise InputError(
-            f"{place}: {len(rows)} samples are NaN or infinite, first row {rows[0]}; remove them"
-        )
-    if tokens:
-        if x.dtype.kind not in "iu" or x.ndim != 2 or x.min() < 0:
-            raise InputError(f"{place}: tokens must be integers from 0 up, shape (N, steps)")
-        return x.astype(np.int64)
-    if x.dtype.kind in "iu" and x.ndim >= IMAGE_AXES and x.min() >= 0 and x.max() <= 255:
-        return x.astype(np.uint8)
-    return x.astype(np.float32)
-
-
-def _may_be_labels(y: NDArray[Any]) -> bool:
-    """Whether numbers look like labels: integers with few different values."""
-    return not (y % 1).any() and len(np.unique(y)) <= MAX_CLASSES
-
-
-def _targets(y: NDArray[Any], place: str) -> NDArray[Any]:
-    """Return labels as integers, booleans or text, and targets as float64."""
-    if y.dtype.kind == "f":
-        if not np.isfinite(y).all():
-            raise InputError(f"{place}: contains NaN or infinity; remove these samples")
-        return y.astype(np.float64)
-    if y.dtype.kind == "O":
-        if not all(isinstance(label, str) for label in y.flat):
-            raise InputError(f"{place}: labels have several types; convert all to text or integers")
-        return y.astype(np.str_)
-    if y.dtype.kind not in "iubU":
-        raise InputError(f"{place}: contains {_kind(y)}; must be integers, text or numbers")
-    return y
-
-
-def _numbered(
-    train: _Samples, test: _Samples, tokens: bool
-) -> tuple[_Samples, _Samples, int | None]:
-    """Replace labels by numbers from 0 in sorted order; keep the targets of a regression."""
-    if train.x.shape[1:] != test.x.shape[1:]:
-        raise InputError(
-            f"x_test: samples have shape {test.x.shape[1:]}, but those of x {train.x.shape[1:]}"
-        )
-    if train.x.dtype != test.x.dtype:
-        train, test = (part._replace(x=part.x.astype(np.float32)) for part in (train, test))
-    kinds = {part.y.dtype.kind == "f" for part in (train, test)}
-    if len(kinds) > 1:
-        raise InputError("y, y_test: one has labels, the other numbers; must be of the same kind")
-    if kinds == {True}:
-        return train, test, None
-    if tokens:
-        most = max(int(part.max()) for part in (*train, *test) if part.size)
-        train, test = (part._replace(y=part.y.astype(np.int64)) for part in (train, test))
-        return train, test, most + 1
-    labels, y = np.unique(train.y, return_inverse=True)
-    if unknown := sorted({*np.unique(test.y).tolist()} - {*labels.tolist()}, key=str):
-        named = ", ".join(map(repr, unknown[:NAMED]))
-        raise InputError(f"y_test: no training sample has label {named}; remove these test samples")
-    number = np.searchsorted(labels, test.y)
-    return (
-        train._replace(y=y.reshape(train.y.shape).astype(np.int64)),
-        test._replace(y=number.astype(np.int64)),
-        len(labels),
-    )
-
-
-def _split(samples: _Samples, share: float, seed: int) -> tuple[_Samples, _Samples]:
-    """Draw a fraction of all samples as tests."""
-    order = stream(seed, "holdout").permutation(len(samples.y))
-    back = np.zeros(len(order), np.bool_)
-    back[order[: int(share * len(order))]] = True
-    train, test = (_Samples(samples.x[part], samples.y[part]) for part in (~back, back))
-    return train, test
-
-
-def _none_of(train: _Samples) -> _Samples:
-    return _Samples(train.x[:0], train.y[:0])
-
-
-def _owners(clients: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Replace clients by numbers from 0 in sorted order."""
-    owner = _array(clients, "clients")
-    if owner.shape != (n,):
-        raise InputError(f"clients: shape {owner.shape}; must be one owner per sample, ({n},)")
-    if owner.dtype.kind == "O":
-        if any(each is None or each != each for each in owner):
-            raise InputError("clients: some samples have no owner; remove them")
-        owner = owner.astype(np.str_)
-    if owner.dtype.kind == "f" and not np.isfinite(owner).all():
-        raise InputError("clients: some samples have no owner; remove them")
-    numbers: NDArray[np.int64] = np.unique(owner, return_inverse=True)[1].astype(np.int64)
-    return numbers
-
-
-def _shared_out(
-    samples: Samples, classes: int | None, partition: Any, importance: Importance, seed: int
-) -> FederatedDataset:
-    if partition is None:
-        if samples.writer is None:
-            raise InputError(
-                "clients, partition: both missing; pass each sample's owner, or a partition"
-            )
-        return _by_owner(samples, classes, importance)
-    record = {"name": partition} if isinstance(partition, str) else partition
-    if not isinstance(record, Mapping | Partition):
-        raise InputError("partition: must be a name, a dict or a record")
-    chosen = check(Partition, record, "partition.")  # type: ignore[arg-type]
-    if classes is None:
-        raise InputError(
-            "partition: needs labels, but the targets are numbers; pass clients instead"
-        )
-    if chosen.needs_writers and samples.writer is None:
-        raise InputError(f"partition: {chosen.named} needs the owner of each sample; pass clients")
-    if samples.writer is not None and not chosen.needs_writers:
-        raise InputError(
-            f"partition: {chosen.named} cannot be combined with clients; remove one of the two"
-        )
-    if chosen.named == "rotated" and samples.x.dtype != np.uint8:
-        raise InputError("partition: rotated needs images; x must be integers from 0 to 255")
-    try:
-        return chosen.share_out(samples, seed, importance)
-    except InputError as error:
-        if len(samples.y_test):
-            raise
-        hint = "there are no test samples; if the partition assigns tests, too, give test_share"
-        raise InputError(*(f"{line} ({hint})" for line in error.lines)) from None
-
-
-def _by_owner(samples: Samples, classes: int | None, importance: Importance) -> FederatedDataset:
-    assert samples.writer is not None
-    index, start = by_owner(samples.writer)
-    return FederatedDataset(
-        name=samples.name,
-        x=samples.x[index],
-        y=samples.y[index],
-        start=start,
-        p=importances(start, importance),
-        x_test=samples.x_test,
-        y_test=samples.y_test,
-        inputs=samples.inputs,
-        classes=classes,
-    )
-
-
-def _only_known(more: Mapping[str, Any], function: str, taken: set[str]) -> None:
-    known = {*inspect.signature(federated).parameters} - {"x", "y", *taken}
-    for key in more:
+def _only_known(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
+    known = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
+    for key in options:
         if key not in known:
             raise InputError(f"{key}: unknown in {function}; {nearest(key, known)}")
-
-
-def _digest(*arrays: NDArray[Any]) -> str:
-    """Return the SHA-256 of the arrays' types, shapes and values."""
-    content = hashlib.sha256()
-    for array in arrays:
-        content.update(f"{array.dtype.str}{array.shape}".encode())
-        content.update(np.ascontiguousarray(array).tobytes())
-    return content.hexdigest()
-
-
-def _kind(values: NDArray[Any]) -> str:
-    return "text" if values.dtype.kind in "US" else f"values of type {values.dtype}"

@@ -102,7 +102,7 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch):
     (kept,) = (cache / "tff_emnist").glob("*.npz")
     assert kept.name == f"digits-{digest[:16]}.npz"
     _forget()
-    monkeypatch.setattr(emnist_digits, "parts", None)  # nothing is unpacked again
+    monkeypatch.setattr(emnist_digits, "unpack_parts", None)  # nothing is unpacked again
     again = digits("official", 0, cache, mirror)
     np.testing.assert_array_equal(again.x, data.x)
     assert [each.name for each in cache.iterdir()] == ["tff_emnist"]  # no scratch is left

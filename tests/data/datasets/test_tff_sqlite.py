@@ -9,8 +9,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import tff
-from fedsampling.data.formats.tff_files import Kind, Part, sqlite_examples
-from fedsampling.data.formats.tff_files import parts as parts_of
+from fedsampling.data.formats.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
 
 from .tff_files import Features, database, hdf5_of
 
@@ -81,7 +80,7 @@ def test_samples_of_another_kind_are_refused(tmp_path, sample, fault):
 
 
 def opened(path: Path, split: str = "train") -> dict[str, int]:
-    with sqlite_examples(path, split, {"label": Kind((), np.int64)}) as result:
+    with sqlite_examples(path, split, {"label": FeatureType((), np.int64)}) as result:
         return result.sizes
 
 
@@ -114,7 +113,7 @@ def test_a_value_that_would_fill_the_memory_is_refused(tmp_path):
     path = database(tmp_path / "a.sqlite", {"train": {"a": [sample]}})
     with (
         pytest.raises(ValueError, match="not a database of examples"),
-        sqlite_examples(path, "train", {"label": Kind((), np.int64)}) as result,
+        sqlite_examples(path, "train", {"label": FeatureType((), np.int64)}) as result,
     ):
         result.read("a")
 
@@ -129,4 +128,4 @@ def test_reading_leaves_nothing_behind(tmp_path, parts):
 def test_damaged_archive_is_refused(tmp_path):
     (tmp_path / "all.sqlite.lzma").write_bytes(lzma.compress(bytes(9))[:-9])
     with pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"):
-        parts_of(tmp_path / "all.sqlite.lzma", "tff_emnist", "sqlite", tmp_path)
+        unpack_parts(tmp_path / "all.sqlite.lzma", "tff_emnist", "sqlite", tmp_path)

@@ -8,8 +8,9 @@ import requests
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
+from fedsampling.data.sources.cache import converted
 from fedsampling.data.sources.download import Patience
-from fedsampling.data.sources.fetch import converted, fetch_all, fetch_dataset
+from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.sources import SOURCES, Source, editions
 
 from .publisher import beside, put

@@ -13,17 +13,18 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.files import replacing
+from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import digits_like
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
-from fedsampling.data.formats.tff_files import extracted, parts
+from fedsampling.data.formats.tff_files import unpack_edition, unpack_parts
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.unbalancing import Number, unbalanced
 from fedsampling.data.samples import Samples, gather
-from fedsampling.data.sources.fetch import converted, digests_of, fetch_dataset
+from fedsampling.data.sources.cache import converted
+from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
 # Of the stand-in; the published data have 3,383 writers with 101 samples on average.
@@ -57,7 +58,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        return tff.verify(tff.read_digits(dataset, *extracted(dataset, edition, folder)))
+        return tff.verify(tff.read_digits(dataset, *unpack_edition(dataset, edition, folder)))
 
 
 @lru_cache(maxsize=1)
@@ -75,12 +76,12 @@ def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
     if source != "official":
         return emnist_like("emnist_digits-like")
     ((name, archive),) = fetch_dataset("tff_emnist", cache, mirror).items()
-    inputs = digests_of([archive])
+    inputs = sha256_by_name([archive])
     target = cache / "tff_emnist" / f"digits-{inputs[archive.name][:16]}.npz"
 
     def make(target: Path) -> None:
         with TemporaryDirectory(dir=cache) as folder:
-            train, test = parts(archive, "tff_emnist", SOURCES[name].edition, Path(folder))
+            train, test = unpack_parts(archive, "tff_emnist", SOURCES[name].edition, Path(folder))
             samples = tff.read_digits("tff_emnist", train, test)
         tff.verify(samples)
         with replacing(target) as temporary:

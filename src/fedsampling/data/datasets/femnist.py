@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
@@ -24,7 +25,8 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import leaf_femnist
 from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
 from fedsampling.data.samples import Samples, first_clients, gather
-from fedsampling.data.sources.fetch import converted, digests_of, fetch_dataset
+from fedsampling.data.sources.cache import converted
+from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
@@ -100,7 +102,7 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
         return replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
     paths = fetch_dataset("nist_sd19", cache, mirror)
     by_class, by_write = (paths[f"nist_sd19/{file}"] for file in ("by_class.zip", "by_write.zip"))
-    inputs = digests_of([by_class, by_write])
+    inputs = sha256_by_name([by_class, by_write])
     digest = "-".join(each[:8] for each in inputs.values())
     target = converted(
         cache / "nist_sd19" / f"femnist-{digest}.npz",

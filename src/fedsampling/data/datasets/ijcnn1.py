@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
@@ -128,7 +128,7 @@ def _official(cache: Path, mirror: str | None) -> tuple[Rows, Rows, dict[str, st
     rows = {"ijcnn1.tr": TRAIN_ROWS, "ijcnn1.t": TEST_ROWS}
     paths = {file: fetch(SOURCES[f"ijcnn1/{file}"], cache, mirror) for file in rows}
     train, test = (_read(path, rows[file]) for file, path in paths.items())
-    return train, test, {file: sha256(path) for file, path in paths.items()}
+    return train, test, sha256_by_name(paths.values())
 
 
 def _read(path: Path, rows: int) -> Rows:

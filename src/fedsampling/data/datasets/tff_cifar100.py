@@ -12,7 +12,7 @@ from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import COLOURED, balanced, images, tastes
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
-from fedsampling.data.formats.tff_files import extracted, fetched
+from fedsampling.data.formats.tff_files import fetch_parts, unpack_edition
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.samples import Samples, gather
 
@@ -35,7 +35,7 @@ class TffCifar100(PublishedData, name="tff_cifar100"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        return tff.verify(tff.read_cifar100(*extracted(dataset, edition, folder)))
+        return tff.verify(tff.read_cifar100(*unpack_edition(dataset, edition, folder)))
 
 
 @lru_cache(maxsize=1)
@@ -45,7 +45,7 @@ def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
         y, y_test = tastes(rng, CLIENTS, PER_CLIENT, 100), balanced(rng, TESTS, 100)
         drawn = images(rng, "cifar100-like", COLOURED, y, y_test, classes=100)
         return replace(drawn, writer=np.repeat(np.arange(CLIENTS), PER_CLIENT))
-    with fetched("tff_cifar100", cache, mirror) as (train, test, unverified):
+    with fetch_parts("tff_cifar100", cache, mirror) as (train, test, unverified):
         samples = tff.read_cifar100(train, test)
     tff.verify(samples)
     return replace(samples, unverified=unverified)

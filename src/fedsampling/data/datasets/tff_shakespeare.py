@@ -20,7 +20,7 @@ from fedsampling.data.datasets.standins import play_like
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import tff
 from fedsampling.data.formats.shakespeare_roles import SIZES, encode
-from fedsampling.data.formats.tff_files import extracted, fetched
+from fedsampling.data.formats.tff_files import fetch_parts, unpack_edition
 from fedsampling.data.partitions.natural import at_least, by_owner
 from fedsampling.data.partitions.shares import importances
 
@@ -49,7 +49,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
         inputs: Mapping[str, str] = {}
         unverified = False
         if source == "official":
-            with fetched("tff_shakespeare", cache, mirror) as (train, test, unverified):
+            with fetch_parts("tff_shakespeare", cache, mirror) as (train, test, unverified):
                 snippets, tests = tff.read_snippets(train), tff.read_snippets(test)
                 inputs = tff.inputs(train, test)
             tff.verify_snippets(snippets, tests)
@@ -74,7 +74,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        train, test = extracted(dataset, edition, folder)
+        train, test = unpack_edition(dataset, edition, folder)
         return tff.verify_snippets(tff.read_snippets(train), tff.read_snippets(test))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256_by_name
 from fedsampling.data.samples import Samples, check_counts
 
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
@@ -49,7 +49,7 @@ def read_binary(folder: Path) -> Samples:
         x_test=x_test,
         y_test=y_test,
         classes=10,
-        inputs={path.name: sha256(path) for path in paths},
+        inputs=sha256_by_name(paths),
     )
 
 
@@ -74,9 +74,9 @@ def read_sheets(folder: Path) -> Samples:
         y_test=labels[len(x) :],
         classes=10,
         unverified=True,
-        inputs={
-            name: sha256(folder / name) for name in (*TRAIN_SHEETS, *TEST_SHEETS, SHEET_LABELS)
-        },
+        inputs=sha256_by_name(
+            folder / name for name in (*TRAIN_SHEETS, *TEST_SHEETS, SHEET_LABELS)
+        ),
     )
 
 

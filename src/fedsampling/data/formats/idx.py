@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256_by_name
 from fedsampling.data.samples import Samples, check_counts, passed_checks
 
 # Samples per class as published, training and test.
@@ -71,7 +71,7 @@ def read(
         x_test=x_test,
         y_test=y_test.astype(np.int64),
         classes=10,
-        inputs={path.name: sha256(path) for path in paths},
+        inputs=sha256_by_name(paths),
     )
 
 
@@ -155,7 +155,7 @@ def add_writers(mnist: Samples, train: Path, test: Path) -> Samples:
         name="mnist_by_writer",
         writer=_writers(train, mnist.y),
         writer_test=_writers(test, mnist.y_test),
-        inputs={**mnist.inputs, train.name: sha256(train), test.name: sha256(test)},
+        inputs={**mnist.inputs, **sha256_by_name([train, test])},
     )
 
 

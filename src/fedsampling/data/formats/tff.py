@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.files import sha256
+from fedsampling.base.files import sha256_by_name
 from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats.tff_files import (
     Examples,
-    Kind,
+    FeatureType,
     Part,
     hdf5_examples,
     sqlite_examples,
@@ -75,7 +75,7 @@ def read_digits(name: str, train: Part, test: Part) -> Samples:
     ValueError
         If a file has another layout.
     """
-    pixels = Kind((28, 28), np.float32)
+    pixels = FeatureType((28, 28), np.float32)
     x, y, owners = _read(train, "pixels", pixels)
     x_test, y_test, owners_test = _read(test, "pixels", pixels)
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
@@ -113,7 +113,7 @@ def read_cifar100(train: Part, test: Part) -> Samples:
     ValueError
         If a file has another layout.
     """
-    image = Kind((32, 32, 3), np.uint8)
+    image = FeatureType((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)
     x_test, y_test, _ = _read(test, "image", image)
     return Samples(
@@ -136,7 +136,7 @@ def read_snippets(part: Part) -> Snippets:
     ValueError
         If the file has another layout.
     """
-    with _opened(part, {"snippets": Kind((), np.object_)}) as examples:
+    with _opened(part, {"snippets": FeatureType((), np.object_)}) as examples:
         return {
             client: tuple(bytes(line) for line in examples.read(client)["snippets"])
             for client in examples.sizes
@@ -181,7 +181,7 @@ def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
 def inputs(*parts: Part) -> dict[str, str]:
     """Return the SHA-256 of the parts' published files, by name."""
     paths = dict.fromkeys(part.origin or part.path for part in parts)
-    return {path.name: sha256(path) for path in paths}
+    return sha256_by_name(paths)
 
 
 def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str, bool]:
@@ -195,10 +195,10 @@ def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str,
 
 
 def _read(
-    part: Part, feature: str, kind: Kind
+    part: Part, feature: str, kind: FeatureType
 ) -> tuple[NDArray[Any], NDArray[np.int64], dict[str, int]]:
     """Return samples and labels, client by client, and the number of samples of each client."""
-    with _opened(part, {feature: kind, "label": Kind((), np.int64)}) as examples:
+    with _opened(part, {feature: kind, "label": FeatureType((), np.int64)}) as examples:
         total = sum(examples.sizes.values())
         x, y = np.empty((total, *kind.shape), kind.dtype), np.empty(total, np.int64)
         begin = 0
@@ -218,7 +218,7 @@ def _read(
     return x, y, examples.sizes
 
 
-def _opened(part: Part, kinds: Mapping[str, Kind]) -> AbstractContextManager[Examples]:
+def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextManager[Examples]:
     if part.split:
         return sqlite_examples(part.path, part.split, kinds)
     return hdf5_examples(part.path, kinds)

@@ -26,7 +26,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.formats.tf_example import Feature, parse_example
 from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.download import CorruptError
-from fedsampling.data.sources.fetch import fetch_dataset, unpacked
+from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import copy_unpacked
 from fedsampling.data.sources.sources import SOURCES, editions
 
 
@@ -50,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FeatureType:
     """Shape and type of a feature of one sample."""
 
     shape: tuple[int, ...]
@@ -79,7 +80,7 @@ _SPLITS = {"tff_emnist": ("digits_only_train", "digits_only_test")}  # others: "
 
 
 @contextmanager
-def fetched(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Part, Part, bool]]:
+def fetch_parts(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Part, Part, bool]]:
     """Fetch a dataset in the first available layout; it is unpacked while the ``with`` block runs.
 
     Parameters
@@ -100,11 +101,11 @@ def fetched(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Par
     """
     ((name, archive),) = fetch_dataset(dataset, cache, mirror).items()
     with TemporaryDirectory(dir=cache) as folder:
-        train, test = parts(archive, dataset, SOURCES[name].edition, Path(folder))
+        train, test = unpack_parts(archive, dataset, SOURCES[name].edition, Path(folder))
         yield train, test, SOURCES[name].unverified
 
 
-def parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
+def unpack_parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
     """Unpack an archive into `folder`; return its training and its test part.
 
     Parameters
@@ -121,7 +122,7 @@ def parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part
     if edition == "sqlite":
         database = folder / f"{stem}.sqlite"
         try:
-            unpacked(archive, lzma.open, database, _SQLITE)
+            copy_unpacked(archive, lzma.open, database, _SQLITE)
         except CorruptError as error:
             raise InputError(f"{archive}: it {error}; fetch it again") from error
         train, test = _SPLITS.get(dataset, ("train", "test"))
@@ -131,24 +132,26 @@ def parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part
     return Part(train_file, origin=archive), Part(test_file, origin=archive)
 
 
-def extracted(dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
-    """Unpack an archive that is in `folder`, into the same folder; see :func:`parts`."""
+def unpack_edition(dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
+    """Unpack an archive that is in `folder`, into the same folder; see :func:`unpack_parts`."""
     (source,) = editions(dataset)[edition]
-    return parts(folder / source.file, dataset, edition, folder)
+    return unpack_parts(folder / source.file, dataset, edition, folder)
 
 
 _LONGEST = 1 << 20  # bytes of one value; a CIFAR image has about 12,000
 
 
 @contextmanager
-def sqlite_examples(database: Path, split: str, kinds: Mapping[str, Kind]) -> Iterator[Examples]:
+def sqlite_examples(
+    database: Path, split: str, kinds: Mapping[str, FeatureType]
+) -> Iterator[Examples]:
     """Open one split of a database, read-only.
 
     Parameters
     ----------
     split : str
         Such as ``"train"``.
-    kinds : mapping of str to Kind
+    kinds : mapping of str to FeatureType
         Features to read; others are ignored.
 
     Yields
@@ -206,7 +209,9 @@ def _opened(database: Path) -> sqlite3.Connection:
     return connection
 
 
-def _values(record: Mapping[str, Feature], name: str, kind: Kind, where: str) -> NDArray[Any]:
+def _values(
+    record: Mapping[str, Feature], name: str, kind: FeatureType, where: str
+) -> NDArray[Any]:
     """Extract a feature of one sample from its record; bytes are stored as int64."""
     if name not in record:
         raise ValueError(f"{where} has no '{name}', but {sorted(record)}")
@@ -230,12 +235,12 @@ def _values(record: Mapping[str, Feature], name: str, kind: Kind, where: str) ->
 
 
 @contextmanager
-def hdf5_examples(path: Path, kinds: Mapping[str, Kind]) -> Iterator[Examples]:
+def hdf5_examples(path: Path, kinds: Mapping[str, FeatureType]) -> Iterator[Examples]:
     """Open an HDF5 file.
 
     Parameters
     ----------
-    kinds : mapping of str to Kind
+    kinds : mapping of str to FeatureType
         Features to read; the length of the first one is the number of samples.
 
     Yields

@@ -4,7 +4,7 @@
 Each digit is owned by 10 clients, every client has the same number of samples."
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,8 @@ TEST = {"text": 100, "code": 80}
 
 class ByDigit(LabelPartition, name="by_digit"):
     """Clients with one label each, fraboni2021clustered."""
+
+    needs_tests: ClassVar[bool] = True
 
     clients_per_label: Positive = 10
     variant: Variant = Field("text", description="as in the paper, or as in the authors' code")

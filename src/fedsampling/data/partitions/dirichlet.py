@@ -5,7 +5,7 @@ In contrast, ``label_skew`` draws around the labels' shares in the data and uses
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ from fedsampling.data.samples import SMALLER, Samples, gather
 
 class Dirichlet(LabelPartition, name="dirichlet"):
     """Clients of fixed sizes with label shares from Dir(α), fraboni2021clustered."""
+
+    needs_tests: ClassVar[bool] = True
 
     alpha: Variance
     groups: Annotated[list[tuple[Positive, Positive]], Field(min_length=1)] = Field(

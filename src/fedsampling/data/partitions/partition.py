@@ -17,6 +17,7 @@ class Partition(Named, package="fedsampling.data.partitions"):
     """The settings of a partition."""
 
     needs_writers: ClassVar[bool] = False  # whether it uses the writer of each sample
+    needs_tests: ClassVar[bool] = False  # whether it also assigns test samples to clients
 
     @property
     def most_clients(self) -> int | None:

@@ -6,7 +6,7 @@ and 60°).
 """
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,16 @@ Interpolation = Literal["bilinear", "nearest"]
 class Rotated(LabelPartition, name="rotated"):
     """Clients of equal size with rotated images, harshvardhan2025latency."""
 
+    needs_tests: ClassVar[bool] = True
+
     clients: Positive
     degrees: Annotated[float, Field(ge=0, le=360)] = Field(description="largest angle")
     interpolation: Interpolation = "bilinear"
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign training and test images at random; rotate both of a client by the same angle."""
+        if samples.x.dtype != np.uint8 or samples.x.ndim < 3:
+            raise InputError("partition: rotated needs images; x must be integers from 0 to 255")
         rng = stream(seed, "data.rotated")
         train, test = (equal_shares(len(y), self.clients, rng) for y in (samples.y, samples.y_test))
         upright = gather(samples, train, test, importance)

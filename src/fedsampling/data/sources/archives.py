@@ -19,7 +19,7 @@ from typing import IO, cast
 from fedsampling.base.errors import InputError
 
 # Errors that member names can cause: too long, or a file in place of a folder.
-_UNUSABLE = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
+_NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def unpack(
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Path] = {}
     left = bounds.size
-    with _refusing(archive):
+    with _readable_errors(archive):
         read = _zip if zipfile.is_zipfile(archive) else _tar
         for count, (name, size, extract) in enumerate(read(archive, folder), 1):
             if count > bounds.members:
@@ -89,9 +89,8 @@ def _place(folder: Path, name: str, file: bool) -> Path:
 class _HostileError(Exception):
     """Content that a genuine archive does not have."""
 
-    # Name, size, and the function that unpacks the member; None for a folder.
 
-
+# Name, size, and the function that unpacks the member; None for a folder.
 _Member = tuple[str, int, Callable[[], object] | None]
 
 
@@ -123,12 +122,22 @@ def _tar(archive: Path, folder: Path) -> Iterator[_Member]:
 
 
 @contextmanager
-def _refusing(archive: Path) -> Iterator[None]:
+def _readable_errors(archive: Path) -> Iterator[None]:
+    """Convert errors of an archive's content, and of the disk, to one line."""
     try:
-        with _extracting():
-            yield
+        yield
     except _HostileError as error:
-        raise InputError(f"{archive}: not used: {error}; delete it and fetch it again") from error
+        raise _unusable(archive, str(error)) from error
+    except OSError as error:
+        if error.errno is None:  # gzip and bz2 report invalid data in this way
+            raise _unusable(archive, f"it is corrupt ({error})") from error
+        if error.errno in _NAME_ERRORS:
+            reason = f"a member's name is unusable ({error.strerror})"
+            raise _unusable(archive, reason) from error
+        raise InputError(
+            f"{error.filename or 'archive'}: cannot be unpacked ({error.strerror}); "
+            "choose a writable folder with free space"
+        ) from error
     except (
         EOFError,
         LZMAError,
@@ -139,22 +148,8 @@ def _refusing(archive: Path) -> Iterator[None]:
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise InputError(
-            f"{archive}: not used: it is corrupt ({error}); delete it and fetch it again"
-        ) from error
+        raise _unusable(archive, f"it is corrupt ({error})") from error
 
 
-@contextmanager
-def _extracting() -> Iterator[None]:
-    """Distinguish members that no file system can store from a disk that is full or fails."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:  # gzip and bz2 report invalid data in this way
-            raise tarfile.ReadError(str(error)) from error
-        if error.errno in _UNUSABLE:
-            raise _HostileError(f"a member's name is unusable ({error.strerror})") from error
-        raise InputError(
-            f"{error.filename or 'archive'}: cannot be unpacked ({error.strerror}); "
-            "choose a writable folder with free space"
-        ) from error
+def _unusable(archive: Path, reason: str) -> InputError:
+    return InputError(f"{archive}: not used: {reason}; delete it and fetch it again")

@@ -1,6 +1,6 @@
 """Resumable download of one URL, with retries.
 
-:mod:`fetch` chooses the URLs, and pooch checks the content.  Next to the partial file, a note
+:mod:`fetch` chooses the URLs and checks the content.  Next to the partial file, a note
 records its URL and the server's validator (strong ETag, or date).  A download resumes only if the
 note has both and the server confirms that the file is unchanged (If-Range); otherwise it restarts.
 """
@@ -20,12 +20,12 @@ from fedsampling.base.files import writing
 if TYPE_CHECKING:
     import requests
 
-PIECE = 1 << 16  # bytes read at once
+PIECE_BYTES = 1 << 16  # read at once
 Tell = Callable[[int, int], None]  # bytes received, bytes in total
 
 _ABSENT = (403, 404, 410)  # object stores return 403 for missing objects
-_PASSING = (408, 425, 429, 500, 502, 503, 504)  # temporary failures
-_PROGRESS = 1 << 20  # bytes; an attempt that receives more does not count as failed
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+_PROGRESS_BYTES = 1 << 20  # an attempt that receives more does not count as failed
 _JITTER = random.SystemRandom()  # for waiting times only; no result depends on it
 
 
@@ -95,9 +95,9 @@ def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -
             try:
                 _attempt(url, stream, Path(f"{part}.json"), bound, patience, tell)
                 return
-            except _PassingError as error:
+            except _TemporaryError as error:
                 received = stream.seek(0, 2)
-                failed = 1 if received >= furthest + _PROGRESS else failed + 1
+                failed = 1 if received >= furthest + _PROGRESS_BYTES else failed + 1
                 furthest = max(furthest, received)
                 pause = min(patience.longest, patience.pause * 2 ** (failed - 1))
                 wait = pause * _JITTER.uniform(0.5, 1) if error.wait is None else error.wait
@@ -108,7 +108,7 @@ def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -
                 time.sleep(wait)
 
 
-class _PassingError(Exception):
+class _TemporaryError(Exception):
     """A temporary failure; `wait` is the number of seconds that the server requests."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
@@ -149,9 +149,9 @@ def _attempt(
     except requests.TooManyRedirects as error:
         raise UnreachableError("redirects without end") from error
     except requests.Timeout as error:
-        raise _PassingError("no answer in time") from error
+        raise _TemporaryError("no answer in time") from error
     except requests.ConnectionError as error:
-        raise _PassingError("no connection") from error
+        raise _TemporaryError("no connection") from error
     except requests.RequestException as error:
         raise UnreachableError(f"not a usable answer: {type(error).__name__}") from error
 
@@ -160,9 +160,9 @@ def _check_status(response: "requests.Response", stream: IO[bytes]) -> None:
     status = response.status_code
     if status == 416:  # the partial file does not match the server's file
         stream.truncate(0)
-        raise _PassingError("HTTP status 416", wait=0)
-    if status in _PASSING:
-        raise _PassingError(f"HTTP status {status}", _retry_after(response.headers))
+        raise _TemporaryError("HTTP status 416", wait=0)
+    if status in _TEMPORARY:
+        raise _TemporaryError(f"HTTP status {status}", _retry_after(response.headers))
     if status not in (200, 206):
         raise UnreachableError(f"HTTP status {status}")
 
@@ -176,7 +176,7 @@ def _check_range(
     changed = validator and validator.startswith('"') and etag != validator
     if not offset or start != str(offset) or changed:
         stream.truncate(0)
-        raise _PassingError("another range than requested", wait=0)
+        raise _TemporaryError("another range than requested", wait=0)
 
 
 def _total(response: "requests.Response", offset: int) -> int | None:
@@ -201,7 +201,7 @@ def _receive(
             _write(stream, piece)
         tell(received, total or bound)
     if total is not None and received < total:
-        raise _PassingError(f"broke off after {received:,} of {total:,} bytes")
+        raise _TemporaryError(f"broke off after {received:,} of {total:,} bytes")
 
 
 def _write(stream: IO[bytes], piece: bytes) -> None:
@@ -216,12 +216,12 @@ def _pieces(response: "requests.Response") -> Iterator[bytes]:
     import urllib3
 
     try:
-        while piece := response.raw.read1(PIECE, decode_content=False):
+        while piece := response.raw.read1(PIECE_BYTES, decode_content=False):
             yield piece
     except urllib3.exceptions.ReadTimeoutError as error:
-        raise _PassingError("no answer in time") from error
+        raise _TemporaryError("no answer in time") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise _PassingError("the connection broke off") from error
+        raise _TemporaryError("the connection broke off") from error
 
 
 def _retry_after(headers: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -9,12 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fedsampling.base.files import writing
-from fedsampling.data.sources.download import PIECE, CorruptError
+from fedsampling.data.sources.download import PIECE_BYTES, CorruptError
 from fedsampling.data.sources.sources import Source
 
 MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
+# How to read a packed file, by its suffix.
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
-_BEGINNINGS = {  # of files without a checksum, to reject login and error pages
+# First bytes of files without a checksum, to reject login and error pages.
+_BEGINNINGS = {
     ".h5": (b"\x89HDF\r\n\x1a\n",),
     ".json": (b"{", b"["),
     ".zip": (b"PK\x03\x04",),
@@ -44,15 +47,14 @@ def verify(source: Source, path: Path) -> None:
     UnreadableError
         If it is absent or cannot be read.
     """
-    import pooch
-
     try:
         size = path.stat().st_size
         if size == 0 or size != (source.size or size):
             raise CorruptError(f"has {size:,} bytes, expected {source.size or 'some'}")
         for checksum in filter(None, (source.checksum, source.published)):
             algorithm, digest = checksum.split(":")
-            actual = pooch.file_hash(str(path), algorithm)
+            with path.open("rb") as stream:
+                actual = hashlib.file_digest(stream, algorithm).hexdigest()
             if actual != digest:
                 raise CorruptError(f"has {algorithm} {actual}, expected {digest}")
         beginning = _BEGINNINGS.get(PurePosixPath(source.file).suffix, (b"",))
@@ -82,10 +84,10 @@ def copy(source: Source, name: str, path: Path, output: Path) -> None:
         If `output` cannot be written.
     """
     opener = OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
-    unpacked(path, opener, output, source.size or MAX_UNKNOWN_BYTES)
+    copy_unpacked(path, opener, output, source.size or MAX_UNKNOWN_BYTES)
 
 
-def unpacked(path: Path, opener: Callable[..., Any], output: Path, bound: int) -> None:
+def copy_unpacked(path: Path, opener: Callable[..., Any], output: Path, bound: int) -> None:
     """Copy at most `bound` bytes that `opener` reads from a file; errors as in :func:`copy`."""
     remaining = bound
     with writing(output), output.open("wb") as stream:
@@ -99,7 +101,7 @@ def unpacked(path: Path, opener: Callable[..., Any], output: Path, bound: int) -
 def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
     try:
         with opener(path, "rb") as stream:
-            while piece := stream.read(PIECE):
+            while piece := stream.read(PIECE_BYTES):
                 yield piece
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise CorruptError(f"cannot be decompressed ({error})") from error

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.fetch import preferred
+from fedsampling.data.sources.fetch import ordered_editions
 from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
@@ -146,7 +146,7 @@ def downloads(
     return {
         source.name: source.size
         for dataset in sorted(set(datasets))
-        for source in preferred(dataset, cache, mirror)[0]
+        for source in ordered_editions(dataset, cache, mirror)[0]
         if source.name not in unread and not source.path_in(cache).is_file()
     }
 
