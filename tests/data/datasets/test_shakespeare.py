@@ -107,6 +107,15 @@ class TestEmbedded:
         whole, part = loaded().describe(), loaded(fraction=0.3).describe()
         assert part["clients"] < whole["clients"]  # type: ignore[operator]
 
+    def test_every_and_length_keep_some_samples_of_a_role_and_their_last_characters(self):
+        whole, part = loaded(clients=3), loaded(clients=3, every=4, length=10)
+        for client in range(3):
+            first, last = whole.start[client : client + 2]
+            kept = slice(*part.start[client : client + 2])
+            assert np.array_equal(part.x[kept], whole.x[first:last:4, -10:])
+            assert np.array_equal(part.y[kept], whole.y[first:last:4])
+        assert part.x_test.shape[1:] == (10,)
+
     @pytest.mark.parametrize(
         ("changed", "line"),
         [

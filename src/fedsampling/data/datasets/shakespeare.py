@@ -32,7 +32,7 @@ from fedsampling.data.formats.shakespeare_roles import (
     read,
 )
 from fedsampling.data.partitions.natural import at_least, sample_clients, split
-from fedsampling.data.partitions.shares import Shares, importances, starts
+from fedsampling.data.partitions.shares import Shares, importances, ranks, select, starts
 from fedsampling.data.samples import first_clients, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
@@ -54,6 +54,17 @@ class Shakespeare(PublishedData, name="shakespeare"):
     fraction: Part = Field(1.0, description="fraction of all samples")
     min_samples: Positive = Field(1, description="fewest samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
+    every: Positive = Field(
+        1,
+        description="uses every so-many-th sample of a role; 1: all",
+        exclude_if=lambda every: every == 1,  # keeps the hashes of runs that do not name it
+    )
+    length: Positive = Field(
+        LENGTH,
+        le=LENGTH,
+        description="characters before the predicted one that a sample keeps",
+        exclude_if=lambda length: length == LENGTH,  # keeps the hashes of runs that do not name it
+    )
     vocabulary: Literal["printable", "leaf"] = "printable"
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
@@ -72,16 +83,19 @@ class Shakespeare(PublishedData, name="shakespeare"):
             roles = pooled(play_like(stream(0, "data.play_like")))
         drawn = sample_clients(windows(roles), self.fraction, stream(seed, "data.roles"))
         train, tests = split(at_least(drawn, self.min_samples), self.train, GAP)
-        train, tests = first_clients(train, self.clients), first_clients(tests, self.clients)
+        train, tests = (
+            select(shares, ranks(shares) % self.every == 0)
+            for shares in (first_clients(train, self.clients), first_clients(tests, self.clients))
+        )
         x, y = encode_windows(roles, train[0], self.vocabulary)
         x_test, y_test = encode_windows(roles, tests[0], self.vocabulary)
         return FederatedDataset(
             name="shakespeare" if source == "official" else "shakespeare-like",
-            x=x,
+            x=x[:, -self.length :],
             y=y,
             start=train[1],
             p=importances(train[1], self.importance),
-            x_test=x_test,
+            x_test=x_test[:, -self.length :],
             y_test=y_test,
             start_test=tests[1],
             classes=SIZES[self.vocabulary],
