@@ -28,7 +28,6 @@ from fedsampling.evidence.verdicts import (
     Part,
     Verdict,
     above,
-    beyond,
     by_chance,
     intervals,
     over_choices,
@@ -70,7 +69,7 @@ def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: 
     verdicts: list[Verdict] = ["inconclusive"] * len(ours)
     ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
     for name, gain in ahead.items():
-        better, worse = above(gain, 0), beyond(behind[name], claim.margin)
+        better, worse = above(gain, 0), above(behind[name], claim.margin)
         if better == "fails":
             verdicts.append("contradicted")
         elif "open" in (better, worse):
@@ -139,20 +138,20 @@ def _at_budget(
     rest = ("full", "uniform")
     ahead = holm({name: (at_budget["optimal"], at_budget[name]) for name in rest}, difference)
     times = compare(needed["full"], needed["optimal"], ratio)
-    fewer = beyond(times, 1)
+    fewer = above(times, 1)
     if np.isinf(needed["full"]).any() and np.isfinite(needed["optimal"]).all():
         # Runs of full participation that miss the goal need infinitely many bits.
         fewer = stated(bool((needed["full"] > needed["optimal"]).all()))
     best = [above(each, 0) for each in ahead.values()]
     numbers = {
-        f"optimal sampling has at least {100 * (goal - claim.margin):g} % at that budget": beyond(
+        f"optimal sampling has at least {100 * (goal - claim.margin):g} % at that budget": above(
             levels["optimal"], goal - claim.margin
         ),
         **{
             f"{name} has less than {100 * others:g} %": _below(levels[name], others)
             for name in rest
         },
-        f"full needs {least:g} times its bits": beyond(times, least),
+        f"full needs {least:g} times its bits": above(times, least),
     }
     if "fails" in (*best, fewer):
         decided: Verdict = "contradicted"
@@ -372,7 +371,7 @@ def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
 
 def _below(estimate: Estimate, bound: float) -> Part:
     opposite: dict[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
-    return opposite[beyond(estimate, bound)]
+    return opposite[above(estimate, bound)]
 
 
 def _sent(runs: pd.DataFrame, sampler: str) -> float:

@@ -9,19 +9,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from fedsampling.evidence.numbers import show, show_estimate, show_estimates
-from fedsampling.evidence.statistics import Estimate, compare, difference, holm
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.numbers import show, show_estimate
+from fedsampling.evidence.statistics import compare, difference, holm
 from fedsampling.evidence.verdicts import (
-    JOINT,
     Finding,
     Interval,
-    alike,
+    Verdict,
     by_chance,
+    equivalence,
     intervals,
-    ordered,
+    ordering,
     stated,
     verdict,
 )
@@ -30,84 +28,71 @@ from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.theory.weights import clustered_covariance, statistics
 
-from .runs import EXACT, HALF, comparable, comparisons, deviations, has, our_choice, paired_losses
+from .runs import EXACT, comparisons, deviations, has, loss_pairs, our_choice, paired_losses
 from .theory_corollary import margins, populations
 
-EQUIVALENT = 0.9  # level of two one-sided tests at 5 %
+ALL_ABOVE: Mapping[Verdict, str] = {"reproduced": "Every interval lies above zero."}
 
 
 def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether Uniform is below MD sampling at every n, and less so for larger n."""
-    runs = _populations(summaries, "equal", "md", "uniform")
-    gaps = _gaps(runs, "md", "uniform", "equal")
-    finding = _all_above(gaps, claim.margin, "MD − Uniform")
+    quantity = "loss, MD − Uniform"
+    pairs = loss_pairs(summaries, "md", "uniform", "equal")
+    finding = ordering(holm(pairs, difference), claim.margin, quantity, ALL_ABOVE)
     if finding.verdict != "reproduced":
         return finding
-    first, last = min(runs), max(runs)
-    wide, narrow = (
-        runs[n].per_seed("md", "loss", "equal", 1) - runs[n].per_seed("uniform", "loss", "equal", 1)
-        for n in (first, last)
-    )
-    shrinks = compare(wide, narrow, difference)
-    step = f"{first} clients − {last} clients"
-    ours = f"{finding.ours}; {step}: {show_estimate(shrinks)}"
+    names = list(pairs)
+    first, last = names[0], names[-1]
+    (md_few, uniform_few), (md_many, uniform_many) = pairs[first], pairs[last]
+    shrinks = compare(md_few - uniform_few, md_many - uniform_many, difference)
+    step = f"{first} − {last}"
     finding = replace(
         finding,
-        ours=ours,
-        drawn=finding.drawn + intervals({step: shrinks}, "loss, MD − Uniform", least=claim.margin),
+        ours=f"{finding.ours}; {step}: {show_estimate(shrinks)}",
+        drawn=finding.drawn + intervals({step: shrinks}, quantity, least=claim.margin),
     )
-    if first < last and shrinks.low > claim.margin:
-        both = "Every interval lies above zero, and the gap shrinks."
-        return replace(finding, reason=both)
-    open_ = "Uniform is below MD at every n; that the gap shrinks is open."
-    return replace(finding, verdict="partly reproduced", reason=open_)
+    if first != last and shrinks.low > claim.margin:
+        return replace(finding, reason="Every interval lies above zero, and the gap shrinks.")
+    return replace(
+        finding,
+        verdict="partly reproduced",
+        reason="Uniform is below MD at every n; that the gap shrinks is open.",
+    )
 
 
 def c2(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether MD is below Uniform sampling at every n."""
-    gaps = _gaps(_populations(summaries, "samples", "md", "uniform"), "uniform", "md", "samples")
-    return _all_above(gaps, claim.margin, "Uniform − MD")
+    gaps = holm(loss_pairs(summaries, "uniform", "md", "samples"), difference)
+    return ordering(gaps, claim.margin, "loss, Uniform − MD", ALL_ABOVE)
 
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether Clustered converges as Uniform sampling does, and has its distribution."""
-    runs = _populations(summaries, "equal", "clustered", "uniform")
-    pairs = _pairs(runs, "clustered", "uniform", "equal")
-    gaps = {name: compare(*pair, difference, EQUIVALENT) for name, pair in pairs.items()}
+    """Judge whether Clustered sampling is equivalent to Uniform, in loss and in distribution."""
+    finding = equivalence(
+        loss_pairs(summaries, "clustered", "uniform", "equal"),
+        claim.margin,
+        "loss, Clustered − Uniform (90 %)",
+        difference,
+        level=0.9,
+    )
     apart = covariance_gap(10, 5)
-    finding = verdict(
-        alike(pairs, difference, 0, claim.margin),
-        ours=(
-            f"Clustered − Uniform (90 % intervals): {_listed(gaps)}; covariances of the weights "
-            f"differ by up to {show(apart)} (5 of 10 clients)"
-        ),
-        why={
-            "reproduced": "Losses and distributions are the same.",
-            "contradicted": "The losses differ by more than the margin.",
-            "inconclusive": "An interval of the losses crosses the margin.",
-        },
-        partly=False,
-        drawn=intervals(
-            gaps,
-            "loss, Clustered − Uniform (90 %)",
-            paper=0,
-            within=claim.margin,
-        ),
+    ours = (
+        f"{finding.ours}; covariances of the weights differ by up to {show(apart)} (5 of 10 "
+        "clients)"
     )
     if finding.verdict == "reproduced" and apart > EXACT:
         why = (
             "The losses are the same within the margin; the distributions differ in closed form, "
-            "so that no run could reproduce the claim as stated."
+            "so no run could reproduce the claim as stated."
         )
-        return replace(finding, verdict="partly reproduced", reason=why)
-    return finding
+        return replace(finding, verdict="partly reproduced", ours=ours, reason=why)
+    return replace(finding, ours=ours)
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether Clustered is below MD sampling at every n."""
-    runs = _populations(summaries, "samples", "md", "clustered")
-    gaps = _gaps(runs, "md", "clustered", "samples")
-    return _all_above(gaps, claim.margin, "MD − Clustered")
+    gaps = holm(loss_pairs(summaries, "md", "clustered", "samples"), difference)
+    return ordering(gaps, claim.margin, "loss, MD − Clustered", ALL_ABOVE)
 
 
 def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -189,8 +174,7 @@ def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         for case in summary.settings["cases"]
         if has(summary, case, "md", "uniform")
     }
-    gaps = holm(pairs, difference)
-    return _all_above(gaps, claim.margin, "Uniform − MD")
+    return ordering(holm(pairs, difference), claim.margin, "loss, Uniform − MD", ALL_ABOVE)
 
 
 def covariance_gap(n: int, m: int) -> float:
@@ -201,36 +185,3 @@ def covariance_gap(n: int, m: int) -> float:
     np.fill_diagonal(uniform, row.variance)
     clustered = clustered_covariance(allocate_by_size(np.ones(n, np.int64), m))
     return float(np.abs(clustered - uniform).max())
-
-
-def _populations(summaries: Summaries, case: str, *schemes: str) -> dict[int, Summary]:
-    """Return the experiments that ran a case with these schemes and the common network."""
-    first = summaries[HALF[10]]
-    return {
-        n: summaries[name]
-        for n, name in HALF.items()
-        if has(summaries[name], case, *schemes) and comparable(summaries[name], first)
-    }
-
-
-def _gaps(runs: Mapping[int, Summary], scheme: str, other: str, case: str) -> dict[str, Estimate]:
-    """Differences at every n, with intervals of 95 % together."""
-    return holm(_pairs(runs, scheme, other, case), difference)
-
-
-def _pairs(
-    runs: Mapping[int, Summary], scheme: str, other: str, case: str
-) -> dict[str, tuple[pd.Series, pd.Series]]:
-    return {
-        f"{n} clients": paired_losses(summary, scheme, other, case) for n, summary in runs.items()
-    }
-
-
-def _listed(gaps: Mapping[str, Estimate]) -> str:
-    return show_estimates(gaps, link=": ") or "not run"
-
-
-def _all_above(gaps: Mapping[str, Estimate], margin: float, quantity: str) -> Finding:
-    drawn = intervals(gaps, f"loss, {quantity}{JOINT}", least=margin)
-    ours = f"{quantity}: {_listed(gaps)}"
-    return ordered(gaps, margin, ours, drawn, {"reproduced": "Every interval lies above zero."})

@@ -43,6 +43,7 @@ from .runs import (
     gap_curve,
     half_sampled,
     has,
+    loss_pairs,
     paired_losses,
 )
 
@@ -70,7 +71,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         ),
         notes=(
             *departures(runs[10], paper, HALF[10]),
-            *(f"{_gaps(runs, case)} ({IMPORTANCES[case][1:-1]})." for case in IMPORTANCES),
+            *(f"{_gaps(summaries, case)} ({IMPORTANCES[case][1:-1]})." for case in IMPORTANCES),
             *_unlike(runs),
             *_lost(runs),
         ),
@@ -164,7 +165,7 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
         ),
         notes=(
             *departures(summary, paper, "cifar"),
-            f"Uniform − MD, {JOINT}: {show_estimates(holm(pairs, difference), link=': ')}.",
+            f"Uniform − MD, {JOINT}: {show_estimates(holm(pairs, difference))}.",
             *divergences(summary, COMPARED),
         ),
     )
@@ -323,15 +324,10 @@ def _draw_inset(axis: Axes, curves: pd.DataFrame, case: str, late: float, height
     axis.indicate_inset_zoom(zoom, edgecolor="#8c8c8c")
 
 
-def _gaps(runs: Mapping[int, Summary], case: str) -> str:
+def _gaps(summaries: Summaries, case: str) -> str:
     """Give the mean differences over the rounds with the intervals of c1 and c2."""
-    pairs = {
-        f"{n} clients": paired_losses(summary, "md", "uniform", case)
-        for n, summary in runs.items()
-        if has(summary, case, "md", "uniform") and comparable(summary, runs[10])
-    }
-    shown = show_estimates(holm(pairs, difference), link=": ")
-    return f"MD − Uniform, {JOINT}: {shown or 'not run'}"
+    pairs = loss_pairs(summaries, "md", "uniform", case)
+    return f"MD − Uniform, {JOINT}: {show_estimates(holm(pairs, difference))}"
 
 
 def _ends(runs: Mapping[int, Summary], late: float) -> Iterable[str]:

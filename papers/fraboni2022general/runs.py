@@ -74,6 +74,22 @@ def paired_losses(
     return first, second
 
 
+def loss_pairs(
+    summaries: Summaries, first: str, second: str, case: str
+) -> dict[str, tuple[pd.Series, pd.Series]]:
+    """Pair the losses of two samplers for each number of clients, if half of them are sampled.
+
+    Experiments without runs of both samplers, or with another network than ten clients have, are
+    left out.
+    """
+    smallest = summaries[HALF[10]]
+    return {
+        f"{n} clients": paired_losses(summaries[name], first, second, case)
+        for n, name in HALF.items()
+        if has(summaries[name], case, first, second) and comparable(summaries[name], smallest)
+    }
+
+
 def gap_curve(
     summary: Summary, scheme: str, other: str, case: str, seeds: Iterable[int] | None = None
 ) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 Judged by the rules in its ``paper.yaml``; ``claims_trends.py`` has the other claims.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,9 @@ from fedsampling.evidence.verdicts import (
     JOINT,
     UNDECIDED,
     Finding,
+    Interval,
     Part,
+    Verdict,
     intervals,
     over_choices,
     stated,
@@ -31,11 +33,13 @@ from .runtimes import (
     PROPOSED,
     SEVEN,
     TABLES,
+    PrintedRow,
+    Ranking,
     by_problem,
     in_seconds,
     mean_in_seconds,
-    order,
-    printed,
+    printed_row,
+    ranking,
     readings,
     runtimes,
     target,
@@ -45,56 +49,48 @@ from .runtimes import (
 NEAR_TIE = 1.05  # times the fastest sampler's seconds in the paper
 
 
-def first(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge who is first in a row of Tables 1 and 2, and how far ahead of random selection.
 
     The claim's first experiment is the row.  Its other experiments vary the stages of FLANP, or the
     bound and iterations of DelayHetSampling; the claim is then judged over all combinations.  It
     holds if the fastest sampler is the paper's fastest, or one of the two that the paper proposes.
     """
-    row, seconds = row_of(spec)
-    others = (f"{row}_sampling", f"{row}_flanp")
-    names = [name for name in (*spec.experiments, *others) if name in summaries]
+    row, paired_runtimes = row_of(spec)
+    variants = (f"{row}_sampling", f"{row}_flanp")
+    names = [name for name in dict.fromkeys((*spec.experiments, *variants)) if name in summaries]
     (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
-    tables = [seconds(summaries[name], target(paper, row)) for name in dict.fromkeys(names)]
+    tables = [paired_runtimes(summaries[name], target(paper, row)) for name in names]
     tables = [table[table["case"] == case] for table in tables]
-    combined = {
-        ", ".join(labels): table
-        for labels, table in readings(*(table for table in tables if len(table))).items()
-    }
+    combinations = readings(*(table for table in tables if len(table)))
     findings = {
-        name: who_is_first(combination, spec, paper, row) for name, combination in combined.items()
+        labels: reading_finding(table, spec, paper, row) for labels, table in combinations.items()
     }
-    assumption3_only = (name for name in findings if name.endswith("sampling-start"))
-    main = next(assumption3_only, next(iter(findings)))
+    main = next(
+        (labels for labels in findings if labels[1] == "sampling-start"),  # Assumption 3 alone
+        next(iter(findings)),
+    )
     finding = findings[main]
     if len(findings) > 1:
-        runs = (summaries[name].settings["samplers"] for name in names)
-        samplers = {label: settings for group in runs for label, settings in group.items()}
-        words = {name: settings_in_words(name, samplers) for name in findings}
-        finding = over_choices(
-            {words[name]: reading for name, reading in findings.items()}, words[main]
-        )
+        samplers: dict[str, Mapping[str, Any]] = {}
+        for name in names:
+            samplers |= summaries[name].settings["samplers"]
+        words = {labels: settings_in_words(labels, samplers) for labels in findings}
+        by_words = {words[labels]: reading for labels, reading in findings.items()}
+        finding = over_choices(by_words, words[main])
     settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
-    bounded = settings.get("bound") != "start" and not main.endswith("sampling-start")
-    one_rule = len({name.partition(", ")[0] for name in findings}) == 1
-    caveat = _caveat(finding, combined[main], bounded, one_rule) + _near_tie(spec, paper, row)
+    is_bounded = settings.get("bound") != "start" and main[1] != "sampling-start"
+    has_one_rule = len({flanp for flanp, _ in findings}) == 1
+    caveat = _caveat(finding, combinations[main], is_bounded, has_one_rule)
+    caveat += _near_tie(spec, paper, row)
     if spec.open_choices and not finding.readings:
         caveat += " The runs of its open choices are not finished."
     return replace(finding, caveat=caveat)
 
 
-def settings_in_words(labels: str, samplers: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write the settings of FLANP and of DelayHetSampling behind a pair of labels.
-
-    Parameters
-    ----------
-    labels : str
-        Both labels, joined with a comma.
-    samplers : mapping
-        Settings by label.
-    """
-    flanp, sampling = (samplers[label] for label in labels.split(", "))
+def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
+    """Write the settings of FLANP and of DelayHetSampling, from their labels."""
+    flanp, sampling = (samplers[label] for label in labels)
     if "accuracy" in flanp:
         rule = f"stages end at {flanp['accuracy']:g} of the first squared norm"
     elif flanp.get("stop") == "rounds":
@@ -110,14 +106,14 @@ def settings_in_words(labels: str, samplers: Mapping[str, Mapping[str, Any]]) ->
     )
 
 
-def _caveat(finding: Finding, table: pd.DataFrame, bounded: bool, one_rule: bool) -> str:
+def _caveat(finding: Finding, table: pd.DataFrame, is_bounded: bool, has_one_rule: bool) -> str:
     """Describe the effect of the paper's unstated choices, and of counting all seconds.
 
     Parameters
     ----------
-    bounded : bool
+    is_bounded : bool
         Whether DelayHetSampling's runs have B_p < 1 for every distribution.
-    one_rule : bool
+    has_one_rule : bool
         Whether FLANP's runs have a single rule for its stages.
     """
     sentences = []
@@ -133,10 +129,10 @@ def _caveat(finding: Finding, table: pd.DataFrame, bounded: bool, one_rule: bool
         if finding.verdict != DEPENDS:  # whose reason gives the counts
             sentences.append(agree if len(counts) == 1 else differ)
         sentences += _undecided(finding)
-    if one_rule:
+    if has_one_rule:
         unstated = "" if finding.readings else "; the paper states none"
         sentences.append(f"FLANP is run with a single rule for its stages{unstated}.")
-    if bounded:
+    if is_bounded:
         sentences.append(
             "DelayHetSampling is run with B_p < 1 for every distribution, which is stricter than "
             "the paper's Assumption 3."
@@ -164,16 +160,14 @@ def _undecided(finding: Finding) -> Iterator[str]:
 
 def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
     """Say if the paper's own table hardly separates the sampler that the claim names first."""
-    reported = {name: cell.number for name, cell in printed(paper, spec.artefact)[row].items()}
-    best = min(reported, key=lambda name: reported[name])
-    rivals = {name: n for name, n in reported.items() if name not in {*PROPOSED, best}}
-    rival = min(rivals, key=lambda name: rivals[name])
-    times = rivals[rival] / reported[best]
-    if times > NEAR_TIE:
+    theirs = printed_row(paper, spec.artefact, row)
+    rivals = [name for name in theirs.numbers if name not in {*PROPOSED, theirs.fastest}]
+    rival = min(rivals, key=theirs.over_fastest)
+    if theirs.over_fastest(rival) > NEAR_TIE:
         return ""
     return (
-        f" In the paper, too, {LINES[rival].label} takes only {times:.3g} times the seconds of "
-        f"{LINES[best].label}."
+        f" In the paper, too, {LINES[rival].label} takes only {theirs.over_fastest(rival):.3g} "
+        f"times the seconds of {LINES[theirs.fastest].label}."
     )
 
 
@@ -185,14 +179,14 @@ def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
     return experiment, runtimes
 
 
-def who_is_first(
+def reading_finding(
     table: pd.DataFrame,
     spec: ClaimSpec,
     paper: Paper,
-    experiment: str,
-    allowed: frozenset[str] | None = None,
+    row: str,
+    may_be_first: frozenset[str] | None = None,
 ) -> Finding:
-    """Judge the row of an experiment.
+    """Judge a row with one reading of FLANP and of DelayHetSampling.
 
     The size of the effect counts only if the paper's factor exceeds the margin; otherwise the
     margin around it includes 1, no effect.
@@ -201,83 +195,103 @@ def who_is_first(
     ----------
     table : DataFrame
         One case of :func:`runtimes`.
-    allowed : set of str, optional
-        Samplers that may be first; by default the proposed samplers and the paper's fastest.
+    may_be_first : set of str, optional
+        By default the proposed samplers and the paper's fastest.
     """
-    seconds = {str(name): float(part["counted"].mean()) for name, part in table.groupby("sampler")}
-    means = {name: seconds[name] for name in SEVEN if name in seconds}
-    if not np.isfinite(min(means.values(), default=np.inf)):
-        goal = target(paper, experiment)
+    means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
+    if not np.isfinite(means.min()):
+        goal = target(paper, row)
         return Finding("inconclusive", f"no sampler reaches {goal:g}", "Nothing to compare.")
-    reported = {
-        name: cell.number for name, cell in printed(paper, spec.artefact)[experiment].items()
-    }
-    their_first = min(reported, key=lambda name: reported[name])
-    factor = reported["random"] / reported[their_first]
-    result = order(table, allowed or {*PROPOSED, their_first})
-    earliest = min(means, key=lambda name: means[name])
-    shown = dict.fromkeys((*PROPOSED, "random", "flanp", earliest))
-    listed_seconds = "; ".join(
+    theirs = printed_row(paper, spec.artefact, row)
+    ours = ranking(table, may_be_first or {*PROPOSED, theirs.fastest})
+    factor = theirs.over_fastest("random")
+    size_counts = factor > spec.margin
+    parts: dict[str, Part] = {"who is first": ours.is_first}
+    if size_counts and ours.is_first != "open":
+        least, most = factor / spec.margin, factor * spec.margin
+        parts["by how much"] = stated(ours.gain is not None and least <= ours.gain.value <= most)
+    earliest = str(means.idxmin())
+    shown = [
         f"{LINES[name].label} {mean_in_seconds(table.loc[table['sampler'] == name, 'counted'])}"
-        for name in shown
+        for name in dict.fromkeys((*PROPOSED, "random", "flanp", earliest))
         if name in means
-    )
-    parts: dict[str, Part] = {"who is first": result.part}
-    size, drawn = "", intervals({}, "")
-    if result.gain is not None and result.best is not None:
-        least = "" if np.isfinite(means["random"]) else "at least "
-        size = f"; random over {LINES[result.best].label} {least}{with_interval(result.gain)}"
-        sized = factor > spec.margin
-        drawn = intervals(
-            {f"random over {LINES[result.best].label}": result.gain},
-            "times",
-            least=factor / spec.margin if sized else None,
-            most=factor * spec.margin if sized else None,
-            paper=factor,
-        )
-    gain = result.gain.value if result.gain is not None else np.nan
-    if factor > spec.margin and result.part != "open":
-        near = factor / spec.margin <= gain <= factor * spec.margin
-        parts["by how much"] = stated(bool(near))
-    if result.best is not None:
-        lines = {
-            name: LINES[name].label + ("" if np.isfinite(means[name]) else ", cut off")
-            for name in result.against
-        }
-        drawn += intervals(
-            {lines[name]: times for name, times in result.against.items()},
-            f"times {LINES[result.best].label}'s seconds{JOINT}",
-            least=1,
-            effects={  # leads of the paper's own fastest sampler
-                lines[name]: reported[name] / reported[their_first]
-                for name in result.against
-                if np.isfinite(reported.get(name, np.inf))
-            },
-        )
-    rivals = [LINES[n].label for n, times in result.against.items() if not times.low > 1]
-    best = LINES[result.best].label if result.best else ""
+    ]
+    if ours.best and ours.gain:
+        bound = "" if np.isfinite(means["random"]) else "at least "
+        shown.append(f"random over {LINES[ours.best].label} {bound}{with_interval(ours.gain)}")
+    cut_off = set(means.index[np.isinf(means)])
     return verdict(
         parts,
-        listed_seconds + size,
-        {
-            "reproduced": "A sampler that the claim names is significantly fastest (Holm-corrected)"
-            + (", by about as much as in the paper." if len(parts) > 1 else "."),
-            "partly reproduced": f"{best} is significantly fastest, as claimed, but by a factor "
-            f"of {gain:.3g} over random selection, not {factor:.3g}."
-            if result.part == "holds"
-            else f"{LINES[earliest].label} is faster than each sampler that the claim names, but "
-            "random selection's factor is about the paper's.",
-            "contradicted": f"{LINES[earliest].label} is faster than each sampler that the claim "
-            "names.",
-            "inconclusive": f"{best}, the fastest sampler that the claim names, is not "
-            f"distinguishable from {listed(rivals)}."
-            if rivals
-            else "No sampler that the claim names reaches the target in every run.",
-        },
+        "; ".join(shown),
+        _reasons(ours, earliest, factor, "by how much" in parts),
         contrary_decides=False,
-        drawn=drawn,
+        drawn=_drawn(ours, theirs, cut_off, spec.margin),
     )
 
 
-c1 = c2 = c3 = c4 = c5 = c6 = c7 = c8 = c9 = first  # Table 1
-c10 = c11 = c12 = c13 = c14 = c15 = c16 = c17 = c18 = first  # Table 2
+def _drawn(
+    ours: Ranking, theirs: PrintedRow, cut_off: Collection[str], margin: float
+) -> tuple[Interval, ...]:
+    """Return the intervals of the gain over random selection, and of the lead over each sampler."""
+    if ours.best is None:
+        return ()
+    best, factor = LINES[ours.best].label, theirs.over_fastest("random")
+    size_counts = factor > margin
+    gain = intervals(
+        {f"random over {best}": ours.gain} if ours.gain else {},
+        "times",
+        least=factor / margin if size_counts else None,
+        most=factor * margin if size_counts else None,
+        paper=factor,
+    )
+    names = {
+        name: LINES[name].label + (", cut off" if name in cut_off else "") for name in ours.leads
+    }
+    return gain + intervals(
+        {names[name]: lead for name, lead in ours.leads.items()},
+        f"times {best}'s seconds{JOINT}",
+        least=1,
+        effects={
+            names[name]: theirs.over_fastest(name)
+            for name in ours.leads
+            if np.isfinite(theirs.numbers.get(name, np.inf))
+        },
+    )
+
+
+def _reasons(
+    ours: Ranking, earliest: str, factor: float, size_counts: bool
+) -> Mapping[Verdict, str]:
+    """Write a sentence for each verdict of :func:`reading_finding`.
+
+    Parameters
+    ----------
+    earliest : str
+        Our fastest sampler, whether or not the claim names it.
+    factor : float
+        Random selection's seconds over the fastest sampler's, in the paper.
+    size_counts : bool
+        Whether the verdict depends on this factor.
+    """
+    best = LINES[ours.best].label if ours.best else ""
+    gain = ours.gain.value if ours.gain is not None else np.nan
+    rivals = [LINES[name].label for name, lead in ours.leads.items() if not lead.low > 1]
+    faster = f"{LINES[earliest].label} is faster than each sampler that the claim names"
+    size = ", by about as much as in the paper" if size_counts else ""
+    return {
+        "reproduced": "A sampler that the claim names is significantly fastest (Holm-corrected)"
+        f"{size}.",
+        "partly reproduced": f"{best} is significantly fastest, as claimed, but by a factor of "
+        f"{gain:.3g} over random selection, not {factor:.3g}."
+        if ours.is_first == "holds"
+        else f"{faster}, but random selection's factor is about the paper's.",
+        "contradicted": f"{faster}.",
+        "inconclusive": f"{best}, the fastest sampler that the claim names, is not "
+        f"distinguishable from {listed(rivals)}."
+        if rivals
+        else "No sampler that the claim names reaches the target in every run.",
+    }
+
+
+c1 = c2 = c3 = c4 = c5 = c6 = c7 = c8 = c9 = row_finding  # Table 1
+c10 = c11 = c12 = c13 = c14 = c15 = c16 = c17 = c18 = row_finding  # Table 2

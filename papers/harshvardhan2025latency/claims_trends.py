@@ -4,6 +4,7 @@ Judged by the rules in its ``paper.yaml``.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,8 +17,9 @@ from fedsampling.evidence.verdicts import (
     JOINT,
     Finding,
     Part,
-    beyond,
+    above,
     intervals,
+    ordering,
     over_choices,
     stated,
     verdict,
@@ -42,28 +44,25 @@ from .runtimes import (
 def c19(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether samplers for heterogeneous data are faster than random on IID data."""
     goal = target(paper, "quadratic")
-    seconds = at_least(runtimes(summaries["quadratic_iid"], goal))
-    random = runtimes(summaries["quadratic_iid"], goal).query("sampler == 'random'")["counted"]
-    known = bool(np.isfinite(random).all())
+    table = runtimes(summaries["quadratic_iid"], goal)
+    if np.isinf(table.loc[table["sampler"] == "random", "counted"]).any():
+        missed = f"Random selection does not reach {goal:g} in every run."
+        return Finding("inconclusive", missed, missed)
+    seconds = at_least(table)
     pairs = {
         LINES[name].label: (seconds[name], seconds["random"])
         for name in ("divfl", "power_of_choice")
     }
-    ratios = holm(pairs, ratio, spec.margin)
-    shown = ", ".join(f"{name} {with_interval(times)}" for name, times in ratios.items())
-    open_ = f"Random selection does not reach {goal:g} in every run."
-    return verdict(
-        {name: beyond(times, spec.margin) if known else "open" for name, times in ratios.items()},
-        f"times random selection's seconds: {shown}" if known else open_,
+    return ordering(
+        holm(pairs, ratio, spec.margin),
+        spec.margin,
+        "times random selection's seconds",
         {
             "reproduced": "Neither is faster than random selection by the margin.",
             "contradicted": "Both are faster than random selection by the margin.",
-            "inconclusive": "Seeds vary too much to decide." if known else open_,
+            "inconclusive": "Seeds vary too much to decide.",
         },
         contrary_decides=False,
-        drawn=intervals(ratios, f"times random selection's seconds{JOINT}", least=spec.margin)
-        if known
-        else (),
     )
 
 
@@ -89,18 +88,18 @@ def flanp_over_random(
         Rounds of a run that misses the target, for the drawn interval.
     """
     ratios = flanp / random
-    known = not ratios.isna().any()
+    is_known = not ratios.isna().any()  # NaN: neither reaches the target
     average = float(ratios.to_numpy().mean())
     ours = f"{show(average)} times random's rounds"
     if np.isinf(average):
         missed = "never" if np.isinf(flanp).all() else "not in every run"
         ours = f"FLANP {missed} reaches {goal:g}, random in {show(float(random.mean()))} rounds"
-    parts = {
-        f"seed {seed}": stated(each > spec.margin if known else None)
-        for seed, each in ratios.items()
-    }
+    name = "FLANP, cut off" if np.isinf(flanp).any() else "FLANP"
     return verdict(
-        parts,
+        {
+            f"seed {seed}": stated(times > spec.margin if is_known else None)
+            for seed, times in ratios.items()
+        },
         f"{ours} ({len(ratios)} seeds)",
         {
             "reproduced": "FLANP takes more rounds in every seed.",
@@ -110,11 +109,7 @@ def flanp_over_random(
         },
         contrary_decides=False,
         drawn=intervals(
-            {
-                "FLANP" + (", cut off" if np.isinf(flanp).any() else ""): compare(
-                    flanp.clip(upper=last), random, ratio
-                )
-            },
+            {name: compare(flanp.clip(upper=last), random, ratio)},
             "times random selection's rounds",
             least=spec.margin,
         ),
@@ -131,6 +126,12 @@ def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     return trend(summaries, spec, paper, -1)
 
 
+BOUNDS = {
+    "quadratic_clients": "Assumption 3 alone",
+    "quadratic_clients_bounded": "B_p < 1 everywhere",
+}
+
+
 def c23(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the U-shape over the number of clients, with each bound in DelayHetSampling."""
     findings = {
@@ -141,47 +142,34 @@ def c23(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     return over_choices(findings, main=next(iter(findings)))
 
 
-BOUNDS = {
-    "quadratic_clients": "Assumption 3 alone",
-    "quadratic_clients_bounded": "B_p < 1 everywhere",
-}
-
-
 def u_shape(summary: Summary, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether the runtime is least for a middle number of clients."""
     goal = target(paper, "quadratic")
     table = runtimes(summary, goal)
     table["sampler"] = [summary.setting("m", sampler=name) for name in table["sampler"]]
-    means = {
-        m: float(table.loc[table["sampler"] == m, "counted"].mean())
-        for m in sorted(table["sampler"].unique().tolist())
-    }
-    first, *middle, last = means
-    best = min(middle, key=lambda m: means[m])
-    known = bool(np.isfinite(means[best]))
+    runs = {m: table.loc[table["sampler"] == m, "counted"] for m in sorted(set(table["sampler"]))}
+    ours = "runtime by clients: " + ", ".join(f"{m}: {mean_in_seconds(runs[m])}" for m in runs)
+    fewest, *middle, most = runs
+    best = min(middle, key=lambda m: float(runs[m].mean()))
+    if np.isinf(runs[best]).any():
+        why = f"No middle number of clients reaches {goal:g} in every run."
+        return Finding("inconclusive", ours, why)
     seconds = at_least(table)
-    pairs = {f"{end} clients": (seconds[end], seconds[best]) for end in (first, last)}
-    ratios = holm(pairs, ratio, spec.margin) if known else {}
-    parts: dict[str, Part] = {
-        name: beyond(ratios[name], spec.margin) if known else "open" for name in pairs
-    }
-    fewest = [name for name, part in parts.items() if part == "fails"]
-    return verdict(
-        parts,
-        "runtime by clients: "
-        + ", ".join(
-            f"{m}: {mean_in_seconds(table.loc[table['sampler'] == m, 'counted'])}" for m in means
-        ),
+    pairs = {f"{end} clients": (seconds[end], seconds[best]) for end in (fewest, most)}
+    ratios = holm(pairs, ratio, spec.margin)
+    faster = [name for name, times in ratios.items() if above(times, spec.margin) == "fails"]
+    finding = ordering(
+        ratios,
+        spec.margin,
+        f"times the seconds of {best} clients",
         {
             "reproduced": f"Both ends take longer than {best} clients.",
-            "contradicted": f"{listed(fewest)} take less time than {best}.",
-            "inconclusive": "Seeds vary too much to decide."
-            if known
-            else f"No middle number of clients reaches {goal:g} in every run.",
+            "contradicted": f"{listed(faster)} take less time than {best}.",
+            "inconclusive": "Seeds vary too much to decide.",
         },
         partly=False,
-        drawn=intervals(ratios, f"times the seconds of {best} clients{JOINT}", least=spec.margin),
     )
+    return replace(finding, ours=ours)
 
 
 SIZE_FACTOR = 1.5  # tolerance around the paper's ratio, as in c1
@@ -229,7 +217,7 @@ def overheads(
     means = seconds.mean()
     parts = {
         f"MinNorm takes at most {spec.margin:g} s": stated(bool(means["minnorm"] <= spec.margin)),
-        "ApproxOptSampling takes longer than all else": beyond(times, 1),
+        "ApproxOptSampling takes longer than all else": above(times, 1),
         f"by a factor of {least:.3g} to {most:.3g}": stated(least <= times.value <= most),
     }
     shown = {name: means[name] for name in rest} | {"approx_opt": means[approx_opt]}
@@ -263,31 +251,27 @@ def trend(summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int) -> Fin
     if the interval of any single step is contrary.
     """
     tables = sweeps(summaries, paper, spec.artefact, sign)
-    texts = [
+    ours = "; ".join(
         f"{label} "
-        + ", ".join(f"{value}: {in_seconds(float(each))}" for value, each in means.items())
-        for label, means in ((label, table.mean()[::sign]) for label, table in tables.items())
-    ]
-    steps = len(printed(paper, spec.artefact))
-    complete = len(tables) == len(PROPOSED) and all(
-        len(table.columns) == steps and np.isfinite(table.to_numpy()).all()
-        for table in tables.values()
+        + ", ".join(f"{value}: {in_seconds(float(s))}" for value, s in table.mean()[::sign].items())
+        for label, table in tables.items()
     )
-    ends: dict[str, Estimate] = {}
-    if complete:
-        pairs = {label: (table.iloc[:, -1], table.iloc[:, 0]) for label, table in tables.items()}
-        ends = holm(pairs, ratio, spec.margin)
-    parts: dict[str, Part] = {LINES[name].label: "open" for name in PROPOSED}
-    parts.update({label: _rises(tables[label], end, spec.margin) for label, end in ends.items()})
-    texts += [f"{label} from end to end {with_interval(end)}" for label, end in ends.items()]
+    steps = len(printed(paper, spec.artefact))
+    if len(tables) < len(PROPOSED) or any(
+        len(table.columns) < steps or not np.isfinite(table.to_numpy()).all()
+        for table in tables.values()
+    ):
+        why = "Not every run of both samplers is finished and reaches the target."
+        return Finding("inconclusive", ours, why)
+    pairs = {label: (table.iloc[:, -1], table.iloc[:, 0]) for label, table in tables.items()}
+    ends = holm(pairs, ratio, spec.margin)
     return verdict(
-        parts,
-        "; ".join(texts),
+        {label: _rises(tables[label], end, spec.margin) for label, end in ends.items()},
+        f"{ours}; "
+        + "; ".join(f"{label} from end to end {with_interval(end)}" for label, end in ends.items()),
         {
             "reproduced": "It holds for both samplers.",
-            "inconclusive": "Seeds vary too much to decide."
-            if complete
-            else "Not every run of both samplers is finished and reaches the target.",
+            "inconclusive": "Seeds vary too much to decide.",
         },
         contrary_decides=False,
         drawn=intervals(
@@ -329,7 +313,7 @@ def _rises(table: pd.DataFrame, end: Estimate, margin: float) -> Part:
     """Judge one sampler by its ratio from end to end and by every step."""
     columns = [table[value] for value in table]
     steps = [compare(after, before, ratio) for before, after in pairwise(columns)]
-    if any(beyond(step, margin) == "fails" for step in steps):
+    if any(above(step, margin) == "fails" for step in steps):
         return "fails"
-    part = beyond(end, margin)
+    part = above(end, margin)
     return "open" if part == "holds" and any(step.value < margin for step in steps) else part

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fedsampling.evidence.statistics import compare, ratio
-from fedsampling.evidence.verdicts import Finding, Part, beyond, stated, verdict
+from fedsampling.evidence.verdicts import Finding, Part, above, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.alternatives import Alternative, counted, instead, tabulate
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -55,9 +55,9 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
     table = next(iter(readings(*tables).values())) if len(tables) > 1 else tables[0]
 
     def instead_of(choice: str, runs: pd.DataFrame, allowed: frozenset[str]) -> Alternative:
-        return _instead(name, choice, claims.who_is_first(runs, spec, paper, row, allowed))
+        return _instead(name, choice, claims.reading_finding(runs, spec, paper, row, allowed))
 
-    whole = claims.first(summaries, spec, paper)
+    whole = claims.row_finding(summaries, spec, paper)
     if name == "c5":
         without = table[table["sampler"] != "sampling"]
         bounded = "without DelayHetSampling, which is run with B_p < 1 everywhere"
@@ -68,7 +68,7 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
     else:
         yield Alternative(name, "other stages of FLANP", "not run", "")
     warm_up = "seconds of warm-up rounds and candidates' losses count as well"
-    yield _instead(name, warm_up, claims.who_is_first(_everything(table), spec, paper, row))
+    yield _instead(name, warm_up, claims.reading_finding(_everything(table), spec, paper, row))
     if name == "c1":
         missed = table.loc[(table["sampler"] == "submodular") & np.isinf(table["counted"]), "seed"]
         draws = f"{len(missed)} draw{'s'[: len(missed) != 1]}"
@@ -123,7 +123,7 @@ def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
         yield instead(
             name,
             f"{label} only, not corrected",
-            verdict({label: beyond(end, spec.margin)}, f"from end to end {end.value:.3g}", {}),
+            verdict({label: above(end, spec.margin)}, f"from end to end {end.value:.3g}", {}),
         )
 
 

@@ -12,7 +12,7 @@ from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.samplers.latency import ITERATIONS
 
-from .claims import who_is_first
+from .claims import reading_finding
 from .runtimes import (
     CLOCKS,
     DATA,
@@ -323,7 +323,7 @@ def _judged(
         "seconds": _finite(float(runs["counted"].mean())),
         "reached": int(np.isfinite(runs["counted"]).sum()),
         "runs": len(runs),
-        "verdict": who_is_first(table, paper.claims[claim], paper, "quadratic").verdict,
+        "verdict": reading_finding(table, paper.claims[claim], paper, "quadratic").verdict,
     }
 
 

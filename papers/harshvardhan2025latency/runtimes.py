@@ -63,6 +63,33 @@ def printed(paper: Paper, table: str) -> dict[str, dict[str, Reported]]:
     return rows
 
 
+@dataclass(frozen=True)
+class PrintedRow:
+    """A row of the paper's Table 1 or 2.
+
+    Parameters
+    ----------
+    numbers : mapping
+        10³ seconds by sampler; infinite where the paper prints N/A.
+    """
+
+    numbers: Mapping[str, float]
+
+    @property
+    def fastest(self) -> str:
+        """The paper's fastest sampler."""
+        return min(self.numbers, key=lambda name: self.numbers[name])
+
+    def over_fastest(self, sampler: str) -> float:
+        """Return a sampler's seconds over those of the fastest."""
+        return self.numbers[sampler] / self.numbers[self.fastest]
+
+
+def printed_row(paper: Paper, table: str, row: str) -> PrintedRow:
+    """Return a row of the paper's Table 1 or 2."""
+    return PrintedRow({name: cell.number for name, cell in printed(paper, table)[row].items()})
+
+
 def target(paper: Paper, experiment: str) -> float:
     """Return the target of an experiment's runs: test accuracy, or normalised loss."""
     return paper.reported(f"target/{experiment}")
@@ -179,8 +206,13 @@ def at_least(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Counted seconds; a row for each seed, a column for each sampler.
     """
-    seconds = table[["counted", "end"]].min(axis=1)
-    return table.assign(seconds=seconds).pivot(index="seed", columns="sampler", values="seconds")
+    bounds = table.assign(seconds=_at_least(table))
+    return bounds.pivot(index="seed", columns="sampler", values="seconds")
+
+
+def _at_least(table: pd.DataFrame) -> pd.Series:
+    """Return a lower bound of each run's seconds to the target."""
+    return table[["counted", "end"]].min(axis=1)
 
 
 def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dict[str, float]:
@@ -190,30 +222,30 @@ def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dic
 
 
 @dataclass(frozen=True)
-class Order:
-    """The fastest sampler in a row of Tables 1 and 2, and by how much.
+class Ranking:
+    """The best of the samplers that may be first in a row of Tables 1 and 2, and its leads.
 
     Parameters
     ----------
-    part : str
-        "holds" if the best allowed sampler is faster than every other sampler, "fails" if another
-        sampler is faster than every allowed sampler, otherwise "open".
+    is_first : str
+        "holds" if the best sampler that may be first is faster than every other sampler, "fails"
+        if another sampler is faster than each that may be first, otherwise "open".
     best : str or None
-        The fastest allowed sampler that reaches the target in every run, if any.
+        The fastest sampler that may be first and reaches the target in every run, if any.
     gain : Estimate or None
         Random selection's seconds over the best sampler's; a lower bound if random selection
         misses the target.
-    against : mapping
+    leads : mapping
         Each other sampler's seconds over the best sampler's, with Holm-corrected intervals.
     """
 
-    part: Part
+    is_first: Part
     best: str | None
     gain: Estimate | None
-    against: Mapping[str, Estimate]
+    leads: Mapping[str, Estimate]
 
 
-def order(table: pd.DataFrame, allowed: Collection[str]) -> Order:
+def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     """Compare the samplers that may be first with the paper's others, paired by seed.
 
     Runs that miss the target count with their seconds at the end, a lower bound.  They are used
@@ -223,36 +255,36 @@ def order(table: pd.DataFrame, allowed: Collection[str]) -> Order:
     ----------
     table : DataFrame
         One case of :func:`runtimes`.
-    allowed : collection of str
+    candidates : collection of str
         Samplers that may be first.
     """
-    seconds = {str(name): part.sort_values("seed") for name, part in table.groupby("sampler")}
-    least = {  # lower bounds of the seconds of each run
-        name: part[["counted", "end"]].min(axis=1).to_numpy() for name, part in seconds.items()
-    }
-    finished = {name for name, part in seconds.items() if np.isfinite(part["counted"]).all()}
+    runs = {str(name): part.sort_values("seed") for name, part in table.groupby("sampler")}
+    seconds = {name: _at_least(part).to_numpy() for name, part in runs.items()}
+    finished = {name for name, part in runs.items() if np.isfinite(part["counted"]).all()}
 
     def fastest(names: Collection[str]) -> str | None:
-        met = [name for name in SEVEN if name in names and name in finished]
-        return min(met, key=lambda name: float(least[name].mean()), default=None)
+        reaching = [name for name in names if name in finished]
+        return min(reaching, key=lambda name: float(seconds[name].mean()), default=None)
 
-    def over(first: str, others: Collection[str]) -> dict[str, Estimate]:
-        pairs = {name: (least[name], least[first]) for name in others}
-        return holm(pairs, ratio, reference=1.0)
+    def leads(first: str, others: Collection[str]) -> dict[str, Estimate]:
+        return holm({name: (seconds[name], seconds[first]) for name in others}, ratio)
 
-    rivals = [name for name in SEVEN if name in seconds and name not in allowed]
-    candidates = [name for name in SEVEN if name in seconds and name in allowed]
-    best, rival = fastest(candidates), fastest(rivals)
-    against = over(best, rivals) if best else {}
+    def is_ahead(leads: Mapping[str, Estimate]) -> bool:
+        return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
+
+    may_be_first = [name for name in SEVEN if name in runs and name in candidates]
+    others = [name for name in SEVEN if name in runs and name not in candidates]
+    best, rival = fastest(may_be_first), fastest(others)
+    leads_of_best = leads(best, others) if best else {}
     gain = None
     if best and "random" in seconds and best != "random":
-        gain = compare(least["random"], least[best], ratio)
-    part: Part = "open"
-    if best and against and all(times.low > 1 for times in against.values()):
-        part = "holds"
-    elif rival and candidates and all(times.low > 1 for times in over(rival, candidates).values()):
-        part = "fails"
-    return Order(part, best, gain, against)
+        gain = compare(seconds["random"], seconds[best], ratio)
+    is_first: Part = "open"
+    if is_ahead(leads_of_best):
+        is_first = "holds"
+    elif rival and is_ahead(leads(rival, may_be_first)):
+        is_first = "fails"
+    return Ranking(is_first, best, gain, leads_of_best)
 
 
 def swept(summaries: Summaries, paper: Paper, table: str) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from .measures import (
     SCHEMES,
     STANDARD,
     TRACKED,
+    TRUE,
     drift,
     error_levels,
     fastest,
@@ -108,12 +109,12 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
     cost = _costs(summaries["standard"]) | _costs(summaries["regression"])
-    standard_gap = gap(summary, STANDARD, "isfedavg-optimal", baseline=standard)
-    corrected = gap(summary, "fedavg", "isfedavg-optimal")
-    estimated = gap(summary, ESTIMATED, "isfedavg-optimal")
+    optimal = summary, TRUE, "base"
+    standard_gap = gap((standard, STANDARD, "base"), optimal)
+    corrected = gap((summary, "fedavg", "base"), optimal)
+    estimated = gap((summary, ESTIMATED, "base"), optimal)
     tracked, true = (
-        summary.per_seed(name, "msd", since=steady_since(summary))
-        for name in (TRACKED, "isfedavg-optimal")
+        summary.per_seed(name, "msd", since=steady_since(summary)) for name in (TRACKED, TRUE)
     )
     median = 10 * np.log10((tracked / true).median())
     return Artefact(
@@ -158,8 +159,7 @@ def steadiness(summaries: Summaries, paper: Paper) -> Artefact:
         "MSD, FedAvg divided by E_k": (summary, "fedavg", "msd", decibel),
     }
     curves |= {
-        f"MSD, {LINES[name].label}": (summary, name, "msd", decibel)
-        for name in ("isfedavg-optimal", TRACKED)
+        f"MSD, {LINES[name].label}": (summary, name, "msd", decibel) for name in (TRUE, TRACKED)
     }
     curves |= {
         f"distance of {whose} probabilities": (
@@ -173,7 +173,7 @@ def steadiness(summaries: Summaries, paper: Paper) -> Artefact:
     tests = {"holds": "steady", "fails": "not steady", "open": "too noisy to decide"}
     rows = []
     for curve, (runs, sampler, metric, margin) in curves.items():
-        moves = drift(runs, sampler, metric)
+        moves = drift(runs, sampler, metric=metric)
         level = float(runs.per_seed(sampler, metric, since=steady_since(runs)).mean())
         rows.append(
             {

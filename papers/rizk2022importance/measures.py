@@ -25,34 +25,34 @@ STEADY = 0.8  # steady state: the last fifth of the rounds
 DRIFT_SINCE = 2 / 3  # the drift of a curve is tested over the last third of the rounds
 NEGLIGIBLE_DRIFT = 0.25  # as a fraction of the claim's margin
 
+Run = tuple[Summary, str, str]  # an experiment, a sampler and a case of it
+
+# Samplers by their names in runs.
+TRUE, APPROXIMATE, TRACKED = "isfedavg-optimal", "isfedavg-approximate", "isfedavg-tracked"
+STANDARD = "standard"  # the paper's standard FedAvg, whose steps are not divided by E_k
+ESTIMATED = "isfedavg-tracked-estimated"  # a variant that a server could run
+
 # Comparisons made in every population, the sampler with the higher MSD first.
 GAPS = {
-    "FedAvg over true": ("standard", "isfedavg-optimal"),
-    "FedAvg over tracked": ("standard", "isfedavg-tracked"),
-    "FedAvg divided by E_k over true": ("fedavg", "isfedavg-optimal"),
-    "tracked over true": ("isfedavg-tracked", "isfedavg-optimal"),
+    "FedAvg over true": (STANDARD, TRUE),
+    "FedAvg over tracked": (STANDARD, TRACKED),
+    "FedAvg divided by E_k over true": ("fedavg", TRUE),
+    "tracked over true": (TRACKED, TRUE),
 }
 # Experiments over populations, each with the experiment and the name of its standard FedAvg.
 BASELINES = {"sensitivity": ("uncorrected", "fedavg"), "few": ("few_standard", "standard")}
 
 SCHEMES = {
     "fedavg": Line("FedAvg", COLOURS["uniform"]),
-    "isfedavg-optimal": Line("ISFedAvg, true (44), (48)", COLOURS["isfedavg_optimal"]),
-    "isfedavg-approximate": Line(
-        "ISFedAvg, approximate (49), (50)", COLOURS["isfedavg_approximate"]
-    ),
-    "isfedavg-tracked": Line("ISFedAvg, tracked (52), (53)", COLOURS["isfedavg_tracked"]),
+    TRUE: Line("ISFedAvg, true (44), (48)", COLOURS["isfedavg_optimal"]),
+    APPROXIMATE: Line("ISFedAvg, approximate (49), (50)", COLOURS["isfedavg_approximate"]),
+    TRACKED: Line("ISFedAvg, tracked (52), (53)", COLOURS["isfedavg_tracked"]),
 }
-# The paper's standard FedAvg, whose steps are not divided by E_k: the regression's baseline.
-STANDARD = "standard"
 BASELINE_NAMES = ("standard", "divided by E_k")  # FedAvg's steps
 WINDOWS = ("FedAvg falls", "(49)–(50) fall")
 CELL = ["experiment", "case", "baseline", "window"]  # the combinations over which c3 is judged
-APPROXIMATE = "isfedavg-approximate"
-TRACKED = "isfedavg-tracked"
-OTHERS = {"isfedavg-optimal": "optimal", TRACKED: "tracked"}  # ISFedAvg's other probabilities
+OTHERS = {TRUE: "optimal", TRACKED: "tracked"}  # ISFedAvg's other probabilities
 BALANCED = "balanced"  # classification with as many positive as negative training samples
-ESTIMATED = "isfedavg-tracked-estimated"  # a variant that a server could run
 LINES = {
     STANDARD: SCHEMES["fedavg"],
     **{name: line for name, line in SCHEMES.items() if name != "fedavg"},
@@ -68,36 +68,22 @@ def steady_since(summary: Summary, case: str = "base") -> float:
     return STEADY * float(summary.setting("rounds", case))
 
 
-def gap(
-    summary: Summary,
-    above: str,
-    below: str,
-    case: str = "base",
-    baseline: Summary | None = None,
-    level: float = 0.95,
-) -> Estimate:
-    """Estimate by how many dB one sampler's steady-state MSD is above another's, paired by seed.
-
-    Parameters
-    ----------
-    summary : Summary
-        Experiment with the sampler `below`, and with `above` if there is no `baseline`.
-    above, below : str
-        Samplers.
-    case : str
-    baseline : Summary, optional
-        Experiment with the sampler `above`; seeds that only one experiment has are left out.
-    level : float
-        Level of the interval.
-    """
-    upper = baseline or summary
-    first = upper.per_seed(above, "msd", case, steady_since(upper, case))
-    second = summary.per_seed(below, "msd", case, steady_since(summary, case))
+def steady_levels(*runs: Run) -> tuple[pd.Series, pd.Series]:
+    """Return the steady-state MSDs of two samplers by seed; both of the same seeds."""
+    first, second = (
+        summary.per_seed(sampler, "msd", case, steady_since(summary, case))
+        for summary, sampler, case in runs
+    )
     first, second = first.align(second, join="inner")
-    return compare(first, second, decibels, level)
+    return first, second
 
 
-def drift(summary: Summary, sampler: str, metric: str, case: str = "base") -> Estimate:
+def gap(above: Run, below: Run) -> Estimate:
+    """Estimate by how many dB one sampler's steady-state MSD is above another's."""
+    return compare(*steady_levels(above, below), decibels)
+
+
+def drift(summary: Summary, sampler: str, case: str = "base", metric: str = "msd") -> Estimate:
     """Estimate how much a curve changes over the last third of its rounds.
 
     Returns
@@ -155,19 +141,20 @@ def fastest(summaries: Summaries) -> pd.DataFrame:
 @cache  # a figure, its alternatives and a claim read these thousands of bootstrap intervals
 def _fastest(summaries: tuple[tuple[str, Summary], ...]) -> pd.DataFrame:
     rows = []
-    for experiment, case, panel, baselines in _tried(dict(summaries)):
+    for experiment, case, panel, baselines in _populations(dict(summaries)):
+        approximate = panel, APPROXIMATE, case
         for name, baseline in zip(BASELINE_NAMES, baselines, strict=True):
             others = {"FedAvg": baseline}
-            others |= {label: (panel, sampler) for sampler, label in OTHERS.items()}
-            for window, falling in zip(WINDOWS, (baseline, (panel, APPROXIMATE)), strict=True):
-                until = _falls_until(*falling, case)
-                approximate = _mean_decibels(panel, APPROXIMATE, case, until)
+            others |= {label: (panel, sampler, case) for sampler, label in OTHERS.items()}
+            for window, falling in zip(WINDOWS, (baseline, approximate), strict=True):
+                until = _falls_until(*falling)
+                lowest = _mean_decibels(*approximate, until)
                 pairs = {
-                    other: (_mean_decibels(*run, case, until).loc[approximate.index], approximate)
+                    other: (_mean_decibels(*run, until).loc[lowest.index], lowest)
                     for other, run in others.items()
                 }
                 higher = holm(pairs, difference)
-                parts = [above(each, 0.0) for each in higher.values()]
+                parts = [above(gain, 0.0) for gain in higher.values()]
                 part = "fails" if "fails" in parts else "open" if "open" in parts else "holds"
                 cell = (experiment, case, name, window)
                 rows += [
@@ -178,20 +165,19 @@ def _fastest(summaries: tuple[tuple[str, Summary], ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, *columns])
 
 
-Baseline = tuple[Summary, str]  # experiment and sampler
-
-
-def _tried(summaries: Summaries) -> Iterator[tuple[str, str, Summary, tuple[Baseline, Baseline]]]:
+def _populations(summaries: Summaries) -> Iterator[tuple[str, str, Summary, tuple[Run, Run]]]:
     """Yield every population once, with both baselines: standard, and divided by E_k."""
-    panel = summaries["regression"]
-    yield "regression", "base", panel, ((summaries["standard"], STANDARD), (panel, "fedavg"))
+    panel, base = summaries["regression"], "base"
+    standard = summaries["standard"], STANDARD, base
+    yield "regression", base, panel, (standard, (panel, "fedavg", base))
     for experiment, (other, sampler) in BASELINES.items():
         if experiment not in summaries or other not in summaries:
             continue
         panel = summaries[experiment]
         for case, changes in panel.settings["cases"].items():
             if changes:  # without changes it is the regression's population
-                yield experiment, case, panel, ((summaries[other], sampler), (panel, "fedavg"))
+                baselines = (summaries[other], sampler, case), (panel, "fedavg", case)
+                yield experiment, case, panel, baselines
 
 
 def _falls_until(summary: Summary, sampler: str, case: str) -> float:
@@ -227,9 +213,8 @@ def populations(summaries: Summaries) -> pd.DataFrame:
         panel, standard = summaries[experiment], summaries[other]
         for case in panel.settings["cases"]:
             for comparison, (upper, lower) in GAPS.items():
-                baseline = standard if upper == STANDARD else panel
-                name = sampler if upper == STANDARD else upper
-                estimate = gap(panel, name, lower, case, baseline)
+                above = (standard, sampler) if upper == STANDARD else (panel, upper)
+                estimate = gap((*above, case), (panel, lower, case))
                 values = (estimate.value, estimate.low, estimate.high, estimate.n)
                 rows.append((experiment, case, comparison, *values))
     columns = ["experiment", "case", "comparison", "gap_db", "low", "high", "seeds"]

@@ -13,9 +13,10 @@ from fedsampling.evidence.statistics import (
     compare,
     decibels,
     difference,
-    equivalence,
     first_reached,
     holm,
+    is_outside,
+    is_within,
     mean,
     percent,
     ratio,
@@ -177,31 +178,30 @@ class TestHolm:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "within", "outside"),
     [
-        (-0.5, 0.9, "equivalent"),
-        (-1.0, 1.0, "equivalent"),
-        (0.5, 1.1, "inconclusive"),
-        (-2.0, 2.0, "inconclusive"),
-        (1.1, 2.0, "different"),
-        (-3.0, -1.1, "different"),
-        (1.0, 2.0, "inconclusive"),
-        (np.nan, np.nan, "inconclusive"),
-        (0.0, np.inf, "inconclusive"),
+        (-0.5, 0.9, True, False),
+        (-1.0, 1.0, True, False),
+        (0.5, 1.1, False, False),
+        (-2.0, 2.0, False, False),
+        (1.1, 2.0, False, True),
+        (-3.0, -1.1, False, True),
+        (1.0, 2.0, False, False),
+        (np.nan, np.nan, False, False),
+        (0.0, np.inf, False, False),
     ],
 )
-def test_equivalence_is_the_whole_interval_within_the_margin(low, high, verdict):
-    assert equivalence(Estimate((low + high) / 2, low, high, 9), 0.0, 1.0) == verdict
-    assert equivalence(Estimate(0.0, low + 7, high + 7, 9), 7.0, 1.0) == verdict
+def test_an_interval_is_within_the_margin_or_outside_as_a_whole(low, high, within, outside):
+    for reference in (0.0, 7.0):
+        estimate = Estimate(reference, low + reference, high + reference, 9)
+        assert is_within(estimate, reference, 1.0) == within
+        assert is_outside(estimate, reference, 1.0) == outside
 
 
 def test_two_one_sided_tests_err_as_rarely_as_they_say():
-    """At a true difference on the margin, equivalence is found in 5 % of the cases at most."""
+    """At a true difference on the margin, the interval is within it in 5 % of the cases at most."""
     rng = np.random.default_rng(5)
-    values = [
-        equivalence(mean(rng.normal(1.0, 0.3, 10), level=0.9), 0.0, 1.0) == "equivalent"
-        for _ in range(2000)
-    ]
+    values = [is_within(mean(rng.normal(1.0, 0.3, 10), level=0.9), 0.0, 1.0) for _ in range(2000)]
     assert 0.03 < np.mean(values) < 0.07  # 5 % with four standard errors of 0.5 %
 
 

@@ -8,11 +8,10 @@ from fedsampling.evidence.verdicts import (
     Finding,
     Interval,
     above,
-    alike,
-    beyond,
     close,
+    equivalence,
     intervals,
-    ordered,
+    ordering,
     over_choices,
     stated,
     verdict,
@@ -50,29 +49,45 @@ def test_the_reason_counts_the_readings():
 def test_parts_hold_fail_or_stay_open_by_their_intervals():
     wide, high, low = Estimate(0.1, -1, 1, 5), Estimate(2, 1.5, 2.5, 5), Estimate(-2, -3, -1, 5)
     assert [above(each, 0.5) for each in (wide, high, low)] == ["open", "holds", "fails"]
-    assert [beyond(each, 2) for each in (wide, high, low)] == ["fails", "open", "fails"]
+    assert [above(each, 2) for each in (wide, high, low)] == ["fails", "open", "fails"]
     assert [close(each, each, 2, 0.6) for each in (wide, high, low)] == ["fails", "holds", "fails"]
     assert [stated(each) for each in (True, False, None)] == ["holds", "fails", "open"]
     nothing = Estimate(1, np.nan, np.nan, 1)
-    assert [above(nothing, 0), beyond(nothing, 0), close(nothing, nothing, 1, 9)] == ["open"] * 3
+    assert [above(nothing, 0), close(nothing, nothing, 1, 9)] == ["open"] * 2
+    touching = Estimate(1, 0.5, 1.5, 5)
+    assert [above(touching, bound) for bound in (0.5, 1.5)] == ["open"] * 2
 
 
 def test_equivalence_holds_by_tests_of_5_percent_and_fails_by_corrected_intervals():
     """Over five seeds: ±0.95 at 90 %, ±1.24 at 95 %, and ±1.56 at 1 − 5 %/2."""
     noise = np.array([-1, -1, 0, 1, 1])
-    pairs = {"one": (noise, np.zeros(5)), "two": (noise + 2.4, np.zeros(5))}
-    assert alike(pairs, difference, 0, 1) == {"one": "holds", "two": "open"}
-    assert alike(pairs, difference, 0, 0.9) == {"one": "open", "two": "open"}
-    assert alike({"two": pairs["two"]}, difference, 0, 1) == {"two": "fails"}
+    one, two = (noise, np.zeros(5)), (noise + 2.4, np.zeros(5))
+
+    def judged(margin, **pairs):
+        return equivalence(pairs, margin, "loss", difference, why={}, partly=True)
+
+    assert judged(1, one=one, two=two).reason == "It holds for one; undecided for two."
+    assert judged(0.9, one=one, two=two).verdict == "inconclusive"
+    assert judged(1, two=two).verdict == "contradicted"
+    (drawn,) = judged(1, one=one).drawn
+    assert (drawn.unit, drawn.paper, drawn.least, drawn.most, drawn.level) == (
+        "loss", 0, -1, 1, 0.95,
+    )  # fmt: skip
+    assert judged(1).verdict == "not run"
 
 
-def test_an_order_is_reproduced_where_every_difference_lies_above_the_margin():
-    values = {"a": Estimate(2, 1.5, 2.5, 5), "b": Estimate(1, 0.4, 1.6, 5)}
-    drawn = intervals(values, "loss", least=0.3)
-    whole = ordered(values, 0.3, "2 and 1", drawn, {"reproduced": "All do."})
-    assert (whole.verdict, whole.ours, whole.reason) == ("reproduced", "2 and 1", "All do.")
-    assert whole.drawn == drawn
-    assert ordered(values, 0.5, "", ()).verdict == "partly reproduced"
+def test_an_order_is_reproduced_if_every_gap_lies_above_the_bound():
+    gaps = {"a": Estimate(2, 1.5, 2.5, 5), "b": Estimate(1, 0.4, 1.6, 5)}
+    finding = ordering(gaps, 0.3, "loss", {"reproduced": "All do."})
+    assert (finding.verdict, finding.reason) == ("reproduced", "All do.")
+    assert finding.ours == "loss: a: 2.00 [1.50, 2.50] (5 seeds); b: 1.00 [0.400, 1.60] (5 seeds)"
+    assert finding.drawn == intervals(gaps, "loss (Holm-corrected)", least=0.3)
+    assert ordering(gaps, 0.5, "loss").verdict == "partly reproduced"
+    assert ordering(gaps, 1.7, "loss").verdict == "contradicted"
+    assert ordering(gaps, 1.7, "loss", contrary_decides=False).verdict == "contradicted"
+    assert ordering({}, 0, "loss") == Finding(
+        "not run", "loss: not run", "There is nothing to compare."
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,12 +115,6 @@ def test_reason_names_the_parts_unless_it_is_given():
         verdict(parts, "", {"partly reproduced": "Only the small one."}).reason
         == "Only the small one."
     )
-
-
-def test_intervals_on_the_bound_stay_open():
-    touching = Estimate(1, 0.5, 1.5, 5)
-    assert [above(touching, 0.5), beyond(touching, 0.5), beyond(touching, 1.5)] == ["open"] * 3
-    assert above(Estimate(-1, -1.5, -0.5, 5), 0.5) == "open"
 
 
 def test_a_finding_keeps_its_numbers():

@@ -42,9 +42,10 @@ def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
     return f"{text} ({estimate.n} seed{'s'[: estimate.n != 1]})"
 
 
-def show_estimates(estimates: Mapping[str, Estimate], unit: str = "", link: str = " ") -> str:
-    """Format several estimates, each after its name and a `link`."""
-    return "; ".join(f"{name}{link}{show_estimate(each, unit)}" for name, each in estimates.items())
+def show_estimates(estimates: Mapping[str, Estimate], unit: str = "") -> str:
+    """Format several estimates, each after its name."""
+    shown = (f"{name}: {show_estimate(each, unit)}" for name, each in estimates.items())
+    return "; ".join(shown) or "not run"
 
 
 def listed(words: Sequence[str]) -> str:

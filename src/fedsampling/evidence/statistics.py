@@ -74,17 +74,20 @@ class Contrast:
         Maps this scale to the reported scale; increasing.
     of_means : bool
         Whether the means over seeds are compared, instead of averaging the seeds' contrasts.
+    equal : float
+        The reported value of two equal samplers.
     """
 
     of: Callable[[Array, Array], Array]
     back: Callable[[Array], Array] = np.asarray
     of_means: bool = False
+    equal: float = 0.0
 
 
 # With any number of seeds a ratio is the geometric mean of the seeds' ratios.  Decibels compare
 # mean squared deviations, which are expectations: they are the ratio of the two means.
 difference = Contrast(np.subtract)
-ratio = Contrast(lambda first, second: np.log(first) - np.log(second), np.exp)
+ratio = Contrast(lambda first, second: np.log(first) - np.log(second), np.exp, equal=1.0)
 decibels = Contrast(lambda first, second: 10 * (np.log10(first) - np.log10(second)), of_means=True)
 
 
@@ -192,7 +195,9 @@ def _pseudo_values(first: Array, second: Array, contrast: Contrast) -> Array:
 
 
 def holm(
-    pairs: Mapping[str, tuple[ArrayLike, ArrayLike]], contrast: Contrast, reference: float = 0.0
+    pairs: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    contrast: Contrast,
+    reference: float | None = None,
 ) -> dict[str, Estimate]:
     """Compare several pairs of samplers, with intervals that decide one claim jointly.
 
@@ -207,8 +212,8 @@ def holm(
     pairs : mapping
         The numbers of two samplers per seed, by the name of the comparison.
     contrast : Contrast
-    reference : float
-        The value of no effect, on the reported scale.
+    reference : float, optional
+        The value of no effect, on the reported scale; by default that of two equal samplers.
 
     Returns
     -------
@@ -219,6 +224,7 @@ def holm(
     ----------
     Holm: A simple sequentially rejective multiple test procedure. Scand. J. Statist. 1979.
     """
+    reference = contrast.equal if reference is None else reference
     comparisons = {name: _comparison(*pair, contrast) for name, pair in pairs.items()}
     alone = {name: comparison(LEVEL) for name, comparison in comparisons.items()}
     adjusted, left, rejecting = {}, len(pairs), True
@@ -251,21 +257,14 @@ def bound(error: float, comparisons: int = 1) -> float:
     return float(-ndtri(error / (2 * comparisons)))
 
 
-def equivalence(estimate: Estimate, reference: float, margin: float) -> str:
-    """Compare an interval with ``reference ± margin``.
+def is_within(estimate: Estimate, reference: float, margin: float) -> bool:
+    """Whether the interval lies inside ``reference ± margin``; False without an interval."""
+    return reference - margin <= estimate.low and estimate.high <= reference + margin
 
-    Returns
-    -------
-    {"equivalent", "different", "inconclusive"}
-        Equivalent if the interval is inside, different if it is outside.
-    """
-    if not np.isfinite([estimate.low, estimate.high]).all():
-        return "inconclusive"
-    if reference - margin <= estimate.low and estimate.high <= reference + margin:
-        return "equivalent"
-    if estimate.high < reference - margin or estimate.low > reference + margin:
-        return "different"
-    return "inconclusive"
+
+def is_outside(estimate: Estimate, reference: float, margin: float) -> bool:
+    """Whether the interval lies outside ``reference ± margin``; False without an interval."""
+    return estimate.high < reference - margin or estimate.low > reference + margin
 
 
 def first_reached(at: ArrayLike, values: ArrayLike, target: float) -> float:

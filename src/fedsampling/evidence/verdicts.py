@@ -3,12 +3,15 @@
 The *verdict* follows from the claim's rule; :mod:`fedsampling.evidence.grading` adds the *grade* of
 the runs behind it.
 
-A claim has parts, for example a comparison for each dataset.  :func:`above`, :func:`beyond`,
-:func:`close` and :func:`stated` decide whether one part holds, :func:`alike` several parts.
-:func:`verdict` combines all parts into one finding, :func:`ordered` differences that must be
-positive, :func:`by_chance` deviations from closed forms, and :func:`over_choices` the findings
-under settings that the paper leaves open.  Rules that fit into none of these return a
-:class:`Finding` themselves.
+Most claims have one of these shapes, each a function that returns a :class:`Finding`:
+
+- :func:`ordering`: every comparison of two samplers lies above a bound;
+- :func:`equivalence`: two samplers are equal up to a margin;
+- :func:`by_chance`: deviations from closed forms are no larger than chance allows.
+
+Other claims have parts of their own, for example one for each dataset: :func:`above`,
+:func:`close` and :func:`stated` decide whether a part holds, and :func:`verdict` combines the
+parts.  :func:`over_choices` combines the findings under settings that the paper leaves open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +21,17 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.statistics import LEVEL, Contrast, Estimate, bound, compare, equivalence
+from fedsampling.evidence.numbers import listed, show_estimates
+from fedsampling.evidence.statistics import (
+    LEVEL,
+    Contrast,
+    Estimate,
+    bound,
+    compare,
+    is_outside,
+    is_within,
+    ratio,
+)
 
 Verdict = Literal[
     "reproduced",
@@ -172,21 +184,7 @@ JOINT = " (Holm-corrected)"  # after the unit of intervals that decide a claim t
 Pair = tuple[ArrayLike, ArrayLike]  # numbers of two samplers, one per seed
 
 
-def above(estimate: Estimate, margin: float) -> Part:
-    """Judge whether a difference is positive.
-
-    Returns
-    -------
-    str
-        ``holds`` if the interval lies above `margin`, ``fails`` if it lies below −`margin`, else
-        ``open``.
-    """
-    if estimate.low > margin:
-        return "holds"
-    return "fails" if estimate.high < -margin else "open"
-
-
-def beyond(estimate: Estimate, bound: float) -> Part:
+def above(estimate: Estimate, bound: float) -> Part:
     """Judge whether a value lies above a bound: ``open`` if its interval contains the bound."""
     if estimate.low > bound:
         return "holds"
@@ -208,36 +206,9 @@ def close(estimate: Estimate, narrow: Estimate, reference: float, margin: float)
     ----------
     Schuirmann 1987; see :mod:`fedsampling.evidence.statistics`.
     """
-    if equivalence(narrow, reference, margin) == "equivalent":
+    if is_within(narrow, reference, margin):
         return "holds"
-    return "fails" if equivalence(estimate, reference, margin) == "different" else "open"
-
-
-def alike(
-    pairs: Mapping[str, Pair], contrast: Contrast, reference: float, margin: float
-) -> dict[str, Part]:
-    """Judge for each pair of samplers whether they are equivalent, as :func:`close` does.
-
-    Parameters
-    ----------
-    pairs : mapping
-        The numbers of two samplers per seed, by the name of the comparison.
-    contrast : Contrast
-    reference, margin : float
-
-    Notes
-    -----
-    Intervals for ``fails`` have the level 1 − 5 %/k for k pairs (Bonferroni).  Tests for ``holds``
-    are not corrected, because a claim needs all of them.
-    """
-    wide = 1 - (1 - LEVEL) / max(len(pairs), 1)
-    narrow = 1 - 2 * (1 - LEVEL)
-    return {
-        name: close(
-            compare(*pair, contrast, wide), compare(*pair, contrast, narrow), reference, margin
-        )
-        for name, pair in pairs.items()
-    }
+    return "fails" if is_outside(estimate, reference, margin) else "open"
 
 
 def stated(holds: bool | None) -> Part:
@@ -248,7 +219,7 @@ def stated(holds: bool | None) -> Part:
 def verdict(
     parts: Mapping[str, Part],
     ours: str,
-    why: Mapping[Verdict, str],
+    why: Mapping[Verdict, str] | None = None,
     contrary_decides: bool = True,
     partly: bool = True,
     drawn: tuple[Interval, ...] = (),
@@ -261,7 +232,7 @@ def verdict(
         Parts by their names, as a sentence uses them.
     ours : str
         Our values, as the claims table shows them.
-    why : mapping
+    why : mapping, optional
         A sentence for some verdicts; by default the sentence lists the parts that hold.
     contrary_decides : bool
         Whether one failing part contradicts the claim even if another part holds; otherwise the
@@ -287,25 +258,94 @@ def verdict(
         outcome = "partly reproduced"
     else:
         outcome = "inconclusive"
-    return Finding(outcome, ours, why.get(outcome, _sentence(by_state)), drawn)
+    return Finding(outcome, ours, (why or {}).get(outcome, _sentence(by_state)), drawn)
 
 
-def ordered(
-    differences: Mapping[str, Estimate],
-    margin: float,
-    ours: str,
-    drawn: tuple[Interval, ...],
+def ordering(
+    gaps: Mapping[str, Estimate],
+    bound: float,
+    quantity: str,
     why: Mapping[Verdict, str] | None = None,
+    contrary_decides: bool = True,
+    partly: bool = True,
 ) -> Finding:
-    """Judge a claimed order: every difference must lie above `margin`.
+    """Judge a claimed order: every difference, or every ratio, must lie above `bound`.
 
     Parameters
     ----------
-    differences : mapping
-        First minus second of each pair, with joint intervals (:func:`~.statistics.holm`).
+    gaps : mapping
+        First minus second sampler of each pair, or first over second, with joint intervals
+        (:func:`~.statistics.holm`).
+    quantity : str
+        Their unit, such as ``loss, MD − Uniform`` or ``times random selection's seconds``.
+    why, contrary_decides, partly
+        Passed to :func:`verdict`.
     """
-    parts = {name: above(each, margin) for name, each in differences.items()}
-    return verdict(parts, ours, why or {}, drawn=drawn)
+    return verdict(
+        {name: above(gap, bound) for name, gap in gaps.items()},
+        f"{quantity}: {show_estimates(gaps)}",
+        why,
+        contrary_decides,
+        partly,
+        drawn=intervals(gaps, f"{quantity}{JOINT}", least=bound),
+    )
+
+
+EQUIVALENCE: Mapping[Verdict, str] = {
+    "reproduced": "Every interval lies within the margin.",
+    "partly reproduced": "Some intervals lie within the margin, not all.",
+    "contradicted": "An interval lies outside of the margin.",
+    "inconclusive": "An interval crosses the margin.",
+}
+
+
+def equivalence(
+    pairs: Mapping[str, Pair],
+    margin: float,
+    quantity: str,
+    contrast: Contrast = ratio,
+    level: float = LEVEL,
+    why: Mapping[Verdict, str] = EQUIVALENCE,
+    contrary_decides: bool = True,
+    partly: bool = False,
+) -> Finding:
+    """Judge whether two samplers are equal up to a margin, in every pair.
+
+    Parameters
+    ----------
+    pairs : mapping
+        The numbers of two samplers per seed, by the name of the comparison.
+    margin : float
+        On the scale of `contrast`.
+    quantity : str
+        Unit of the comparison, such as ``times MD's loss``.
+    contrast : Contrast
+    level : float
+        Coverage of the intervals that are shown.
+    why, contrary_decides, partly
+        Passed to :func:`verdict`.
+
+    Notes
+    -----
+    A pair holds and fails as in :func:`close`.  For k pairs, intervals that fail have the level
+    1 − 5 %/k (Bonferroni).  Tests that hold are not corrected, because a claim needs all of them.
+    """
+    wide, narrow = 1 - (1 - LEVEL) / max(len(pairs), 1), 1 - 2 * (1 - LEVEL)
+    parts = {
+        name: close(
+            compare(*pair, contrast, wide), compare(*pair, contrast, narrow), contrast.equal, margin
+        )
+        for name, pair in pairs.items()
+    }
+    shown = {name: compare(*pair, contrast, level) for name, pair in pairs.items()}
+    return verdict(
+        parts,
+        f"{quantity}: {show_estimates(shown)}",
+        why,
+        contrary_decides,
+        partly,
+        drawn=intervals(shown, quantity, paper=contrast.equal, within=margin),
+    )
 
 
 PARTS: Mapping[Part, str] = {
