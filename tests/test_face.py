@@ -162,7 +162,7 @@ def test_own_schemes_and_generated_data_train():
         ),
         (
             lambda _: fs.train("mnist", fs.scheme("md", m=2), **WORK),
-            "data: 'mnist' is invalid; must come from fedsampling.load",
+            "data: 'mnist' is invalid; use fedsampling.load, federated or from_frame",
         ),
         (
             lambda d: fs.train(

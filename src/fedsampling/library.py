@@ -28,6 +28,7 @@ from fedsampling.base.progress import rewritten_line
 from fedsampling.base.records import Strict, check
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import MIRROR_VARIABLE
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.library_arguments import (
@@ -106,7 +107,10 @@ def load(
         settings["partition"] = record_input(partition, "partition")
     record = record_input(name, "name")
     record = record.model_dump() if isinstance(record, Strict) else record
-    dataset = check(Dataset, {**record, **settings}, "dataset.")
+    settings = {**record, **settings}
+    if "partition" not in settings:
+        _check_needs_no_partition(settings.get("name"))
+    dataset = check(Dataset, settings, "dataset.")
     checked = check(Numbers, {"seed": plain_numbers(seed)}, "").seed
     mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
     return dataset.load(data, checked, Path(cache), mirror)
@@ -197,13 +201,18 @@ def train(
     --------
     >>> import fedsampling as fs
     >>> data = fs.load("mnist", "by_digit", data="embedded")
-    >>> fs.train(data, fs.scheme("md", m=5), model="mlp", steps=2, batch=5, step=0.1, rounds=2)
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), **work)
+    >>> history[history["metric"] == "accuracy"]["at"].tolist()
+    [0, 1, 2]
     """
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
     if not isinstance(data, FederatedDataset):
-        raise InputError(f"data: {described(data)} is invalid; must come from fedsampling.load")
+        raise InputError(
+            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
+        )
     work = {"steps": steps, "epochs": epochs, "batch": batch, "step": step}
     options = {"inputs": data.input_type, "rounds": rounds, **settings}
     checked = training_settings(
@@ -281,7 +290,10 @@ def compare(
     >>> import fedsampling as fs
     >>> data = fs.load("mnist", "by_digit", data="embedded")
     >>> samplers = [fs.scheme("md", m=5), fs.scheme("uniform", m=5)]
-    >>> table = fs.compare(samplers, data, model="mlp", steps=2, batch=5, step=0.1, rounds=2)
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> table = fs.compare(samplers, data, seeds=3, **work)
+    >>> sorted(table["sampler"])
+    ['md', 'uniform']
     """
     import pandas as pd
 
@@ -304,8 +316,27 @@ def compare(
     return ranking(histories, metric, reference or next(iter(labelled)), larger)
 
 
+def _check_needs_no_partition(name: object) -> None:
+    """Raise an error that lists the partitions if a dataset requires one."""
+    member = Dataset.members().get(str(name))
+    field = member.model_fields.get("partition") if member else None
+    if field is not None and field.is_required():
+        family: type[Partition] = field.annotation  # type: ignore[assignment]
+        known = sorted(
+            name for name, each in Partition.members().items() if issubclass(each, family)
+        )
+        raise InputError(f"partition: missing; {name} needs one of {', '.join(known)}")
+
+
 def datasets() -> "pd.DataFrame":
-    """List all datasets: ``name``, ``settings`` and a ``description``."""
+    """List all datasets: ``name``, ``settings`` and a ``description``.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> "mnist" in fs.datasets()["name"].tolist()
+    True
+    """
     return catalogue(Dataset)
 
 

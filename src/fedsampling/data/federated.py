@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedsampling.data.partitions.shares import clients, random_ranks, starts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FederatedDataset:
     """Samples of all clients, pooled so that client k owns rows ``start[k]:start[k + 1]``.
 
@@ -67,6 +67,13 @@ class FederatedDataset:
     def __post_init__(self) -> None:
         if faults := [*_faults(self)]:
             raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
+
+    def __repr__(self) -> str:
+        target = "regression" if self.classes is None else f"{self.classes} classes"
+        return (
+            f"<FederatedDataset {self.name!r}: {self.n_clients} clients, {len(self.x)} training "
+            f"and {len(self.x_test)} test samples of shape {self.x.shape[1:]}, {target}>"
+        )
 
     @property
     def n_clients(self) -> int:

@@ -98,8 +98,8 @@ def federated(
     >>> import numpy as np
     >>> import fedsampling as fs
     >>> x, y = np.random.rand(6, 2), ["cat", "dog", "cat", "dog", "dog", "cat"]
-    >>> fs.federated(x, y, clients=["a", "a", "b", "b", "b", "c"]).n_samples.tolist()
-    [2, 3, 1]
+    >>> fs.federated(x, y, clients=["a", "a", "b", "b", "b", "c"])
+    <FederatedDataset 'own': 3 clients, 6 training and 0 test samples of shape (2,), 2 classes>
     """
     if importance not in get_args(Importance):
         raise InputError(f"importance: {importance!r} is unknown; use 'samples' or 'equal'")
@@ -164,6 +164,14 @@ def from_clients(
     ------
     InputError
         As in :func:`federated`, with the client's number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fedsampling as fs
+    >>> hospitals = [(np.random.rand(n, 4), np.arange(n) % 2) for n in (20, 30)]
+    >>> fs.from_clients(hospitals).n_samples.tolist()
+    [20, 30]
     """
     pairs = list(samples)
     _only_known(options, "from_clients", {"clients", "partition"})
@@ -209,6 +217,14 @@ def from_frame(
     ------
     InputError
         If a column is missing or does not contain numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedsampling as fs
+    >>> frame = pd.DataFrame({"age": [50, 61, 47], "ill": ["no", "yes", "no"], "site": [1, 1, 2]})
+    >>> fs.from_frame(frame, target="ill", client="site").n_clients
+    2
     """
     _only_known(options, "from_frame", {"clients"})
     columns = [str(column) for column in frame.columns]
@@ -259,6 +275,15 @@ def from_huggingface(
     ------
     InputError
         If a column is missing, or cannot be converted.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> from datasets import Dataset
+    >>> texts = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
+    >>> rows = Dataset.from_dict(texts)
+    >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
+    2
     """
     _only_known(options, "from_huggingface", {"clients"})
     splits = dataset if isinstance(dataset, Mapping) else {"train": dataset}

@@ -49,6 +49,15 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     ------
     InputError
         If there are no values of single clients.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), by_client=True, **work)
+    >>> len(fs.by_client(history))
+    100
     """
     rows = rows[rows["metric"].astype(str).str.startswith(PREFIX)]
     if rows.empty:
@@ -120,6 +129,15 @@ def left_out(histories: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
     ------
     InputError
         If a history has no values of single clients.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), by_client=True, **work)
+    >>> fs.left_out({"md": history})["never_selected"].round(2).tolist()
+    [0.9]
     """
     import pandas as pd
 

@@ -102,6 +102,11 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
         - a new object that restores its ``state`` continues in the same way.
 
         Also if the sampler rejects all populations.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> checked = fs.check_sampler(fs.scheme("md", m=4), runs=100)
     """
     if not isinstance(scheme, Scheme):
         raise InputError(

@@ -549,12 +549,25 @@ def among_present(slots: Slots, view: View) -> Array:
 
 
 def scheme(name: str, **settings: Any) -> Scheme:
-    """Create a sampler from its name and settings, such as ``scheme("md", m=4)``.
+    """Create a sampler from its name and settings.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"md"``; :func:`fedsampling.samplers` lists all.
+    **settings
+        Settings of this sampler.
 
     Raises
     ------
     InputError
         If the name is unknown or a setting is invalid.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> fs.scheme("md", m=4).m
+    4
     """
     try:
         member = Scheme.member(name)

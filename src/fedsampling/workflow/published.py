@@ -105,6 +105,12 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     ------
     InputError
         If the paper or experiment is unknown, or not completely published at any scale.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> fs.summary("rizk2022importance", "regression").attrs["scale"]
+    'paper'
     """
     for key, value in (("paper", paper), ("experiment", experiment)):
         if not isinstance(value, str):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LABELS = {"rounds": "round", "bits": "bits sent by clients", "seconds": "seconds"}
 DIGITS = 3
+COLUMNS = {"seed", "at", "metric", "value"}  # of a history
 _ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -55,11 +56,23 @@ def plot(
     ------
     InputError
         If the history has no such metric or cost.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), seeds=3, **work)
+    >>> fs.plot({"MD": history}, y="loss").figure.savefig("loss.png")
     """
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     histories = history if isinstance(history, Mapping) else {"": history}
+    for label, each in histories.items():
+        if not {*each} >= COLUMNS:
+            name = f" {label!r}" if label else ""
+            raise InputError(f"history{name}: must be a result of fedsampling.train")
     curves = {label: curve(each, x, y) for label, each in histories.items()}
     with mpl.rc_context(STYLE):
         if axes is None:
@@ -103,10 +116,29 @@ def to_latex(
     ------
     InputError
         If `best` names an unknown column or direction.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedsampling as fs
+    >>> table = pd.DataFrame({"sampler": ["md", "uniform"], "accuracy": [0.81, 0.795]})
+    >>> print(fs.to_latex(table, best={"accuracy": "max"}))
+    \begin{tabular}{lr}
+    \toprule
+    sampler & accuracy \\
+    \midrule
+    md & \textbf{0.810} \\
+    uniform & 0.795 \\
+    \bottomrule
+    \end{tabular}
+    <BLANKLINE>
     """
     import pandas as pd
 
     compared = {"metric", "larger"} <= table.attrs.keys() and "rank_low" in table
+    if compared:  # rounding errors of equal means are not differences
+        is_equal = np.isclose(table["difference"], 0, atol=1e-12 * table["value"].abs().max())
+        table = table.assign(difference=table["difference"].mask(is_equal, 0.0))
     if best is None:
         best = {"value": "max" if table.attrs["larger"] else "min"} if compared else {}
     for column, direction in best.items():
