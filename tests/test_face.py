@@ -149,6 +149,10 @@ def test_own_schemes_and_generated_data_train():
     [
         (lambda _: fs.load("mnst"), "dataset.name: 'mnst' is unknown; did you mean 'mnist'?"),
         (
+            lambda _: fs.load("dna", data="embedded"),
+            "partition: missing; dna needs one of all_by_dirichlet, by_digit, dirichlet, rotated",
+        ),
+        (
             lambda _: fs.load("mnist", "by_digit", data="real"),
             "data: 'real' is unknown; known: embedded, official",
         ),

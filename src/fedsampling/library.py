@@ -318,13 +318,12 @@ def compare(
 
 def _check_needs_no_partition(name: object) -> None:
     """Raise an error that lists the partitions if a dataset requires one."""
-    member = Dataset.members().get(str(name))
-    field = member.model_fields.get("partition") if member else None
+    dataset = Dataset.members().get(str(name))
+    field = dataset.model_fields.get("partition") if dataset else None
     if field is not None and field.is_required():
         family: type[Partition] = field.annotation  # type: ignore[assignment]
-        known = sorted(
-            name for name, each in Partition.members().items() if issubclass(each, family)
-        )
+        members = Partition.members().items()
+        known = sorted(partition for partition, each in members if issubclass(each, family))
         raise InputError(f"partition: missing; {name} needs one of {', '.join(known)}")
 
 
