@@ -369,7 +369,7 @@ def status(project: "Project") -> None:
 @main.command()
 def schemes() -> None:
     """Print the table of all samplers (docs/schemes.md)."""
-    from fedsampling.report.schemes import page
+    from fedsampling.report.all_samplers import page
 
     click.echo(page(), nl=False)
 
@@ -398,14 +398,14 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
     with its expected cost.
     """
     from fedsampling.experiments.cross_matrix import PAPER
-    from fedsampling.report import deciding
-    from fedsampling.report.choosing import choices, lines
+    from fedsampling.report.which_sampler.reading import read
+    from fedsampling.report.which_sampler.terminal import advice_lines, comparison_lines
 
     folder = project.results / "artefacts" / PAPER
     yes = frozenset(key for key, answer in answers.items() if answer)
-    output = [*deciding.lines(folder, yes)]
+    output = [*advice_lines(folder, yes)]
     if not yes:
-        output += ["", *lines(choices(folder, by), needs.split(",") if needs else None)]
+        output += ["", *comparison_lines(read(folder, by), needs.split(",") if needs else None)]
     for line in output:
         click.echo(line)
 

@@ -12,11 +12,11 @@ from matplotlib.patches import Rectangle
 
 from fedsampling.base.files import replacing
 from fedsampling.evidence.verdicts import GRADES, Claim, Verdict
-from fedsampling.report.choosing import Choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, clearest, period
 from fedsampling.report.drawing.style import style
 from fedsampling.report.overview import GLYPHS, MapRow, evidence_map, legend, summary
+from fedsampling.report.which_sampler.comparison import Comparison
 
 NAME = "summary.pdf"
 WIDTH, HEIGHT = 8.27, 11.69  # inches: A4
@@ -74,7 +74,7 @@ class _Page:
 
 
 def write(
-    root: Path, chapters: Sequence[Chapter], comparison: Choices | None, software: Software
+    root: Path, chapters: Sequence[Chapter], comparison: Comparison | None, software: Software
 ) -> str:
     """Write the page; return its name relative to `root`."""
     with style(), rc_context({"figure.constrained_layout.use": False}):
@@ -139,21 +139,22 @@ def _outcome(claim: Claim) -> str:
     return f"→ {GLYPHS[claim.verdict]} {claim.verdict}. {reason}"
 
 
-def _advice(page: _Page, comparison: Choices) -> None:
+def _advice(page: _Page, comparison: Comparison) -> None:
     page.top += 0.2
     page.write("Which sampler?", 11, weight="bold")
     for line in _advised(comparison):
         page.write(line, 8.5)
 
 
-def _advised(comparison: Choices) -> Iterator[str]:
-    for advice, column in zip(comparison.advice(), comparison.overall, strict=True):
+def _advised(comparison: Comparison) -> Iterator[str]:
+    recommended = comparison.recommended()
+    for column, rows in recommended.items():
         named = "; ".join(
-            f"{row.display.title}, {row.gain(column).number} × as fast as MD sampling "
-            f"{row.gain(column).interval}"
-            for row in advice.best[:2]
+            f"{row.display.title}, {row.speed_up(column).text} × as fast as MD sampling "
+            f"{row.speed_up(column).interval}"
+            for row in rows[:2]
         )
         fallback = "no sampler is significantly better than MD sampling"
-        yield f"To save {advice.measure}: {named or fallback}."
-    if any(advice.best for advice in comparison.advice()):
+        yield f"To save {column.title}: {named or fallback}."
+    if any(recommended.values()):
         yield comparison.on_other_datasets()

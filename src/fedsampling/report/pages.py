@@ -11,7 +11,6 @@ import re
 import shutil
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.base.errors import InputError
 from fedsampling.base.quantities import format_duration
 from fedsampling.evidence.agreement import (
     ACCURACY_TOLERANCE,
@@ -30,15 +28,13 @@ from fedsampling.evidence.agreement import (
 )
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import Claim, Grade
-from fedsampling.experiments.cross_matrix import LARGER, MEASURES, PAPER, REFERENCE
-from fedsampling.report import citation, each_client, handout, linked_data
-from fedsampling.report.advising import QUESTIONS, as_lookup
+from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE
+from fedsampling.report import citation, handout, linked_data
+from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.axes import accepted, axes, side_by_side
 from fedsampling.report.cards import Card
-from fedsampling.report.choosing import Choices, choices, holds_choices
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, clearest, period, provenances
-from fedsampling.report.deciding import decision_map, decisions
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
@@ -56,13 +52,22 @@ from fedsampling.report.overview import (
     tallies,
 )
 from fedsampling.report.printed import printed
-from fedsampling.report.schemes import COSTS
 from fedsampling.report.typesetting import symbols, typeset, typeset_html
+from fedsampling.report.which_sampler import clients, decision_map, reading
+from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
+from fedsampling.report.which_sampler.comparison import Comparison
 
 COMMANDS = {
     "This report, from finished runs": FROM_PUBLISHED_RUNS,
     "Everything recomputed, at paper scale": "snakemake --cores all "
     "--config scale=paper shipped=false",
+}
+# Situations of which the page shows the advice, with the answers of the decision map that are yes.
+ADVICE_SHOWN: Mapping[str, frozenset[str]] = {
+    "equal sizes": frozenset(),
+    "unequal sizes": frozenset({"unequal"}),
+    "equal sizes, delays known": frozenset({"delays"}),
+    "unequal sizes, delays known": frozenset({"delays", "unequal"}),
 }
 # CSS class of each grade: filled, or outlined for smaller runs.
 GRADE_CLASSES: Mapping[Grade, str] = {
@@ -136,16 +141,15 @@ def write(
         "typeset": typeset,
         "typeset_html": typeset_html,
     }
-    compared = next((chapter for chapter in chapters if _compares_schemes(chapter, root)), None)
-    comparison = choices(root / compared.key) if compared else None
+    matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)
+    comparisons = reading.comparisons(root / PAPER) if matrix else {}
+    comparison = comparisons.get("rounds")
     environment.globals |= {
         "cards": cards,
         "comparison": comparison,
-        "compared": compared.key if compared else "",
         "reference": REFERENCE,
         "chapters": chapters,
         "explored": explored,
-        "chooses": compared is not None,
         "printed": lambda chapter, exhibit: printed(
             exhibit.artefact, chapter.paper.reports, chapter.claims
         ),
@@ -201,20 +205,19 @@ def write(
             library=LIBRARY_VERSION,
             start=_first_view(explored, comparison),
         )
-    if compared:
+    if matrix and comparison:
+        advice = decision_map.read(root / PAPER)
         texts["schemes.html"] = environment.get_template("schemes.html.j2").render(
-            chapter=compared,
+            chapter=matrix,
             questions=QUESTIONS,
-            lookup=_as_json(
-                as_lookup(_by_cost(root / compared.key), decision_map(root / compared.key))
-            ),
-            decided=[
-                (words, decisions(root / compared.key, frozenset(known)))
-                for words, known in DECIDED.items()
-            ],
-            costs=COSTS,
-            settings=_settings([compared]),
-            each_client=each_client.load(root / compared.key, compared),
+            lookup=_as_json(lookup_table(comparisons, advice)),
+            advice={
+                words: [of for (_, answers), of in advice.items() if answers == yes]
+                for words, yes in ADVICE_SHOWN.items()
+            },
+            costs=INFORMATION_COSTS,
+            settings=_settings([matrix]),
+            left_out=clients.read(root / PAPER, matrix),
             as_json=_as_json,
         )
     for name, text in texts.items():
@@ -230,42 +233,15 @@ def _described(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
     return asdict(replace(view, digests={})) | {"by": chapter.name, "figures": names}
 
 
-# Situations that the page lists; values are questions of the decision map answered with yes.
-DECIDED = {
-    "equal sizes": (),
-    "unequal sizes": ("unequal",),
-    "equal sizes, delays known": ("delays",),
-    "unequal sizes, delays known": ("delays", "unequal"),
-}
-
-
-def _by_cost(folder: Path) -> dict[str, Choices]:
-    """Read the comparison by each cost; leave out comparisons that were not drawn."""
-    comparisons = {}
-    for cost in MEASURES:
-        with suppress(InputError):
-            comparison = choices(folder, cost)
-            if cost in {column.key for column in comparison.overall}:
-                comparisons[cost] = comparison
-    return comparisons
-
-
-def _first_view(explored: Sequence[View], comparison: Choices | None) -> str:
+def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
     """Return the address of the first view: the cross matrix with the recommended samplers."""
     matrix = [view for view in explored if view.paper == PAPER]
     if not matrix or comparison is None:
         return f"view={explored[0].key}"
     larger = [view for view in matrix if view.experiment.startswith(LARGER)]
-    best = [row.name for advice in comparison.advice() for row in advice.best[:2]]
+    best = [row.name for rows in comparison.recommended().values() for row in rows[:2]]
     samplers = ",".join(dict.fromkeys([REFERENCE, *best]))
     return f"view={(larger or matrix)[0].key}&samplers={samplers}"
-
-
-def _compares_schemes(chapter: Chapter, root: Path) -> bool:
-    artefacts = {exhibit.artefact for exhibit in chapter.exhibits}
-    sizes = ({f"{size}ranks", f"{size}matrix_rounds"} for size in ("", LARGER))
-    drawn = chapter.key == PAPER and any(size <= artefacts for size in sizes)
-    return drawn and holds_choices(root / chapter.key)
 
 
 def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedsampling.report.choosing import size
+from fedsampling.report.which_sampler.reading import largest
 
 AT_EDGE = "; at the edge of the grid"
 WIDEN = ", which --learning-rates extends"
@@ -32,9 +32,10 @@ def result_lines(
         path = artefacts / name / f"{name}.csv"
         return pd.read_csv(path) if path.is_file() else None
 
+    prefix = largest(artefacts)
     ranks, grid = (
         pd.read_csv(artefacts / name / f"{name}.csv")
-        for name in (f"{size(artefacts)}ranks", f"{size(artefacts)}tuning")
+        for name in (f"{prefix}ranks", f"{prefix}tuning")
     )
     grid["experiment"] = grid["experiment"].replace(dict(titles))
     optional = [

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fedsampling.report.schemes import COSTS, page
+from fedsampling.report.all_samplers import INFORMATION_COSTS, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
 PAGE = Path(__file__).parents[2] / "docs/schemes.md"
@@ -15,4 +15,4 @@ def test_the_page_is_what_the_verb_prints():
 
 
 def test_every_observation_has_its_cost():
-    assert COSTS.keys() == NETWORK_NEEDS | CONVEX_NEEDS
+    assert INFORMATION_COSTS.keys() == NETWORK_NEEDS | CONVEX_NEEDS

@@ -9,9 +9,9 @@ from typing import Any
 
 from fedsampling.base.catalogue import description
 from fedsampling.report.names import name as display_name
-from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
+from fedsampling.samplers.scheme import Scheme
 
-COSTS = {
+INFORMATION_COSTS = {
     "batch_losses": "32 bits from every client that is asked (by default, all available clients) "
     "in every round, which waits for their forward pass over a mini-batch",
     "batch_gradients": "from the clients that train; not charged",
@@ -56,12 +56,12 @@ def page() -> str:
             "",
             "## Cost of the information that samplers need",
             "",
-            *(f"- `{name}`: {COSTS[name]}." for name in sorted(NETWORK_NEEDS | CONVEX_NEEDS)),
+            *(f"- `{name}`: {cost}." for name, cost in sorted(INFORMATION_COSTS.items())),
             "",
             "## Sources",
             "",
             *(
-                f"- `{file.rpartition('.')[2]}.py`: {section(modules[file])}"
+                f"- `{file.rpartition('.')[2]}.py`: {references(modules[file])}"
                 for file in sorted(files)
             ),
             "",
@@ -69,17 +69,17 @@ def page() -> str:
     )
 
 
-def said(member: type[Scheme], name: str) -> str:
-    """Return the value of a yes-or-no attribute of a class: yes, no, or the condition."""
+def in_words(member: type[Scheme], name: str) -> str:
+    """Return a boolean attribute of a class as yes or no; as the condition if it is a property."""
     attribute = getattr_static(member, name)
     if isinstance(attribute, property):
         return cleandoc(attribute.__doc__ or "").rstrip(".").lower()
     return "yes" if attribute else "no"
 
 
-def section(of: Any) -> str:
+def references(documented: Any) -> str:
     """Return the References section of a docstring in one line."""
-    _, _, text = cleandoc(of.__doc__ or "").partition("References\n----------\n")
+    _, _, text = cleandoc(documented.__doc__ or "").partition("References\n----------\n")
     return text.partition("\n\n")[0].replace("\n", " ")
 
 
@@ -90,9 +90,9 @@ def _row(name: str, member: type[Scheme]) -> str:
         display_name(name).title,
         description(member),
         _needs(member),
-        said(member, "unbiased"),
+        in_words(member, "unbiased"),
         "yes" if member.intermittent else "no",
-        section(member) or "see below",
+        references(member) or "see below",
     )
     return f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |"
 

@@ -10,10 +10,17 @@ from fake_results import Results, add_crossmatrix
 from test_pages import Page
 
 from fedsampling.base.errors import InputError
-from fedsampling.report import deciding
-from fedsampling.report.advising import QUESTIONS, advise, as_lookup, situations
-from fedsampling.report.choosing import Choices, Column, choices, lines
-from fedsampling.report.deciding import Decision, decisions
+from fedsampling.report.which_sampler import decision_map
+from fedsampling.report.which_sampler.chooser import (
+    QUESTIONS,
+    faster_than_md,
+    lookup_table,
+    situations,
+)
+from fedsampling.report.which_sampler.comparison import Column, Comparison
+from fedsampling.report.which_sampler.decision_map import Advice
+from fedsampling.report.which_sampler.reading import read
+from fedsampling.report.which_sampler.terminal import advice_lines, comparison_lines
 from fedsampling.samplers.scheme import Scheme
 
 
@@ -24,54 +31,54 @@ def folder(results: Results) -> Path:
 
 
 def test_every_scheme_has_a_row_and_the_first_in_rank_is_first(folder):
-    comparison = choices(folder)
+    comparison = read(folder)
     names = [row.name for row in comparison.rows]
     assert names[:3] == ["tifl", "md", "newest-m-5"]
     assert set(names) == {*Scheme.members(), "newest-m-5"}
     assert [column.title for column in comparison.overall] == ["rounds", "bits"]
-    assert [(c.title, c.differ) for c in comparison.sets] == [
+    assert [(c.title, c.differ) for c in comparison.datasets] == [
         ("MNIST by digit", "labels"),
         ("My set", ""),
     ]
 
 
 def test_a_row_says_what_is_observed_and_where_it_helps_beyond_doubt(folder):
-    comparison = choices(folder)
+    comparison = read(folder)
     rows = {row.name: row for row in comparison.rows}
-    assert (rows["tifl"].observes, rows["md"].observes) == (("delays",), ("nothing",))
-    assert [row.name for row, gain in comparison.unreliable()] == ["target"]
-    assert rows["target"].gains["rounds"].missed == "67 % of runs missed"
-    assert comparison.helps(rows["tifl"]) == ["in rounds", "if clients differ in labels"]
-    assert comparison.helps(rows["md"]) == []
-    assert rows["newest-m-5"].gains["rounds"].way == "−"
-    assert rows["target"].gain(comparison.sets[0]).number == "1 of 3"
+    assert (rows["tifl"].needs, rows["md"].needs) == (("delays",), ("nothing",))
+    assert [row.name for row, _ in comparison.unreliable()] == ["target"]
+    assert rows["target"].speed_ups["rounds"].missed == "67 % of runs missed"
+    assert comparison.better_than_md(rows["tifl"]) == ["in rounds", "if clients differ in labels"]
+    assert comparison.better_than_md(rows["md"]) == []
+    assert rows["newest-m-5"].speed_ups["rounds"].side == "−"
+    assert rows["target"].speed_up(comparison.datasets[0]).text == "1 of 3"
 
 
 def test_needs_that_depend_on_settings_are_those_of_the_runs(folder):
     path = folder / "ranks" / "ranks.csv"
-    row = {row.name: row for row in choices(folder).rows}["flanp"]
-    assert (row.observes, row.needs_delays) == (("depends on settings",), True)
+    row = {row.name: row for row in read(folder).rows}["flanp"]
+    assert (row.needs, row.needs_delays) == (("depends on settings",), True)
     ranks = pd.read_csv(path)
     ranks["needs"] = ""
     ranks.loc[len(ranks)] = {**ranks.iloc[0], "scheme": "flanp", "needs": "delays"}
     ranks.to_csv(path, index=False)
-    row = {row.name: row for row in choices(folder).rows}["flanp"]
-    assert (row.observes, row.needs_delays) == (("delays",), True)
+    row = {row.name: row for row in read(folder).rows}["flanp"]
+    assert (row.needs, row.needs_delays) == (("delays",), True)
 
 
 def test_the_recommendation_says_who_is_faster_on_other_datasets(folder):
-    assert choices(folder).on_other_datasets() == ""
+    assert read(folder).on_other_datasets() == ""
     (folder / "agreement").mkdir()
     for p, who in ((1.0, "no sampler is"), (0.01, "only Tier-based selection (TiFL) is")):
         (folder / "agreement" / "agreement.csv").write_text(
             f"measure,scheme,holm_p\nrounds,tifl,{p}\nrounds,md,\n"
         )
-        sentence = choices(folder).on_other_datasets()
+        sentence = read(folder).on_other_datasets()
         assert f"number of samplers, {who} significantly faster than MD sampling." in sentence
 
 
 def test_the_terminal_shows_ranks_and_what_observing_costs(folder):
-    text = "\n".join(lines(choices(folder)))
+    text = "\n".join(comparison_lines(read(folder)))
     assert text.splitlines()[0].split()[:4] == ["sampler", "needs", "rounds", "bits"]
     assert "1.50+ (1)" in text
     assert "These runs: reduced scale." in text
@@ -79,14 +86,14 @@ def test_the_terminal_shows_ranks_and_what_observing_costs(folder):
 
 
 def test_only_what_observes_no_more_is_asked_for(folder):
-    text = "\n".join(lines(choices(folder), ["delays"]))
+    text = "\n".join(comparison_lines(read(folder), ["delays"]))
     assert {line.split()[0] for line in text.partition("\n\n")[0].splitlines()[2:]} == {
         name
         for name, member in Scheme.members().items()
         if not isinstance(member.needs, property) and member.needs <= {"delays"}
     }
     with pytest.raises(InputError, match="--needs delay: unknown; did you mean 'delays'"):
-        list(lines(choices(folder), ["delay"]))
+        list(comparison_lines(read(folder), ["delay"]))
 
 
 def test_the_size_with_the_most_schemes_is_read(folder):
@@ -95,12 +102,12 @@ def test_the_size_with_the_most_schemes_is_read(folder):
         shutil.copytree(folder / name, larger)
         text = (larger / f"{name}.csv").read_text()
         (larger / f"long_{name}.csv").write_text(text.replace("1.5,1.2", "1.7,1.2"))
-    comparison = choices(folder)
+    comparison = read(folder)
     assert comparison.sources == ("long_ranks", "long_matrix_rounds")
-    assert comparison.rows[0].gains["rounds"].value == 1.7
+    assert comparison.rows[0].speed_ups["rounds"].value == 1.7
     with (folder / "ranks" / "ranks.csv").open("a") as file:
         file.write("rounds,of_a_user,1.1,1.0,1.2,2,2,2,1,1,1\n")
-    assert choices(folder).sources == ("ranks", "matrix_rounds")
+    assert read(folder).sources == ("ranks", "matrix_rounds")
 
 
 def test_the_decision_map_is_looked_up_by_its_answers(tmp_path):
@@ -113,12 +120,11 @@ def test_the_decision_map_is_looked_up_by_its_answers(tmp_path):
         f"seconds,False,True,False,False,True,False,fedavg_normalised,fedavg,1.1,{numbers}\n"
         f"rounds,False,False,False,False,False,False,md,md,1.0,{numbers}\n"
     )
-    result = decisions(tmp_path, frozenset({"delays", "unequal"}))
-    assert [(each.measure, each.sampler, each.rule) for each in result] == [
-        ("rounds", "tifl", "map"),
-        ("seconds", "fedavg_normalised", "fedavg"),
-    ]
-    (first, second) = result
+    advice = decision_map.read(tmp_path)
+    yes = frozenset({"delays", "unequal"})
+    first, second = advice["rounds", yes], advice["seconds", yes]
+    assert (first.sampler, first.rule) == ("tifl", "map")
+    assert (second.sampler, second.rule) == ("fedavg_normalised", "fedavg")
     assert (
         "costs 1.20 times as much as the best sampler allowed, at worst 1.50 times"
         in first.sentence
@@ -127,18 +133,18 @@ def test_the_decision_map_is_looked_up_by_its_answers(tmp_path):
     assert "for any sizes and labels: 1.10 × as fast as MD sampling" in second.sentence
     assert "the map 1.20 (1.50)" in second.sentence
     with pytest.raises(InputError, match=r"bench_map: missing; run 'snakemake"):
-        list(deciding.lines(tmp_path / "none", frozenset({"away"})))
+        list(advice_lines(tmp_path / "none", frozenset({"away"})))
 
 
 def test_what_is_missing_is_named_with_what_makes_it(tmp_path):
     with pytest.raises(InputError, match=r"ranks\.csv: missing; run 'snakemake"):
-        choices(tmp_path)
+        read(tmp_path)
     (tmp_path / "ranks").mkdir()
     (tmp_path / "ranks" / "ranks.csv").write_text("measure,scheme\n")
     with pytest.raises(InputError, match=r"ranks\.csv: has no column 'speed_up' "):
-        choices(tmp_path)
+        read(tmp_path)
     with pytest.raises(InputError, match="--by second: unknown measure; did you mean 'seconds'"):
-        choices(tmp_path, "second")
+        read(tmp_path, "second")
 
 
 def test_the_page_can_be_filtered_and_every_link_leads_somewhere(results, folder):
@@ -164,45 +170,49 @@ def test_without_the_cross_matrix_there_is_no_such_page(report):
 
 
 def test_the_best_practical_sampler_that_reached_every_target_is_recommended(folder):
-    comparison = choices(folder)
-    best = {advice.measure: [row.name for row in advice.best] for advice in comparison.advice()}
-    assert best == {"rounds": ["tifl"], "bits": []}
+    comparison = read(folder)
+    recommended = {
+        column.key: [row.name for row in rows] for column, rows in comparison.recommended().items()
+    }
+    assert recommended == {"rounds": ["tifl"], "bits": []}
     path = folder / "ranks" / "ranks.csv"
     missed = path.read_text().replace(
         "rounds,tifl,1.5,1.2,1.8,1,1,2,1,3,3", "rounds,tifl,1.5,1.2,1.8,1,1,2,1,2,3"
     )
     path.write_text(missed)
-    comparison = choices(folder)
-    assert comparison.advice()[0].best == ()
+    comparison = read(folder)
+    assert not any(comparison.recommended().values())
     assert [row.name for row, _ in comparison.unreliable()] == ["target", "tifl"]
 
 
 def test_a_missed_target_is_shown_instead_of_its_speed_up(folder):
-    rows = {row.name: row for row in choices(folder).rows}
-    gain = rows["target"].gains["rounds"]
-    assert (gain.number, gain.interval, gain.missed) == ("missed", "", "67 % of runs missed")
-    assert rows["md"].gains["rounds"].number == "1 (reference)"
+    rows = {row.name: row for row in read(folder).rows}
+    speed_up = rows["target"].speed_ups["rounds"]
+    assert (speed_up.text, speed_up.interval) == ("missed", "")
+    assert speed_up.missed == "67 % of runs missed"
+    assert rows["md"].speed_ups["rounds"].text == "1 (reference)"
 
 
 def test_the_chooser_allows_what_the_answers_allow_and_measures_where_they_apply(folder):
     path = folder / "matrix_rounds" / "matrix_rounds.csv"
     away = "tifl,away,Away,labels and presence,3,3,1.2,1.1,1.3\n"
     path.write_text(path.read_text() + away + away.replace("tifl", "md"))
-    measured = {"rounds": choices(folder)}
+    comparison = read(folder)
     usual = {question.key: next(iter(question.answers)) for question in QUESTIONS}
 
-    def picks(**answers: str) -> list[tuple[str, float]]:
-        return [(one.choice.name, one.gain.value) for one in advise(measured, {**usual, **answers})]
+    def faster(**answers: str) -> list[str]:
+        return [row.name for row in faster_than_md(comparison, {**usual, **answers})]
 
-    assert picks() == []  # TiFL needs the delays
-    assert picks(delays="yes") == [("tifl", 1.5)]
-    assert picks(delays="yes", away="yes") == [("tifl", 1.2)]
-    assert picks(delays="yes", unbiased="yes") == []
-    lookup = as_lookup(measured, {})
+    assert faster() == []  # TiFL needs the delays
+    assert faster(delays="yes") == ["tifl"]
+    assert faster(delays="yes", unbiased="yes") == []
+    lookup = lookup_table({"rounds": comparison}, {})
     assert len(lookup["picks"]) == len(list(situations())) / 3  # of three costs, one was drawn
     texts = [lookup["texts"][place] for place in lookup["picks"]["rounds nothing yes no no no no"]]
     assert [name for name, *_ in texts] == ["tifl", "md"]
     assert "1.50 × as fast as MD sampling" in texts[0][2]
+    away = lookup["picks"]["rounds nothing yes yes no no no"][0]
+    assert "1.20 × as fast as MD sampling [1.10, 1.30] on Away" in lookup["texts"][away][2]
     assert texts[1][2].startswith("the reference; every run reached the target; needs no info")
     (alone,) = lookup["picks"]["rounds nothing no no no no no"]
     assert lookup["texts"][alone][2].startswith("no allowed sampler is significantly better")
@@ -210,15 +220,15 @@ def test_the_chooser_allows_what_the_answers_allow_and_measures_where_they_apply
 
 def test_the_chooser_begins_with_the_advice_of_the_decision_map(folder):
     numbers = {"map": 1.2, "always": 1.1, "md": 1.3, "fedavg": 1.05}
-    decided = {
-        ("rounds", frozenset({"unequal"})): Decision(
+    advice = {
+        ("rounds", frozenset({"unequal"})): Advice(
             "rounds", "uniform", "map", 1.25, 2, numbers, {rule: 1.9 for rule in numbers}
         ),
-        ("rounds", frozenset({"unequal", "delays"})): Decision(
+        ("rounds", frozenset({"unequal", "delays"})): Advice(
             "rounds", "fedavg", "map", 1.25, 0, numbers, {rule: 1.9 for rule in numbers}
         ),
     }
-    lookup = as_lookup({"rounds": choices(folder)}, decided)
+    lookup = lookup_table({"rounds": read(folder)}, advice)
 
     def picks(key: str) -> list[list[str]]:
         return [lookup["texts"][place] for place in lookup["picks"][key]]
@@ -235,13 +245,14 @@ def test_the_chooser_begins_with_the_advice_of_the_decision_map(folder):
 
 def test_advice_that_is_slower_than_md_on_such_datasets_says_so():
     numbers = dict.fromkeys(("map", "always", "md", "fedavg"), 1.2)
-    slow = Decision("seconds", "flanp", "always", 0.867, 6, numbers, numbers)
-    said = "0.867 × as fast as MD sampling on 6 datasets with these answers, but the best single"
-    assert slow.gain.startswith(said)
-    assert slow.gain in slow.sentence
-    assert replace(slow, speed_up=1.2).gain.endswith("with these answers")
+    slow = Advice("seconds", "flanp", "always", 0.867, 6, numbers, numbers)
+    words = "0.867 × as fast as MD sampling on 6 datasets with these answers, but the best single"
+    assert slow.speed_up_in_words.startswith(words)
+    assert slow.speed_up_in_words in slow.sentence
+    assert replace(slow, speed_up=1.2).speed_up_in_words.endswith("with these answers")
 
 
 def test_means_over_datasets_leave_out_those_whose_clients_come_and_go():
-    sets = (Column("set a", "A", "labels"), Column("set b", "B", "labels and presence"))
-    assert Choices("rounds", (), (), sets, (), ("ranks", "matrix_rounds")).averaged == 1
+    datasets = (Column("set a", "A", "labels"), Column("set b", "B", "labels and presence"))
+    comparison = Comparison("rounds", (), (), datasets, (), ("ranks", "matrix_rounds"))
+    assert comparison.averaged_datasets == 1

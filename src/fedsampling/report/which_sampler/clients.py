@@ -1,4 +1,4 @@
-"""Values of single clients, which the section "Who is left out?" shows of the cross matrix.
+"""Values of single clients, for the section "Who is left out?".
 
 ``papers/crossmatrix`` draws a figure for each dataset; its CSV file has a row for each sampler and
 client, in the order in which the clients are shown.
@@ -14,15 +14,15 @@ from fedsampling.experiments.cross_matrix import CLIENTS
 from fedsampling.report.content import Chapter
 from fedsampling.report.names import name as display_name
 
-LEFT_OUT = "left_out"  # artefact whose notes are the findings
-OF_CLIENT = ("participation", "relative_weight", "accuracy")
-OF_RUN = ("never_selected", "worst_accuracy")
-COLUMNS = {"sampler", "samples", "expected", *OF_CLIENT, *OF_RUN}
+FINDINGS = "left_out"  # artefact whose notes are the findings
+CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")
+RUN_MEASURES = ("never_selected", "worst_accuracy")
+COLUMNS = {"sampler", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
 DIGITS = 3
 
 
 @dataclass(frozen=True)
-class OneDataset:
+class DatasetClients:
     """A dataset with its clients.
 
     Parameters
@@ -36,8 +36,8 @@ class OneDataset:
     expected : sequence
         Participation rate of each client that MD sampling is expected to have.
     samplers : mapping of str to mapping
-        By key: ``label``; OF_RUN; and in OF_CLIENT one number for each client, None where there is
-        none.
+        By key: ``label``; a number for each of RUN_MEASURES; and for each of CLIENT_MEASURES one
+        number of each client, None where there is none.
     """
 
     key: str
@@ -49,10 +49,10 @@ class OneDataset:
 
 
 @dataclass(frozen=True)
-class Clients:
+class LeftOut:
     """All datasets with their clients, and the findings in sentences."""
 
-    datasets: tuple[OneDataset, ...]
+    datasets: tuple[DatasetClients, ...]
     findings: tuple[str, ...]
 
     def plain(self) -> list[dict[str, object]]:
@@ -60,7 +60,7 @@ class Clients:
         return [asdict(dataset) for dataset in self.datasets]
 
 
-def load(folder: Path, chapter: Chapter) -> Clients:
+def read(folder: Path, chapter: Chapter) -> LeftOut:
     """Read the datasets whose clients were recorded; none if these artefacts were not drawn.
 
     Parameters
@@ -70,7 +70,7 @@ def load(folder: Path, chapter: Chapter) -> Clients:
     chapter : Chapter
         The cross matrix.
     """
-    loaded = []
+    datasets = []
     for exhibit in chapter.exhibits:
         if not exhibit.artefact.startswith(CLIENTS):
             continue
@@ -79,8 +79,8 @@ def load(folder: Path, chapter: Chapter) -> Clients:
             continue
         parts = {str(name): part for name, part in table.groupby("sampler", sort=False)}
         first = next(iter(parts.values()))
-        loaded.append(
-            OneDataset(
+        datasets.append(
+            DatasetClients(
                 exhibit.artefact,
                 exhibit.title,
                 " ".join(exhibit.notes),
@@ -89,8 +89,8 @@ def load(folder: Path, chapter: Chapter) -> Clients:
                 {
                     name: {
                         "label": display_name(name).title,
-                        **{measure: _rounded(part[measure])[0] for measure in OF_RUN},
-                        **{measure: _rounded(part[measure]) for measure in OF_CLIENT},
+                        **{measure: _rounded(part[measure])[0] for measure in RUN_MEASURES},
+                        **{measure: _rounded(part[measure]) for measure in CLIENT_MEASURES},
                     }
                     for name, part in parts.items()
                 },
@@ -99,11 +99,11 @@ def load(folder: Path, chapter: Chapter) -> Clients:
     findings = [
         note
         for exhibit in chapter.exhibits
-        if exhibit.artefact == LEFT_OUT
+        if exhibit.artefact == FINDINGS
         for note in exhibit.notes
         if "asterisk" not in note  # of its table, which is not on this page
     ]
-    return Clients(tuple(loaded), tuple(findings))
+    return LeftOut(tuple(datasets), tuple(findings))
 
 
 def _rounded(values: Iterable[float]) -> list[float | None]:

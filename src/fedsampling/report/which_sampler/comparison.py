@@ -1,0 +1,269 @@
+"""All samplers by the information they need, their cost and their speed-up over MD sampling."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedsampling.evidence.numbers import listed, show
+from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.report.names import Name
+
+# In place of a sampler's information: its settings decide and it has no runs; it needs none.
+DEPENDS, NOTHING = "depends on settings", "nothing"
+PLOT_ENDS = (0.4, 2.5)  # speed-ups at the ends of the plot of an interval
+# Information that no practical server has: samplers that need it are not recommended.
+IMPRACTICAL = frozenset({"labels", "optimum"})
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """Speed-up of a sampler over MD sampling: 2 means half the cost.
+
+    Parameters
+    ----------
+    value, low, high : float
+        Estimate and 95 % interval; NaN if unknown, or if runs missed the target.
+    rank : float or None
+        Rank among all samplers, over all datasets.
+    note : str
+        Shown in place of a missing value.
+    reached : float
+        Share of runs that reached the target, in [0, 1].
+    """
+
+    value: float
+    low: float
+    high: float
+    rank: float | None = None
+    note: str = "–"
+    reached: float = 1.0
+
+    @property
+    def text(self) -> str:
+        """The value, or the reason why it is missing."""
+        return self.note if np.isnan(self.value) or self.value == 0 else show(self.value)
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval; empty without a value."""
+        missing = np.isnan(self.low) or self.value == 0
+        return "" if missing else f"[{show(self.low)}, {show(self.high)}]"
+
+    @property
+    def missed(self) -> str:
+        """Share of runs that missed the target, as text; empty if all reached it."""
+        return "" if self.reached == 1 else f"{100 * (1 - self.reached):.0f} % of runs missed"
+
+    @property
+    def positions(self) -> tuple[float, float, float] | None:
+        """Low end, value and high end in per cent of the plot's width; None without a value.
+
+        The scale is logarithmic, from PLOT_ENDS[0] to PLOT_ENDS[1], with 1 in the middle.
+        """
+        if not self.interval:
+            return None
+        left, right = np.log(PLOT_ENDS)
+        logs = np.log(np.maximum([self.low, self.value, self.high], PLOT_ENDS[0]))
+        low, value, high = 100 * np.clip((logs - left) / (right - left), 0, 1)
+        return round(low, 1), round(value, 1), round(high, 1)
+
+    @property
+    def side(self) -> str:
+        """``+`` if the whole interval is above 1, ``−`` if below, else an empty string."""
+        return "+" if self.low > 1 else "−" if self.high < 1 else ""
+
+
+UNKNOWN = SpeedUp(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the comparison: a measure of cost over all datasets, or a dataset.
+
+    Parameters
+    ----------
+    key, title : str
+    differ : str
+        How the clients of the dataset differ; empty for a column over all datasets.
+    """
+
+    key: str
+    title: str
+    differ: str = ""
+
+    @property
+    def clients_come_and_go(self) -> bool:
+        """Whether the clients of the dataset are not always available."""
+        return "presence" in self.differ
+
+
+@dataclass(frozen=True)
+class SamplerRow:
+    """A sampler as a row of the comparison.
+
+    Parameters
+    ----------
+    name : str
+        Key for YAML.
+    display : Name
+        Name for readers.
+    description, source : str
+        One sentence; the paper and section that define it.
+    needs : tuple of str
+        Information that it needs with the settings of its runs: keys of
+        :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or
+        :data:`DEPENDS`.
+    unbiased : str
+        ``yes``, ``no``, or a condition.
+    allows_absence : bool
+        Whether clients may come and go.
+    needs_delays : bool
+        Whether it needs the clients' delays; without runs, in any of its settings.
+    by_user : bool
+        Whether a user added it.
+    speed_ups : mapping of str to SpeedUp
+        By the columns' keys.
+    """
+
+    name: str
+    display: Name
+    description: str
+    source: str
+    needs: tuple[str, ...]
+    unbiased: str
+    allows_absence: bool
+    needs_delays: bool
+    by_user: bool
+    speed_ups: Mapping[str, SpeedUp]
+
+    @property
+    def needs_in_words(self) -> str:
+        """The information it needs, in words."""
+        words = {
+            NOTHING: "no information",
+            DEPENDS: "information that depends on its settings",
+            "work_losses": "losses that clients send with their updates",
+            "batch_losses": "losses on a mini-batch",
+            "losses": "losses on all samples",
+            "updates": "clients' updates",
+        }
+        return listed([words.get(name, name.replace("_", " ")) for name in self.needs])
+
+    @property
+    def bias_in_words(self) -> str:
+        """Whether it is unbiased, in words."""
+        return {"yes": "unbiased", "no": "biased"}.get(self.unbiased, "unbiased in some settings")
+
+    @property
+    def is_practical(self) -> bool:
+        """Whether a server could use it instead of MD sampling."""
+        return self.name not in (REFERENCE, FULL) and IMPRACTICAL.isdisjoint(self.needs)
+
+    def speed_up(self, column: Column) -> SpeedUp:
+        """Return the speed-up in a column."""
+        return self.speed_ups.get(column.key, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All samplers, ranked.
+
+    Parameters
+    ----------
+    by : str
+        The measure that ranks the samplers, and in which `datasets` compares them.
+    badges : tuple of str
+        Why these runs are not evidence for the datasets' full size.
+    overall, datasets : tuple of Column
+        Measures over all datasets; single datasets.
+    rows : tuple of SamplerRow
+    sources : tuple of str
+        The artefacts behind the columns of `overall` and of `datasets`.
+    significant : mapping of str to tuple of str, optional
+        By measure, the samplers that differ significantly from MD sampling over the datasets, after
+        correction for the number of samplers; None if this was not tested.
+    """
+
+    by: str
+    badges: tuple[str, ...]
+    overall: tuple[Column, ...]
+    datasets: tuple[Column, ...]
+    rows: tuple[SamplerRow, ...]
+    sources: tuple[str, str]
+    significant: Mapping[str, tuple[str, ...]] | None = None
+
+    def row(self, name: str) -> SamplerRow:
+        """Return the row of a sampler."""
+        return next(row for row in self.rows if row.name == name)
+
+    def recommended(self) -> dict[Column, tuple[SamplerRow, ...]]:
+        """Return the samplers that are significantly better than MD sampling, by measure.
+
+        A recommended sampler was run on every dataset, reached every target, selects clients, and
+        needs no information that is unavailable to servers.  Its whole interval is above 1.  The
+        best is first; there may be none.
+        """
+        by_measure = {}
+        for column in self.overall:
+            better = [
+                (speed_up.rank, row)
+                for row in self.rows
+                if row.is_practical
+                and (speed_up := row.speed_up(column)).side == "+"
+                and speed_up.rank is not None
+                and not speed_up.missed
+            ]
+            ranked = sorted(better, key=lambda pair: pair[0])
+            by_measure[column] = tuple(row for _, row in ranked)
+        return by_measure
+
+    def best_speed_ups(self) -> list[str]:
+        """Return the largest speed-up in each measure, of the samplers that are recommended."""
+        best = ((column, rows[0]) for column, rows in self.recommended().items() if rows)
+        return [row.speed_up(column).text for column, row in best]
+
+    def leaders(self) -> dict[str, list[Column]]:
+        """Return the measures in which each sampler is the best recommended, by its name."""
+        leaders: dict[str, list[Column]] = {}
+        for column, rows in self.recommended().items():
+            leaders.setdefault(rows[0].name if rows else REFERENCE, []).append(column)
+        return leaders
+
+    def better_than_md(self, row: SamplerRow) -> list[str]:
+        """Say where a sampler is significantly better than MD sampling: measures, then datasets."""
+        measures = [f"in {c.title}" for c in self.overall if row.speed_up(c).side == "+"]
+        datasets = [
+            f"if clients differ in {column.differ}" if column.differ else f"on {column.title}"
+            for column in self.datasets
+            if row.speed_up(column).side == "+"
+        ]
+        return [*measures, *datasets]
+
+    def on_other_datasets(self) -> str:
+        """Say which samplers are significantly faster over datasets; empty if not tested."""
+        if self.significant is None:
+            return ""
+        faster = {
+            row.display.title: None
+            for column in self.overall
+            for row in self.rows
+            if row.name in self.significant.get(column.key, ())
+            and row.is_practical
+            and row.speed_up(column).value > 1
+        }
+        samplers = f"only {listed(list(faster))}" if faster else "no sampler"
+        return (
+            "The evidence is weaker for other datasets: tested across datasets, and corrected for "
+            f"the number of samplers, {samplers} is significantly faster than MD sampling."
+        )
+
+    def unreliable(self) -> list[tuple[SamplerRow, SpeedUp]]:
+        """Return the samplers with runs that missed a target, the worst first."""
+        pairs = [(row, row.speed_up(self.overall[0])) for row in self.rows]
+        return sorted((pair for pair in pairs if pair[1].missed), key=lambda pair: pair[1].reached)
+
+    @property
+    def averaged_datasets(self) -> int:
+        """Number of datasets in the columns over all datasets: those whose clients stay."""
+        return sum(not column.clients_come_and_go for column in self.datasets)

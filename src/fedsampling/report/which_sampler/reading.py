@@ -1,0 +1,200 @@
+"""Reads the comparison of all samplers from the artefacts of the cross matrix.
+
+Information and bias come from the samplers' classes, so that a new sampler gets its row
+automatically.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from inspect import getattr_static
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedsampling.base.catalogue import description
+from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.files import read_record
+from fedsampling.evidence.statistics import LEVEL
+from fedsampling.experiments.cross_matrix import BENCH, LARGER, MEASURES, PAPER, REFERENCE
+from fedsampling.report.all_samplers import in_words, references
+from fedsampling.report.names import name as display_name
+from fedsampling.report.which_sampler.comparison import (
+    DEPENDS,
+    NOTHING,
+    UNKNOWN,
+    Column,
+    Comparison,
+    SamplerRow,
+    SpeedUp,
+)
+from fedsampling.samplers.scheme import Scheme
+
+
+def comparisons(folder: Path) -> dict[str, Comparison]:
+    """Read the comparison in each measure; leave out those that were not drawn.
+
+    `folder` holds the cross matrix's artefacts.
+    """
+    by_measure = {}
+    for measure in MEASURES:
+        with suppress(InputError):
+            comparison = read(folder, measure)
+            if measure in {column.key for column in comparison.overall}:
+                by_measure[measure] = comparison
+    return by_measure
+
+
+def read(folder: Path, by: str = "rounds") -> Comparison:
+    """Read the comparison of all samplers.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the cross matrix's artefacts.
+    by : str
+        One of MEASURES.
+
+    Raises
+    ------
+    InputError
+        If an artefact is missing or `by` is unknown.
+    """
+    if by not in MEASURES:
+        raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")
+    prefix = largest(folder)
+    ranks_of, matrix_of = sources = f"{prefix}ranks", f"{prefix}matrix_{by}"
+    columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs")
+    ranks = _table(folder, ranks_of, columns)
+    matrix = _table(folder, matrix_of, ("set", "title", "differ", "reached", "speed_up"))
+    datasets = matrix.drop_duplicates("set").to_dict("records")
+    speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
+    for row in ranks.to_dict("records"):
+        speed_ups.setdefault(row["scheme"], {})[row["measure"]] = _over_datasets(row)
+    for row in matrix.to_dict("records"):
+        speed_ups.setdefault(row["scheme"], {})[_column_key(row)] = _on_dataset(row)
+    needs_of_runs = _needs_of_runs(ranks)
+    rows = [_row(name, by_column, needs_of_runs) for name, by_column in speed_ups.items()]
+    rows.sort(key=lambda row: (row.speed_ups.get(by, UNKNOWN).rank or np.inf, row.name))
+    return Comparison(
+        by,
+        tuple(read_record(folder / ranks_of / "artefact.json").get("badges", ())),
+        tuple(Column(name, name) for name in MEASURES if name in set(ranks["measure"])),
+        tuple(
+            Column(_column_key(row), row["title"], "" if pd.isna(row["differ"]) else row["differ"])
+            for row in datasets
+        ),
+        tuple(rows),
+        sources,
+        _significant(folder / f"{prefix}agreement" / f"{prefix}agreement.csv"),
+    )
+
+
+def largest(folder: Path) -> str:
+    """Return the prefix of the artefacts that compare the most samplers.
+
+    A tie goes to the benchmark of many small datasets, then to the larger of the other two.
+    """
+    counts = {}
+    for prefix in (BENCH, LARGER, ""):
+        path = folder / f"{prefix}ranks" / f"{prefix}ranks.csv"
+        if path.is_file():
+            counts[prefix] = len(set(pd.read_csv(path).get("scheme", ())))
+    return max(counts, key=lambda prefix: counts[prefix], default="")
+
+
+def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
+    path = folder / artefact / f"{artefact}.csv"
+    if not path.is_file():
+        raise InputError(f"{path}: missing; run 'snakemake --cores 2 {PAPER}'")
+    table = pd.read_csv(path)
+    if missing := [name for name in columns if name not in table]:
+        raise InputError(
+            f"{path}: has no column '{missing[0]}' (an earlier version wrote it); "
+            f"run 'snakemake --cores 2 {PAPER}'"
+        )
+    return table
+
+
+def _column_key(row: Mapping[Any, Any]) -> str:
+    return f"set {row['set']}"
+
+
+def _over_datasets(row: Mapping[Any, Any]) -> SpeedUp:
+    """Return the speed-up in a row of ``ranks``."""
+    speed_up = SpeedUp(
+        row["speed_up"],
+        row["low"],
+        row["high"],
+        None if pd.isna(row["rank"]) else row["rank"],
+        "missed",
+        row["reached"] / row["runs"],
+    )
+    if row["scheme"] != REFERENCE:
+        return speed_up
+    return replace(speed_up, value=np.nan, low=np.nan, high=np.nan, note="1 (reference)")
+
+
+def _on_dataset(row: Mapping[Any, Any]) -> SpeedUp:
+    """Return the speed-up in a row of a matrix."""
+    return SpeedUp(
+        row["speed_up"],
+        row["speed_up_low"],
+        row["speed_up_high"],
+        note=f"{row['reached']} of {row['runs']}" if row["reached"] < row["runs"] else "–",
+        reached=row["reached"] / row["runs"],
+    )
+
+
+def _needs_of_runs(ranks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the information that samplers needed with the settings of their runs, if recorded."""
+    if "needs" not in ranks:
+        return {}
+    needs = ranks.drop_duplicates("scheme").set_index("scheme")["needs"].fillna("")
+    return {str(name): tuple(text.split()) or (NOTHING,) for name, text in needs.items()}
+
+
+def _row(
+    name: str, speed_ups: Mapping[str, SpeedUp], needs_of_runs: Mapping[str, tuple[str, ...]]
+) -> SamplerRow:
+    # The name of an entry with other settings is its sampler's name and these settings.
+    member = next(
+        (
+            member
+            for key, member in Scheme.members().items()
+            if name == key or name.startswith(f"{key}-")
+        ),
+        None,
+    )
+    if member is None:
+        display = display_name(name)
+        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, True, False, speed_ups)
+    declared = getattr_static(member, "needs")
+    if isinstance(declared, property):
+        needs = needs_of_runs.get(name, (DEPENDS,))
+    else:
+        needs = tuple(sorted(declared)) or (NOTHING,)
+    return SamplerRow(
+        name=name,
+        display=display_name(name),
+        description=description(member),
+        source=references(member),
+        needs=needs,
+        unbiased=in_words(member, "unbiased"),
+        allows_absence=member.intermittent,
+        needs_delays="delays" in needs
+        or (DEPENDS in needs and "delays" in in_words(member, "needs")),
+        by_user=not member.__module__.startswith("fedsampling."),
+        speed_ups=speed_ups,
+    )
+
+
+def _significant(path: Path) -> dict[str, tuple[str, ...]] | None:
+    """Read the samplers with a significant corrected test over datasets, by measure."""
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    if not {"measure", "scheme", "holm_p"} <= set(table.columns):
+        return None
+    significant = table[table["holm_p"] < 1 - LEVEL]
+    return {str(name): tuple(part["scheme"]) for name, part in significant.groupby("measure")}
