@@ -51,52 +51,74 @@ Courses = Mapping[str, pd.DataFrame]  # the course of every run, by set
 
 def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper, late: float = LATE) -> Finding:
     """Judge uniform < optimal ≲ full, by rounds; the last `late` rounds are the end of a run."""
-    titles = {name: title(*each) for name, each in _sets(summaries, claim, paper).items()}
+    sets = _sets(summaries, claim, paper)
+    titles = {name: title(summary, case) for name, (summary, case) in sets.items()}
     return _over_steps(
         lambda runs_of: _order(runs_of, titles, claim, late), summaries, claim, paper
     )
 
 
 def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: float) -> Finding:
-    """Judge c1 by the courses of all schemes on each set."""
-    gains, shorts, ours = {}, {}, []
+    """Judge c1 by the courses of all samplers on each set: the least favourable set decides."""
+    ours: list[str] = []
+    verdicts: dict[str, Verdict] = {}
+    gains, shortfalls = {}, {}
     for name, runs in runs_of.items():
-        if lacks := set(SCHEMES) - set(runs["sampler"]):
-            ours.append(f"{titles[name]}: no runs of {', '.join(sorted(lacks))}")
-            continue
-        gains[name] = _pair(runs, "optimal", "uniform", since=0)
-        shorts[name] = _pair(runs, "full", "optimal", since=runs["at"].max() - late)
-    verdicts: list[Verdict] = ["inconclusive"] * len(ours)
-    ahead, behind = holm(gains, difference), holm(shorts, difference, claim.margin)
-    for name, gain in ahead.items():
-        better, worse = above(gain, 0), above(behind[name], claim.margin)
-        if better == "fails":
-            verdicts.append("contradicted")
-        elif "open" in (better, worse):
-            verdicts.append("inconclusive")
+        if missing := set(SCHEMES) - set(runs["sampler"]):
+            verdicts[name] = "inconclusive"
+            ours.append(f"{titles[name]}: no runs of {', '.join(sorted(missing))}")
         else:
-            verdicts.append("partly reproduced" if worse == "holds" else "reproduced")
+            gains[name] = _accuracies(runs, "optimal", "uniform", since=0)
+            shortfalls[name] = _accuracies(runs, "full", "optimal", since=runs["at"].max() - late)
+    gain, shortfall = holm(gains, difference), holm(shortfalls, difference, claim.margin)
+    for name in gains:
+        verdicts[name] = _order_verdict(above(gain[name], 0), above(shortfall[name], claim.margin))
         ours.append(
-            f"{titles[name]}: optimal − uniform {show_estimate(gain)}, "
-            f"full − optimal at the end {show_estimate(behind[name])}"
+            f"{titles[name]}: optimal − uniform {show_estimate(gain[name])}, "
+            f"full − optimal at the end {show_estimate(shortfall[name])}"
         )
-    order: tuple[Verdict, ...] = ("contradicted", "inconclusive", "partly reproduced", "reproduced")
-    worst: Verdict = next((each for each in order if each in verdicts), "inconclusive")
-    drawn = intervals(
-        {f"optimal − uniform, {titles[name]}": each for name, each in ahead.items()},
-        f"accuracy{JOINT}",
-        least=0,
-    ) + intervals(
-        {f"full − optimal at the end, {titles[name]}": each for name, each in behind.items()},
-        f"accuracy{JOINT}",
-        most=claim.margin,
+    if len(set(verdicts.values())) > 1:
+        reason = "; ".join(f"{verdicts[name]} on {titles[name]}" for name in verdicts)
+    else:
+        reason = f"{next(iter(verdicts.values()))} on {listed(list(titles.values()))}"
+    worst_first: tuple[Verdict, ...] = (
+        "contradicted", "inconclusive", "partly reproduced", "reproduced",
+    )  # fmt: skip
+    return Finding(
+        min(verdicts.values(), key=worst_first.index),
+        "; ".join(ours),
+        f"{reason[:1].upper()}{reason[1:]}.",
+        drawn=intervals(
+            {f"optimal − uniform, {titles[name]}": gain[name] for name in gain},
+            f"accuracy{JOINT}",
+            least=0,
+        )
+        + intervals(
+            {f"full − optimal at the end, {titles[name]}": shortfall[name] for name in shortfall},
+            f"accuracy{JOINT}",
+            most=claim.margin,
+        ),
     )
-    reason = f"{verdicts[0]} on {listed(list(titles.values()))}"
-    if len(set(verdicts)) > 1:
-        lacking = [name for name in runs_of if name not in gains]
-        judged = zip([*lacking, *gains], verdicts, strict=True)
-        reason = "; ".join(f"{each} on {titles[name]}" for name, each in judged)
-    return Finding(worst, "; ".join(ours), f"{reason[:1].upper()}{reason[1:]}.", drawn=drawn)
+
+
+def _order_verdict(is_better: Part, is_short_of_full: Part) -> Verdict:
+    """Judge c1 on one set: whether optimal is above uniform sampling, and well below full."""
+    if is_better == "fails":
+        return "contradicted"
+    if "open" in (is_better, is_short_of_full):
+        return "inconclusive"
+    return "partly reproduced" if is_short_of_full == "holds" else "reproduced"
+
+
+def _accuracies(
+    runs: pd.DataFrame, first: str, second: str, since: float
+) -> tuple[pd.Series, pd.Series]:
+    """Return the mean accuracies of two samplers over the rounds from `since` on, by seed."""
+    late = runs[runs["at"] >= since]
+    grouped = late.groupby(["sampler", "seed"], observed=True)["accuracy"]
+    means = grouped.mean().mask(grouped.count() < grouped.size()).unstack("seed")  # diverged: NaN
+    by_sampler = means.T
+    return by_sampler[first], by_sampler[second]
 
 
 def c2(
@@ -125,27 +147,28 @@ def c2(
 def _at_budget(
     runs_of: Courses, claim: ClaimSpec, paper: Paper, sent: float, others: float
 ) -> Finding:
-    """Judge c2 by the courses of all schemes on each set."""
+    """Judge c2 by the courses of all samplers on each set."""
     if "dataset1" not in runs_of:
         return Finding("inconclusive", "no runs of Dataset 1", "Dataset 1 was left out.")
     runs = runs_of["dataset1"]
     if not set(SCHEMES) <= set(runs["sampler"]):
         return Finding("inconclusive", "a sampler has no runs", "A sampler was left out.")
     goal, least = paper.reported("accuracy") / 100, paper.reported("bits_ratio")
-    at_budget = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
-    needed = {name: bits_to(runs, name, goal) for name in SCHEMES}
-    levels = {name: mean(values) for name, values in at_budget.items()}
+    accuracies = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
+    bits = {name: bits_to(runs, name, goal) for name in SCHEMES}
+    levels = {name: mean(values) for name, values in accuracies.items()}
     rest = ("full", "uniform")
-    ahead = holm({name: (at_budget["optimal"], at_budget[name]) for name in rest}, difference)
-    times = compare(needed["full"], needed["optimal"], ratio)
-    fewer = above(times, 1)
-    if np.isinf(needed["full"]).any() and np.isfinite(needed["optimal"]).all():
+    leads = holm({name: (accuracies["optimal"], accuracies[name]) for name in rest}, difference)
+    times = compare(bits["full"], bits["optimal"], ratio)
+    needs_fewer = above(times, 1)
+    if np.isinf(bits["full"]).any() and np.isfinite(bits["optimal"]).all():
         # Runs of full participation that miss the goal need infinitely many bits.
-        fewer = stated(bool((needed["full"] > needed["optimal"]).all()))
-    best = [above(each, 0) for each in ahead.values()]
+        needs_fewer = stated(bool((bits["full"] > bits["optimal"]).all()))
+    order = [*(above(lead, 0) for lead in leads.values()), needs_fewer]
+    floor = goal - claim.margin
     numbers = {
-        f"optimal sampling has at least {100 * (goal - claim.margin):g} % at that budget": above(
-            levels["optimal"], goal - claim.margin
+        f"optimal sampling has at least {100 * floor:g} % at that budget": above(
+            levels["optimal"], floor
         ),
         **{
             f"{name} has less than {100 * others:g} %": _below(levels[name], others)
@@ -153,31 +176,29 @@ def _at_budget(
         },
         f"full needs {least:g} times its bits": above(times, least),
     }
-    if "fails" in (*best, fewer):
+    if "fails" in order:
         decided: Verdict = "contradicted"
-    elif "open" in (*best, fewer):
+    elif "open" in order:
         decided = "inconclusive"
     else:
         decided = "reproduced" if set(numbers.values()) == {"holds"} else "partly reproduced"
-    shown = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
-    bits = ", ".join(
-        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
-        for name, values in needed.items()
-    )
     words = {"holds": "yes", "fails": "no", "open": "undecided"}
     reason = "; ".join(f"{name}: {words[part]}" for name, part in numbers.items())
+    at_budget = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
+    to_goal = ", ".join(
+        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
+        for name, values in bits.items()
+    )
     return Finding(
         decided,
-        ours=(
-            f"at {sent:g}·10^8 bits: {shown}; median of the 10^8 bits to {100 * goal:g} %: {bits}; "
-            f"full over optimal {show_estimate(times)}"
-        ),
-        reason=f"{reason[:1].upper()}{reason[1:]}.",
+        f"at {sent:g}·10^8 bits: {at_budget}; median of the 10^8 bits to {100 * goal:g} %: "
+        f"{to_goal}; full over optimal {show_estimate(times)}",
+        f"{reason[:1].upper()}{reason[1:]}.",
         drawn=(
             *intervals(
                 {"optimal": percent(levels["optimal"])},
                 "% accuracy",
-                least=100 * (goal - claim.margin),
+                least=100 * floor,
                 paper=100 * goal,
             ),
             *intervals(
@@ -188,29 +209,75 @@ def _at_budget(
     )
 
 
+def accuracy_at(runs: pd.DataFrame, sampler: str, budget: float) -> pd.Series:
+    """Interpolate each run's accuracy at a number of bits sent, linearly between measurements.
+
+    Returns
+    -------
+    Series
+        By seed; NaN if a run sent fewer bits, or diverged.
+    """
+    accuracies = {}
+    for seed, run in runs[runs["sampler"] == sampler].groupby("seed", observed=True):
+        reached = run["bits"].max() >= budget
+        accuracies[seed] = np.interp(budget, run["bits"], run["accuracy"]) if reached else np.nan
+    return pd.Series(accuracies, dtype=np.float64)
+
+
+def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
+    """Return the bits that each run had sent when its accuracy reached `goal`, or infinity."""
+    rows = runs[runs["sampler"] == sampler]
+    first = rows[rows["accuracy"] >= goal].groupby("seed", observed=True)["bits"].first()
+    return first.reindex(sorted(rows["seed"].unique()), fill_value=np.inf)
+
+
+def _below(estimate: Estimate, bound: float) -> Part:
+    opposite: dict[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
+    return opposite[above(estimate, bound)]
+
+
+def _sent(runs: pd.DataFrame, sampler: str) -> float:
+    """Return the smallest number of bits that any run had sent at its end."""
+    return float(
+        runs[runs["sampler"] == sampler].groupby("seed", observed=True)["bits"].max().min()
+    )
+
+
 def _over_steps(
     judge: Callable[[Courses], Finding], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
     """Judge a claim with each step of uniform sampling that was run; tuning picks the main one."""
     sets = _sets(summaries, claim, paper)
-    courses = {name: course(*each) for name, each in sets.items()}
+    courses = {name: course(summary, case) for name, (summary, case) in sets.items()}
     if not claim.transfer or TUNED not in summaries or not sets:
         return replace(judge(courses), caveat=_step_caveat(summaries, claim))
     tuned = summaries[TUNED]
-    others = {
+    with_tuned = {
         name: pd.concat([runs[runs["sampler"] != "uniform"], course(tuned, name)])
         for name, runs in courses.items()
         if name in tuned.settings["cases"]
     }
-    steps = [_step(summary, case) for summary, case in (next(iter(sets.values())), _first(tuned))]
-    titles = [title(*sets[name]) for name in others]
-    where = "" if others.keys() == courses.keys() else f" on {listed(titles)}"
-    labels = [f"uniform sampling's learning rate {step:g}" for step in steps]
-    labels[1] += where
-    readings = {labels[0]: judge(courses), labels[1]: judge({**courses, **others})}
-    main = labels[steps.index(picked)] if (picked := _picked(summaries)) in steps else labels[0]
-    finding = over_choices(readings, main)
-    return finding if main == labels[1] else replace(finding, caveat=_step_caveat(summaries, claim))
+    step, tuned_step = _step(*next(iter(sets.values()))), _step(*_first(tuned))
+    where = f" on {listed([title(*sets[name]) for name in with_tuned])}"
+    first, second = (
+        f"uniform sampling's learning rate {step:g}",
+        f"uniform sampling's learning rate {tuned_step:g}"
+        + ("" if with_tuned.keys() == courses.keys() else where),
+    )
+    readings = {first: judge(courses), second: judge({**courses, **with_tuned})}
+    if _picked(summaries) == tuned_step:
+        return over_choices(readings, main=second)
+    return replace(over_choices(readings, main=first), caveat=_step_caveat(summaries, claim))
+
+
+def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
+    """Return a claim's datasets: one experiment each, or cases with the datasets' names."""
+    return {
+        name if case == "base" else case: (summaries[name], case)
+        for name in claim.experiments or paper.artefacts[claim.artefact].experiments
+        if name in summaries
+        for case in summaries[name].settings["cases"]
+    }
 
 
 def _first(summary: Summary) -> tuple[Summary, str]:
@@ -250,6 +317,9 @@ def _step_caveat(summaries: Summaries, claim: ClaimSpec) -> str:
     )
 
 
+SINGLE = "single rounds are random."
+
+
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge the share of the available clients that report under optimal sampling."""
     shares: list[float] = []
@@ -276,6 +346,9 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 
 c1_writers, c2_writers, c3_writers = c1, c2, c3
+
+
+DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no longer finite.")
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -309,6 +382,26 @@ def c4_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     )
 
 
+def _in_ranges(
+    claim: ClaimSpec,
+    alpha: tuple[float, float],
+    gamma: tuple[float, float],
+    share: float,
+    where: str,
+) -> Finding:
+    """Judge α^k in [0, 1] and γ^k in [m/n, 1] from their extremes and the share m/n."""
+    beyond = max(-alpha[0], alpha[1] - 1, share - gamma[0], gamma[1] - 1)
+    holds = beyond <= claim.margin
+    return Finding(
+        "reproduced" if holds else "contradicted",
+        ours=(
+            f"α^k in [{show(alpha[0])}, {show(alpha[1])}], "
+            f"γ^k in [{show(gamma[0])}, {show(gamma[1])}], m/n = {show(share)}"
+        ),
+        reason=f"The extremes over {where} {'lie' if holds else 'do not lie'} in the ranges.",
+    )
+
+
 def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether G^k − Σ w_i U_i has mean zero, coordinate by coordinate."""
     experiments = [summaries[name] for name in ("dsgd", "dsgd_exchanges")]
@@ -332,82 +425,3 @@ def c5_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             f"probability of exceeding it by chance is {100 * claim.margin:g} %."
         ),
     )
-
-
-DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no longer finite.")
-
-
-def accuracy_at(runs: pd.DataFrame, sampler: str, budget: float) -> pd.Series:
-    """Interpolate each run's accuracy at a number of bits sent, linearly between measurements.
-
-    Returns
-    -------
-    Series
-        By seed; NaN if a run sent fewer bits, or diverged.
-    """
-    accuracies = {}
-    for seed, run in runs[runs["sampler"] == sampler].groupby("seed", observed=True):
-        reached = run["bits"].max() >= budget
-        accuracies[seed] = np.interp(budget, run["bits"], run["accuracy"]) if reached else np.nan
-    return pd.Series(accuracies, dtype=np.float64)
-
-
-def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
-    """Return the bits that each run had sent when its accuracy reached `goal`, or infinity."""
-    rows = runs[runs["sampler"] == sampler]
-    first = rows[rows["accuracy"] >= goal].groupby("seed", observed=True)["bits"].first()
-    return first.reindex(sorted(rows["seed"].unique()), fill_value=np.inf)
-
-
-def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
-    """Return a claim's datasets: one experiment each, or cases with the datasets' names."""
-    return {
-        name if case == "base" else case: (summaries[name], case)
-        for name in claim.experiments or paper.artefacts[claim.artefact].experiments
-        if name in summaries
-        for case in summaries[name].settings["cases"]
-    }
-
-
-def _below(estimate: Estimate, bound: float) -> Part:
-    opposite: dict[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
-    return opposite[above(estimate, bound)]
-
-
-def _sent(runs: pd.DataFrame, sampler: str) -> float:
-    """Return the smallest number of bits that any run had sent at its end."""
-    return float(
-        runs[runs["sampler"] == sampler].groupby("seed", observed=True)["bits"].max().min()
-    )
-
-
-SINGLE = "single rounds are random."
-
-
-def _in_ranges(
-    claim: ClaimSpec,
-    alpha: tuple[float, float],
-    gamma: tuple[float, float],
-    share: float,
-    where: str,
-) -> Finding:
-    """Judge α^k in [0, 1] and γ^k in [m/n, 1] from their extremes and the share m/n."""
-    beyond = max(-alpha[0], alpha[1] - 1, share - gamma[0], gamma[1] - 1)
-    holds = beyond <= claim.margin
-    return Finding(
-        "reproduced" if holds else "contradicted",
-        ours=(
-            f"α^k in [{show(alpha[0])}, {show(alpha[1])}], "
-            f"γ^k in [{show(gamma[0])}, {show(gamma[1])}], m/n = {show(share)}"
-        ),
-        reason=f"The extremes over {where} {'lie' if holds else 'do not lie'} in the ranges.",
-    )
-
-
-def _pair(runs: pd.DataFrame, first: str, second: str, since: float) -> tuple[pd.Series, pd.Series]:
-    """Return the mean accuracies of two samplers over the rounds from `since` on, by seed."""
-    late = runs[runs["at"] >= since]
-    grouped = late.groupby(["sampler", "seed"], observed=True)["accuracy"]
-    means = grouped.mean().mask(grouped.count() < grouped.size()).unstack("seed")  # diverged: NaN
-    by_sampler = means.T
-    return by_sampler[first], by_sampler[second]

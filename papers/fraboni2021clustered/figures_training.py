@@ -20,6 +20,7 @@ from fedsampling.report.drawing.curves import (
     divergences,
     grid_ticks,
     learning_grid,
+    losses_over_grid,
     only,
     over_grid,
     rolling,
@@ -307,7 +308,7 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         grid_ticks(left, rates["step"])
         grid_ticks(right, regular["mu"])
     best = [
-        f"{_least(part, 'step'):g} for α = {alpha:g} "
+        f"{_best(part, 'step'):g} for α = {alpha:g} "
         f"(paper {paper.reported(f'learning_rate_alpha_{alpha:g}'):g})"
         for alpha, part in rates.groupby("alpha")
     ]
@@ -316,7 +317,7 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         figure,
         alt="Late training loss of MD sampling against learning rate, per α, and against μ.",
         notes=(
-            f"Least late loss at learning rate {', '.join(best)}; at μ = {_least(regular, 'mu'):g} "
+            f"Least late loss at learning rate {', '.join(best)}; at μ = {_best(regular, 'mu'):g} "
             f"(paper {paper.reported('mu'):g}).",
             *divergences(summaries["learning_rate"], LINES),
             *divergences(summaries["prox_grid"], LINES),
@@ -325,30 +326,16 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _late_losses(summary: Summary, **settings: str) -> pd.DataFrame:
-    """Return the late loss by case: NaN where a run diverged.
-
-    Returns
-    -------
-    DataFrame
-        One column for each of `settings`, which says where its values stand; ``loss``, ``low``,
-        ``high``; and ``highest``, the largest finite loss of the case.
-    """
-    rows = []
-    for case in summary.settings["cases"]:
-        estimate = mean(late(summary, "md", "loss", case))
-        losses = summary.select("md", "loss", case)["value"]
-        rows.append(
-            {name: float(summary.setting(path, case)) for name, path in settings.items()}
-            | {"loss": estimate.value, "low": estimate.low, "high": estimate.high}
-            | {"highest": float(losses[np.isfinite(losses)].max())}
-        )
-    return pd.DataFrame(rows)
+    """Return MD sampling's late losses over a grid, and ``highest``, its largest finite loss."""
+    table = losses_over_grid(summary, lambda case: late(summary, "md", "loss", case), **settings)
+    losses = (summary.select("md", "loss", case)["value"] for case in summary.settings["cases"])
+    return table.assign(highest=[float(loss[np.isfinite(loss)].max()) for loss in losses])
 
 
-def _least(part: pd.DataFrame, x: str) -> float:
+def _best(table: pd.DataFrame, x: str) -> float:
     """Return the value with the least late loss; NaN if every run diverged."""
-    left = part.dropna(subset="loss").sort_values("loss")
-    return float(left[x].iloc[0]) if len(left) else np.nan
+    finite = table.dropna(subset="loss").sort_values("loss")
+    return float(finite[x].iloc[0]) if len(finite) else np.nan
 
 
 def _rows(cells: Sequence[Cell], alt: str) -> Artefact:

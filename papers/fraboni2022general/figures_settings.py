@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.statistics import compare, difference, mean
+from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
     divergences,
     grid_ticks,
+    losses_over_grid,
     only,
     over_grid,
     with_interval,
@@ -176,8 +177,8 @@ def by_choice(summaries: Summaries) -> pd.DataFrame:
     for summary, case, ours in cases:
         runs = summary.select(metric="loss", case=case)
         runs = runs[runs["at"].isin(rounds) & runs["seed"].isin(seeds)]
-        each = runs.groupby(["sampler", "seed"], observed=True)["value"]
-        losses = each.apply(lambda values: values.mean(skipna=False))
+        by_seed = runs.groupby(["sampler", "seed"], observed=True)["value"]
+        losses = by_seed.apply(lambda values: values.mean(skipna=False))
         gap = compare(losses["md"], losses["uniform"], difference)
         row = {
             "case": summary.setting("dataset.importance", case),
@@ -190,28 +191,21 @@ def by_choice(summaries: Summaries) -> pd.DataFrame:
 
 
 def final_losses(summary: Summary) -> pd.DataFrame:
-    """Loss after the last round for every learning rate of a grid.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``step``, ``loss``, ``low``, ``high``; NaN where a run diverged.
-    """
-    rows = []
-    for case in summary.settings["cases"]:
-        last = summary.setting("rounds", case)
-        estimate = mean(summary.per_seed("full", "loss", case, last))
-        step = float(summary.setting("work.step", case))
-        rows.append(
-            {"step": step, "loss": estimate.value, "low": estimate.low, "high": estimate.high}
-        )
-    return pd.DataFrame(rows).sort_values("step", ignore_index=True)
+    """Return the loss after the last round for every learning rate of a grid."""
+    table = losses_over_grid(
+        summary,
+        lambda case: summary.per_seed("full", "loss", case, summary.setting("rounds", case)),
+        step="work.step",
+    )
+    return table.sort_values("step", ignore_index=True)
 
 
 def _common_rounds(summaries: Summaries) -> Sequence[int]:
     """Return the rounds after the start that both experiments of ten clients measured."""
-    each = [summaries[name].select(metric="loss", since=1)["at"] for name in ("choices", HALF[10])]
-    return sorted(int(at) for at in set(each[0]) & set(each[1]))
+    first, second = (
+        set(summaries[name].select(metric="loss", since=1)["at"]) for name in ("choices", HALF[10])
+    )
+    return sorted(int(at) for at in first & second)
 
 
 def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:

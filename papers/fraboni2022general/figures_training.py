@@ -57,7 +57,7 @@ GAP = r"$\mathcal{L}(\theta_{MD}) - \mathcal{L}(\theta_U)$"
 def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 1: L(MD) − L(Uniform) for each number of clients, a panel for each importance."""
     runs = half_sampled(summaries)
-    table = _gap_table({n: (each, ("md", "uniform")) for n, each in runs.items()}, "clients")
+    table = _gap_table({n: (run, ("md", "uniform")) for n, run in runs.items()}, "clients")
     lines = {}
     for (n, summary), colour in zip(runs.items(), COLOURS, strict=True):
         other = not comparable(summary, runs[10])
@@ -83,8 +83,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     runs = half_sampled(summaries)
     late = paper.reported("inset_rounds") / paper.experiments[HALF[10]]["rounds"]
     height = paper.reported("inset_height")
-    curves = {n: summary.curves for n, summary in runs.items()}
-    curves = {n: each[each["metric"] == "loss"] for n, each in curves.items()}
+    curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
     views = [(case, n) for case in IMPORTANCES for n in runs]
     shown = [
         Panel(curves[n], TRAINED, "loss", case, f"({letter}) $n = {n}$, {IMPORTANCES[case]}", LOSS)

@@ -135,10 +135,10 @@ def departures(summary: Summary, paper: Paper, name: str) -> tuple[str, ...]:
         Whose file has the paper's own values.
     name : str
     """
-    settings_here = {**summary.settings["settings"], "seeds": len(summary.settings["seeds"])}
+    settings = {**summary.settings["settings"], "seeds": len(summary.settings["seeds"])}
     parts = []
     for word, read in SIZES.items():
-        ours, theirs = read(settings_here), read(paper.experiments[name])
+        ours, theirs = read(settings), read(paper.experiments[name])
         if ours != theirs:
             parts.append(f"{word} {ours:,} (paper {theirs:,})")
     return (f"These runs: {', '.join(parts)}.",) if parts else ()

@@ -224,7 +224,7 @@ def overheads(
     return verdict(
         parts,
         f"{case.capitalize()}, on {device}: "
-        + ", ".join(f"{TASKS[name]} {show(each, 2)} s" for name, each in shown.items())
+        + ", ".join(f"{TASKS[name]} {show(s, 2)} s" for name, s in shown.items())
         + f"; ApproxOptSampling over all else {with_interval(times)}",
         {
             "reproduced": "The order and the size are the paper's.",

@@ -113,7 +113,7 @@ def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
         },
     }
     for choice, differences in rises.items():
-        parts = {label: _all_positive(each) for label, each in differences.items()}
+        parts = {label: _all_positive(steps) for label, steps in differences.items()}
         finding = verdict(parts, "", {}, contrary_decides=False)
         yield instead(name, choice, finding, finding.reason.rstrip("."))
     label = LINES["submodular"].label

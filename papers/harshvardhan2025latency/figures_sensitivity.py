@@ -6,7 +6,7 @@ a time; :func:`orderings` counts the settings in which each ordering of the pape
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,16 +50,16 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             took = f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
             panel.set_title(f"{DELAYS[delays]} (random: {took})")
         legend_below(figure, axes, 4)
-    phrases = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
+    orders = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
     notes = [
-        f"{DELAYS[delays]}: {'; '.join(phrase.partition(' (')[0] for phrase in found)}."
-        for delays, found in phrases.items()
+        f"{DELAYS[delays]}: {'; '.join(order.sentence for order in orders[delays])}."
+        for delays in columns
     ]
     notes += [
-        f"{DELAYS[delays]}, {phrase.replace(' (', '. Settings: ').removesuffix(')')}."
-        for delays, found in phrases.items()
-        for phrase in found
-        if " (" in phrase
+        f"{DELAYS[delays]}, {order.sentence}. Settings: {order.exceptions}."
+        for delays in columns
+        for order in orders[delays]
+        if order.exceptions
     ]
     notes.append(
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
@@ -128,7 +128,14 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     return pd.DataFrame([row for row in rows if row[0] in known], columns=COLUMNS)
 
 
-def orderings(table: pd.DataFrame) -> list[str]:
+class Ordering(NamedTuple):
+    """In how many settings an ordering of the paper holds."""
+
+    sentence: str
+    exceptions: str = ""  # the fewer settings: ``not …``, or ``only …``
+
+
+def orderings(table: pd.DataFrame) -> list[Ordering]:
     """Count the settings in which each ordering of the paper holds.
 
     Parameters
@@ -138,31 +145,34 @@ def orderings(table: pd.DataFrame) -> list[str]:
 
     Returns
     -------
-    list of str
-        One phrase per sampler: whether it is faster or slower than random selection in the paper,
-        and in how many settings; then a phrase on the fastest sampler.
+    list of Ordering
+        For each sampler: whether it is faster or slower than random selection in the paper, and in
+        how many settings; the last is on the fastest sampler.
     """
     wide = table.pivot(index="setting", columns="scheme", values="over_random")
     base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])
-    phrases = []
+    orders = []
     for name in [scheme for scheme in SEVEN if scheme != "random" and scheme in base.index]:
-        faster = bool(wide[name][REPORTED] < 1)
+        is_faster = bool(wide[name][REPORTED] < 1)
         ours = varied[name].dropna()
         if ours.empty:
             continue
-        held = (ours < 1) == faster
-        side = "faster" if faster else "slower"
-        phrase = f"{LINES[name].label} {side} than random in {held.sum()} of {len(ours)} settings"
-        if 0 < held.sum() < len(ours):
-            which = held[~held].index if held.sum() * 2 >= len(ours) else held[held].index
-            own = [setting.removeprefix(f"{LINES[name].label}: ") for setting in which]
-            phrase += f" ({'not' if held.sum() * 2 >= len(ours) else 'only'} {'; '.join(own)})"
-        phrases.append(phrase)
+        holds = (ours < 1) == is_faster
+        side = "faster" if is_faster else "slower"
+        sentence = (
+            f"{LINES[name].label} {side} than random in {holds.sum()} of {len(ours)} settings"
+        )
+        exceptions = ""
+        if 0 < holds.sum() < len(ours):
+            word, fewer = ("not", ~holds) if holds.mean() >= 0.5 else ("only", holds)
+            settings = [s.removeprefix(f"{LINES[name].label}: ") for s in ours.index[fewer]]
+            exceptions = f"{word} {'; '.join(settings)}"
+        orders.append(Ordering(sentence, exceptions))
     filled = varied[[name for name in SEVEN if name in varied.columns]]
     filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
-    first = filled.idxmin(axis=1)
-    proposed = int(first.isin(PROPOSED).sum())
-    return [*phrases, f"a proposed sampler is fastest in {proposed} of {len(first)}"]
+    fastest = filled.idxmin(axis=1)
+    proposed = int(fastest.isin(PROPOSED).sum())
+    return [*orders, Ordering(f"a proposed sampler is fastest in {proposed} of {len(fastest)}")]
 
 
 def _rows(

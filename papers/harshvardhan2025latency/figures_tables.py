@@ -296,7 +296,7 @@ def _by_reading(
     chosen = summaries["quadratic_problems"]
     variants = summaries[f"quadratic_problems_{scheme}"]
     samplers = variants.settings["samplers"] | chosen.settings["samplers"]
-    tables = (by_problem(each, target(paper, "quadratic")) for each in (chosen, variants))
+    tables = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
     rows, data = [], []
     for labels, table in readings(*tables).items():
         (label,) = (label for label in labels if label.startswith(scheme))

@@ -82,7 +82,7 @@ def _of_tracked(summaries: Summaries, paper: Paper, judged: Finding) -> Iterator
         yield counted(
             "c4", "the chosen population and others with about the paper's gap", judged.readings
         )
-    summaries = {name: each for name, each in summaries.items() if name != claims.FEW_STEADY}
+    summaries = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
     yield _wider("c4", summaries, paper, " dB")
     spec = paper.claims["c4"]
     if not judged.readings:

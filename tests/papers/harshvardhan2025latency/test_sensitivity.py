@@ -38,11 +38,11 @@ def test_a_setting_of_all_schemes_has_its_own_random_selection(summaries):
 
 def test_orderings_are_counted(summaries):
     table = page.varied(summaries, PAPER)
-    sentences = page.orderings(table[table["delays"] == "synthetic"])
-    assert "DelayHetSubmodular faster than random in 0 of 1 settings" in sentences
-    which = "5 first clients, stages end at 0.1 of the start"
-    assert f"FLANP slower than random in 1 of 2 settings (not {which})" in sentences
-    assert sentences[-1] == "a proposed sampler is fastest in 3 of 3"
+    orders = page.orderings(table[table["delays"] == "synthetic"])
+    assert ("DelayHetSubmodular faster than random in 0 of 1 settings", "") in orders
+    exception = "not 5 first clients, stages end at 0.1 of the start"
+    assert ("FLANP slower than random in 1 of 2 settings", exception) in orders
+    assert orders[-1] == ("a proposed sampler is fastest in 3 of 3", "")
 
 
 def test_what_is_missed_stands_at_the_edge(summaries):

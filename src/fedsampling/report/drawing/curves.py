@@ -1,6 +1,6 @@
 """Learning curves, alone and in grids of panels: means over seeds, bands, and diverged runs."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
+from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.style import (
     BLACK,
@@ -196,6 +197,32 @@ def with_interval(axes: Axes, x: ArrayLike, table: pd.DataFrame, value: str, **l
     """Draw a column against `x`, with intervals from ``low`` to ``high`` if there are any."""
     reach = np.abs(table[["low", "high"]].to_numpy() - table[[value]].to_numpy()).T
     axes.errorbar(x, table[value], np.nan_to_num(reach), capsize=2, **look)
+
+
+def losses_over_grid(
+    summary: Summary, losses_of: Callable[[str], ArrayLike], **settings: str
+) -> pd.DataFrame:
+    """Tabulate a loss over the cases of an experiment that varies some settings.
+
+    Parameters
+    ----------
+    losses_of : callable
+        Maps a case to one loss per seed.
+    **settings : str
+        Paths of the varied settings, by column, such as ``step="work.step"``.
+
+    Returns
+    -------
+    DataFrame
+        A column for each of `settings`, then ``loss`` with its interval ``low`` and ``high``; NaN
+        if a run diverged.
+    """
+    rows = []
+    for case in summary.settings["cases"]:
+        estimate = mean(losses_of(case))
+        values = {name: float(summary.setting(path, case)) for name, path in settings.items()}
+        rows.append({**values, "loss": estimate.value, "low": estimate.low, "high": estimate.high})
+    return pd.DataFrame(rows)
 
 
 def over_grid(
