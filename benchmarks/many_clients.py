@@ -35,8 +35,8 @@ from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.learner import Stacked
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import SIGHTS
-from fedsampling.samplers.answers import Answers
 from fedsampling.samplers.scheme import Setup, scheme
+from fedsampling.samplers.validation import Validator
 
 M, SAMPLES, FEATURES, CLASSES, ROUNDS, LIMIT_S = 100, 4, 8, 2, 9, 300
 POPULATIONS = (10_000, 100_000, 1_000_000)
@@ -94,13 +94,13 @@ def one(name: str, clients: int) -> None:
         sampler = sampler.prepared(setup)
         theta = learner.start(np.array([0]))
         started = process_time() - begin
-        answers, before, spent = Answers(sampler, 1), peak(), {"sampler": 0.0}
+        validator, before, spent = Validator(sampler, 1), peak(), {"sampler": 0.0}
         for method in ("select", "weigh"):
             clocked(sampler, method, spent)
         rounds, own = [], []
         for t in range(ROUNDS + 2):
             begin, spent["sampler"] = process_time(), 0.0
-            theta, _ = play_round(learner, sampler, theta, Draws(np.array([0]), t), answers)
+            theta, _ = play_round(learner, sampler, theta, Draws(np.array([0]), t), validator)
             rounds.append(1e3 * (process_time() - begin))
             own.append(1e3 * spent["sampler"])
         added = (peak() - before) / 1e6

@@ -21,8 +21,8 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.samplers.answers import Answers
 from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.validation import Validator
 
 ROUNDS = 20
 
@@ -52,14 +52,14 @@ class Game:
         view = View(self.learner.n_samples, self.learner.p, 0, len(seeds))
         slots: Slots = sampler.select(view, rng)
         omega = sampler.weigh(slots, view, rng)
-        answers = Answers(sampler, len(seeds))
+        validator = Validator(sampler, len(seeds))
         costs = {name: np.zeros(len(seeds)) for name in map(str, range(10))}
 
         def validate() -> None:
             for _ in range(ROUNDS):
-                answers.weights(omega, answers.slots(slots, view), view)
+                validator.checked_weights(omega, validator.checked_slots(slots, view), view)
                 for name, cost in costs.items():
-                    answers.per_run(name, cost, view)
+                    validator.check_per_run(name, cost, view)
 
         return validate
 

@@ -41,7 +41,6 @@ MODULES = (
 )
 # The tests of a module are in tests/<room>/test_<module>.py, except for these.
 TESTS = {
-    "samplers/answers": ("learning/training/test_answers.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
     "samplers/check_data": ("samplers/test_check.py",),
     "samplers/check_rounds": ("samplers/test_check.py",),
@@ -50,15 +49,19 @@ TESTS = {
         "papers/fraboni2021clustered/test_theory.py",
     ),
     "samplers/dissimilarity": ("samplers/test_clustered.py", "samplers/test_candidates.py"),
+    "samplers/drawing": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/fedcs": ("samplers/test_latency_aware.py",),
     "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
+    "samplers/in_settings": ("samplers/test_scheme.py",),
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
     "samplers/minnorm": ("samplers/test_latency.py",),
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
     "samplers/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/simplex": ("samplers/test_latency.py",),
+    "samplers/slots": ("samplers/test_scheme.py",),
     "samplers/tifl": ("samplers/test_latency_aware.py", "samplers/test_tifl_adaptive.py"),
+    "samplers/validation": ("learning/training/test_validation.py",),
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",

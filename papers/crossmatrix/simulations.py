@@ -26,7 +26,8 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
 )
 from fedsampling.learning.training.checkpoint import NEVER
-from fedsampling.samplers.scheme import NetworkScheme, Scheme, scheme
+from fedsampling.samplers.in_settings import NetworkScheme
+from fedsampling.samplers.scheme import Scheme, scheme
 
 if TYPE_CHECKING:
     import pandas as pd

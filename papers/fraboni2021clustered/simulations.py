@@ -44,7 +44,8 @@ from fedsampling.samplers.clustered import (
     units_by_size,
 )
 from fedsampling.samplers.dissimilarity import from_pairs
-from fedsampling.samplers.scheme import Scheme, among
+from fedsampling.samplers.in_settings import one_of
+from fedsampling.samplers.scheme import Scheme
 
 from .theory import inclusion, md_distributions, most_draws, variance
 
@@ -66,7 +67,7 @@ class Allocation(Simulation, name="allocation"):
     )
     model: Model
     work: LocalWork
-    sampler: Annotated[Scheme, among("md", "clustered_size", "clustered_similarity")]
+    sampler: Annotated[Scheme, one_of("md", "clustered_size", "clustered_similarity")]
     rounds: Positive = Field(description="rounds after which every client's r_ki is kept")
     every: Positive = Field(description="rounds between summaries of the distributions")
     problem_seed: Seed = Field(0, description="draws the partition: the same for all seeds")

@@ -29,8 +29,9 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
-from fedsampling.samplers.answers import Answers
-from fedsampling.samplers.scheme import ConvexScheme, View
+from fedsampling.samplers.in_settings import ConvexScheme
+from fedsampling.samplers.scheme import View
+from fedsampling.samplers.validation import Validator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,15 +78,15 @@ class Gradient(Simulation, name="gradient"):
 
         def one(seed: int) -> "pd.DataFrame":
             sampler = build_sampler(self.sampler, learner, STACK, optimum)
-            answers = Answers(sampler, STACK, warns=False)
+            validator = Validator(sampler, STACK, warns=False)
             estimates = []
             for block in range(-(-self.draws // STACK)):
                 rng = Draws(np.arange(STACK), seed * 2**16 + block)
                 observed = learner.observe(sampler.needs, theta)
                 view = View(problem.n_samples, problem.p, block, STACK, observed)
-                slots = answers.slots(sampler.select(view, rng), view)
+                slots = validator.checked_slots(sampler.select(view, rng), view)
                 moved = learner.work(theta, slots, sampler, rng)
-                omega = answers.weights(sampler.weigh(slots, view, rng), slots, view)
+                omega = validator.checked_weights(sampler.weigh(slots, view, rng), slots, view)
                 estimates.append(aggregate(omega[:, None] * moved, slots, STACK) / -STEP)
                 progress(block * STACK)
             drawn = np.concatenate(estimates)[: self.draws]

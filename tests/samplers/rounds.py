@@ -36,7 +36,7 @@ def play(
         Available clients; all by default.
     """
     view = View(setup.n_samples, setup.p, t, setup.runs, observed or {})
-    view = view if offered is None else view.only(np.array(offered))
+    view = view if offered is None else view.restricted_to(np.array(offered))
     draws = Draws(np.arange(setup.runs), t)
     slots = sampler.select(view, draws)
     after = replace(view, observed={**view.observed, **trained(slots)})

@@ -254,7 +254,7 @@ def test_the_unbiased_are_unbiased_for_those_who_are_there(given, offered):
     sizes = np.arange(4, 16)
     ready = scheme(**given).prepared(Setup(sizes, sizes / sizes.sum(), runs, dimension=2))
     there = np.array(offered)
-    view = View(sizes, sizes / sizes.sum(), 0, runs).only(there)
+    view = View(sizes, sizes / sizes.sum(), 0, runs).restricted_to(there)
     rng = Draws(np.arange(runs), 0)
     slots = ready.select(view, rng)
     seen = replace(view, observed={"update_norms": np.ones(len(slots))})

@@ -94,7 +94,7 @@ def test_weights_count_the_missed_rounds():
     sizes = np.full(N, 5)
     ready = FedAWE(m=1).prepared(Setup(sizes, P, 1, dimension=D))
     for t, client, expected in ((0, 2, 1.0), (1, 2, 1.0), (2, 4, 3.0), (5, 2, 4.0)):
-        view, rng = View(sizes, P, t, 1).only(np.array([client])), Draws(np.arange(1), t)
+        view, rng = View(sizes, P, t, 1).restricted_to(np.array([client])), Draws(np.arange(1), t)
         slots = ready.select(view, rng)
         assert ready.weigh(slots, view, rng).tolist() == [expected]
 

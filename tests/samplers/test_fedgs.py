@@ -22,7 +22,7 @@ def played(scheme, counts, rounds, offered=None):
     ready = scheme.prepared(Setup(sizes, p, 1, label_counts=counts))
     for t in range(rounds):
         view, rng = View(sizes, p, t, 1), Draws(np.arange(1), t)
-        view = view if offered is None else view.only(offered[t])
+        view = view if offered is None else view.restricted_to(offered[t])
         slots = ready.select(view, rng)
         yield slots.client, ready.weigh(slots, view, rng), ready.exchange_bits()
 

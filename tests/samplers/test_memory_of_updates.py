@@ -20,7 +20,7 @@ def play(scheme, rounds=8, offered=None):
     ready = scheme.prepared(Setup(sizes, P, runs=1, dimension=D))
     for t in range(rounds):
         view = View(sizes, P, t, 1)
-        view = view if offered is None else view.only(offered(t))
+        view = view if offered is None else view.restricted_to(offered(t))
         slots = ready.select(view, Draws(np.arange(1), t))
         updates = rng.normal(size=(len(slots), D)).astype(np.float32)
         ready.saw_updates(slots, updates)

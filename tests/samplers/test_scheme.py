@@ -9,6 +9,7 @@ import pytest
 
 import fedsampling
 from fedsampling.base.errors import InputError
+from fedsampling.samplers.in_settings import expand_star
 from fedsampling.samplers.own_files import load_file
 from fedsampling.samplers.scheme import (
     Scheme,
@@ -16,7 +17,6 @@ from fedsampling.samplers.scheme import (
     Slots,
     View,
     distinct,
-    every_sampler,
     invert,
     scheme,
 )
@@ -93,17 +93,17 @@ def test_a_job_does_not_change_the_record():
 
 
 def test_a_star_stands_for_all_schemes_of_networks_that_no_label_names():
-    result = every_sampler({"*": COMMON, "half": {"name": "md", "m": 5}})
+    result = expand_star({"*": COMMON, "half": {"name": "md", "m": 5}})
     assert result["half"] == {"name": "md", "m": 5}
     assert result.keys() == NETWORKS - {"md"} | {"half"}
     assert result["uniform"] == {"name": "uniform", "m": 3}
     assert result["full"] == {"name": "full"}
     assert result["available"] == {"name": "available", **COMMON}
-    assert "target" not in every_sampler({"*": COMMON, "target": None})
+    assert "target" not in expand_star({"*": COMMON, "target": None})
 
 
 def test_where_clients_come_and_go_it_leaves_out_who_counts_on_all():
-    result = every_sampler({"*": COMMON}, away=True)
+    result = expand_star({"*": COMMON}, intermittent=True)
     assert {"md", "full"} <= result.keys()
     assert not {"clustered_size", "poisson", "flanp"} & result.keys()
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.answers import Answers
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.validation import Validator
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
 # unless they are selected.
@@ -83,7 +83,7 @@ class Cohort:
                 labels=None if labels is None else np.asarray(labels, np.int64),
             )
         )
-        self._answers = Answers(self._scheme, 1)
+        self._validator = Validator(self._scheme, 1)
 
     def select(
         self,
@@ -122,10 +122,10 @@ class Cohort:
         if "delays" in self._scheme.needs:
             observed["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
-        self._view = View(self._n_samples, self._p, round, 1, observed).only(available)
+        self._view = View(self._n_samples, self._p, round, 1, observed).restricted_to(available)
         with self._blaming():
             selected = self._scheme.select(self._view, self._rng)
-        self._slots: Slots = self._answers.slots(selected, self._view)
+        self._slots: Slots = self._validator.checked_slots(selected, self._view)
         if (self._slots.scale != 1).any():
             raise InputError(
                 f"scheme: {self._scheme.named} scales the clients' steps, which other frameworks "
@@ -164,7 +164,7 @@ class Cohort:
         view = replace(self._view, observed=observed)
         with self._blaming():
             omega = self._scheme.weigh(self._slots, view, self._rng)
-        return self._answers.weights(
+        return self._validator.checked_weights(
             omega, self._slots, view, lambda: np.array([not np.isfinite(updates).all()])
         )
 

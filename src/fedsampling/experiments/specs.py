@@ -23,7 +23,7 @@ from fedsampling.experiments.fingerprints import fingerprint, own_code
 from fedsampling.experiments.paper_selection import NOT_AT, no_experiment
 from fedsampling.experiments.papers import Experiment, Paper, load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation
-from fedsampling.samplers.scheme import every_sampler
+from fedsampling.samplers.in_settings import expand_star
 
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that update its own settings
 
@@ -296,7 +296,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
     if isinstance(samplers, dict) and isinstance(samplers.get("*"), dict):
         try:
             away = (merged["settings"].get("availability") or {}).get("name", "always") != "always"
-            merged["samplers"] = every_sampler(samplers, away)
+            merged["samplers"] = expand_star(samplers, away)
         except InputError as error:
             raise InputError(*(f"{place}.samplers.{line}" for line in error.lines)) from None
     elif isinstance(samplers, dict) and "*" in (base.get("samplers") or ()):

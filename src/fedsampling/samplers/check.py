@@ -19,7 +19,6 @@ from fedsampling.base.blame import CodeError, described
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.samplers.answers import EXPECTED, SUMS
 from fedsampling.samplers.check_data import POPULATIONS, N, Population, setup
 from fedsampling.samplers.check_rounds import Round, of_run, play_round, play_rounds, same_round
 from fedsampling.samplers.own_files import load_file
@@ -31,6 +30,7 @@ from fedsampling.samplers.scheme import (
     Scheme,
 )
 from fedsampling.samplers.scheme import scheme as make_scheme
+from fedsampling.samplers.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 
 ROUNDS = 3
 RUNS = 3000  # seeds in each of these rounds
@@ -302,9 +302,9 @@ def _biased(parts: Mapping[str, Array], population: Population) -> str:
 
 def _far_sums(mean: float, shrinks: bool) -> str:
     """Report if the mean of Σ ω_i over the rounds is far from 1."""
-    if mean <= SUMS[1] and (shrinks or mean >= SUMS[0]):
+    if mean <= WEIGHT_SUM_RANGE[1] and (shrinks or mean >= WEIGHT_SUM_RANGE[0]):
         return ""
-    return f"weights: the mean of Σω is {mean:.4g}; {EXPECTED}"
+    return f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
 
 
 def _totals(rounds: Sequence[Round], population: Population) -> Array:

@@ -9,9 +9,9 @@ import numpy as np
 from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.samplers.answers import Answers
 from fedsampling.samplers.check_data import CLASSES, D, Population, client_updates, observations
 from fedsampling.samplers.scheme import Array, Ints, Scheme, Slots, View
+from fedsampling.samplers.validation import Validator
 
 
 class Round(NamedTuple):
@@ -31,9 +31,9 @@ def play_rounds(
 ) -> list[Round]:
     """Run some rounds with a new copy of the sampler."""
     scheme = make(seeds)
-    answers = Answers(scheme, len(seeds), warns=False)
+    validator = Validator(scheme, len(seeds), warns=False)
     return [
-        play_round(scheme, population, seeds, t, offered(t) if offered else None, answers)
+        play_round(scheme, population, seeds, t, offered(t) if offered else None, validator)
         for t in range(rounds)
     ]
 
@@ -44,16 +44,16 @@ def play_round(
     seeds: Ints,
     t: int,
     offered: Ints | None = None,
-    answers: Answers | None = None,
+    validator: Validator | None = None,
 ) -> Round:
     """Run one round with updates and observations that are determined by the seeds."""
     n, rng = len(population.p), Draws(seeds, t)
-    answers = answers or Answers(scheme, len(seeds))
+    validator = validator or Validator(scheme, len(seeds))
     before = _Observed(observations(scheme.needs, seeds, t, n))
     view = View(population.n_samples, population.p, t, len(seeds), before)
-    view = view if offered is None else view.only(offered)
+    view = view if offered is None else view.restricted_to(offered)
     with blaming(type(scheme).__module__, f"sampler {scheme.named}, round {t}"):
-        slots = answers.slots(scheme.select(view, rng), view)
+        slots = validator.checked_slots(scheme.select(view, rng), view)
         _check_local_models(scheme, slots, view)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
         if "updates" in scheme.needs:
@@ -67,13 +67,13 @@ def play_round(
             losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
-        omega = answers.weights(scheme.weigh(slots, view, rng), slots, view)
+        omega = validator.checked_weights(scheme.weigh(slots, view, rng), slots, view)
         _check_addition(scheme, len(seeds))
         bits, asked = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
-            answers.per_run("exchange_bits", bits, view)
+            validator.check_per_run("exchange_bits", bits, view)
         for name, value in scheme.measured().items():
-            answers.per_run(f"measured {name}", value, view)
+            validator.check_per_run(f"measured {name}", value, view)
     if asked is not None and np.shape(asked) != (len(seeds), n):
         raise InputError(f"asked: shape {np.shape(asked)}; must be (runs, n), {len(seeds), n}")
     return Round(slots, omega, len(seeds))

@@ -117,7 +117,7 @@ class Flanp(Scheme, name="flanp"):
             raise ValueError("constant: required if stop is 'statistical', otherwise invalid")
         return self
 
-    def trained(self, clients: int, rounds: int) -> float:
+    def expected_clients(self, clients: int, rounds: int) -> float:
         """Return the mean over fixed stages; otherwise the size of the first, the longest stage."""
         if self.stop != "rounds":
             return float(self.first)

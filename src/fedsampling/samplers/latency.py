@@ -407,7 +407,7 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
     _weights: Array
 
-    def trained(self, clients: int, rounds: int) -> float:
+    def expected_clients(self, clients: int, rounds: int) -> float:
         """Return two fifths: in the published runs the sets have 1/3 to 1/2 of the clients."""
         return 0.4 * min(clients, self.candidates or clients)
 

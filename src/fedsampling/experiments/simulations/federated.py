@@ -28,7 +28,8 @@ from fedsampling.learning.models.linear import MODELS, Linear
 from fedsampling.learning.training.convex import Convex, ConvexWork, sample_norms
 from fedsampling.learning.training.loop import Measure, train
 from fedsampling.samplers.importance import ISFedAvg
-from fedsampling.samplers.scheme import ConvexScheme, Scheme, Setup
+from fedsampling.samplers.in_settings import ConvexScheme
+from fedsampling.samplers.scheme import Scheme, Setup
 
 Array = NDArray[np.float64]
 
@@ -99,7 +100,7 @@ class Federated(Simulation, name="federated"):
 def check_fits(data: ConvexData, sampler: Scheme, batch: tuple[int, int], place: str = "") -> None:
     """Raise ValueError unless sampler and work fit the data; `place` is the prefix of the key."""
     assert isinstance(data, Regression | Ijcnn1)
-    sampler.fit(data.agents)
+    sampler.check_population(data.agents)
     fewest = data.samples if isinstance(data, Regression) else data.smallest
     if batch[1] > fewest:
         raise ValueError(

@@ -33,8 +33,9 @@ from fedsampling.learning.models.model import Model, ModelFile
 from fedsampling.learning.training.loop import Measure, Until, Watch, train
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.server import Server
+from fedsampling.samplers.in_settings import NetworkScheme
 from fedsampling.samplers.order import obstacle
-from fedsampling.samplers.scheme import NetworkScheme, Scheme, Setup
+from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +173,7 @@ class Training(Strict):
             d; 0 uses the width of the widest layer as a lower bound, before the network is built.
         """
         d = parameters or self._least_parameters()
-        slots, work = self.sampler.trained(1, self.rounds), self.work
+        slots, work = self.sampler.expected_clients(1, self.rounds), self.work
         rows = work.batch * (2 * (work.steps or 0) + (work.epochs or 0))
         return seeds * (4.0 * d * (2 + slots) + 8.0 * slots * rows)
 
@@ -288,7 +289,7 @@ class Network(Training, Simulation, name="network"):
     @model_validator(mode="after")
     def _enough_clients(self) -> "Network":
         if self.dataset.most_clients is not None:
-            self.sampler.fit(self.dataset.most_clients)
+            self.sampler.check_population(self.dataset.most_clients)
         return self
 
     def obstacle(self, seeds: int, memory: float, seconds: float) -> str:

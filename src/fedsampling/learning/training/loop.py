@@ -23,8 +23,8 @@ from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.charges import SPENT
 from fedsampling.learning.training.checkpoint import NEVER, Array, Checkpoint, Progress, Rows
-from fedsampling.samplers.answers import Answers
 from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.validation import Validator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ def train(
         now = Progress(0, [], [], np.full(len(seeds), -1), {}, {})
         theta = learner.start(seeds_array)
     diverged_at = now.diverged_at
-    answers = Answers(sampler, len(seeds))
+    validator = Validator(sampler, len(seeds))
     for t in range(now.round, rounds + 1):
         if checkpoint.due():
             saved_state = learner.state(theta), sampler.state()
@@ -110,12 +110,12 @@ def train(
         ended = (until.ended(now) >= 0) if until else np.zeros(len(seeds), bool)
         if t == rounds or ended.all() or (watch and watch(_so_far(now, t))):
             break
-        answers.live = diverged_at < 0
-        theta, costs = play_round(learner, sampler, theta, Draws(seeds_array, t), answers)
+        validator.live = diverged_at < 0
+        theta, costs = play_round(learner, sampler, theta, Draws(seeds_array, t), validator)
         now.charged.extend((t + 1, name, cost) for name, cost in costs.items())
         diverged_at[(diverged_at < 0) & ~learner.finite(theta)] = t + 1
         theta = learner.reset(theta, diverged_at >= 0)
-    answers.finish()
+    validator.check_last_sums()
     charged = now.charged if itemise else _means(now.charged, rounds)
     if thin:
         charged = _sums(now.charged, sorted({at for at, _, _ in now.measured}))
@@ -135,13 +135,13 @@ def play_round(
     sampler: Scheme,
     theta: Any,
     rng: Draws,
-    answers: Answers | None = None,
+    validator: Validator | None = None,
 ) -> tuple[Any, Mapping[str, Array]]:
     """Run one round: select clients, train them, weigh their updates, and update the models.
 
     Parameters
     ----------
-    answers : Answers, optional
+    validator : Validator, optional
         Validates the sampler's results; by default a new object that treats all runs as live.
 
     Returns
@@ -155,25 +155,29 @@ def play_round(
     InputError
         As :func:`train`.
     """
-    answers = answers or Answers(sampler, len(rng.seeds))
+    validator = validator or Validator(sampler, len(rng.seeds))
     with blaming(type(sampler).__module__, f"sampler {sampler.named}, round {rng.round}"):
         offered = learner.offered(rng.round)
         observed = learner.observe(sampler.needs, theta, offered)
-        view = View(learner.n_samples, learner.p, rng.round, len(rng.seeds), observed).only(offered)
+        view = View(
+            learner.n_samples, learner.p, rng.round, len(rng.seeds), observed
+        ).restricted_to(offered)
         diverging = partial(_diverging, learner, theta)
-        slots = answers.slots(sampler.select(view, rng), view, partial(diverging, view))
+        slots = validator.checked_slots(sampler.select(view, rng), view, partial(diverging, view))
 
         start, base = _local_models(learner, sampler, theta, slots, view)
         updates = learner.work(theta, slots, sampler, rng, *start)  # the clients' step: θ_i − θ
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
         omega = sampler.weigh(slots, view, rng)
-        omega = answers.weights(omega, slots, view, partial(diverging, view, slots, updates))
+        omega = validator.checked_weights(
+            omega, slots, view, partial(diverging, view, slots, updates)
+        )
         added = sampler.addition()
         moved = learner.advance(theta, updates, slots, omega, added, *base)  # the server's step
         costs = learner.charge(sampler, slots, omega, rng)
         for name, cost in costs.items():
-            answers.per_run(name, cost, view)
+            validator.check_per_run(name, cost, view)
     return moved, costs
 
 

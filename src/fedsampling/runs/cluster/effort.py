@@ -154,10 +154,10 @@ def effort(
     sizes, tests, layout = _sizes(problem_settings, data, where)
     work, sampler, n = settings.work, settings.sampler, len(sizes)
     try:
-        sampler.fit(n)
+        sampler.check_population(n)
     except ValueError as error:
         raise InputError(str(error)) from None
-    slots = min(sampler.trained(n, rounds), float(n))
+    slots = min(sampler.expected_clients(n, rounds), float(n))
     steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
     passes = rounds // settings.evaluation.every + 1
     once = tests + (sum(sizes) if settings.evaluation.training_loss else 0)

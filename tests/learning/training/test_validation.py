@@ -108,10 +108,12 @@ def test_an_error_in_a_users_sampler_says_file_line_and_message(problem, late):
         raise SystemExit(3)
 
     late.slots_of = staticmethod(wrong)
-    with pytest.raises(InputError, match=r"late, round 4: test_answers\.py:\d+, in wrong: Syst"):
+    with pytest.raises(InputError, match=r"late, round 4: test_validation\.py:\d+, in wrong: Syst"):
         play(problem, late)
     late.slots_of = staticmethod(lambda slots: slots.client["a"])
-    with pytest.raises(InputError, match=r"late, round 4: test_answers\.py:\d+, in <lambda>: Ind"):
+    with pytest.raises(
+        InputError, match=r"late, round 4: test_validation\.py:\d+, in <lambda>: Ind"
+    ):
         play(problem, late)
 
 

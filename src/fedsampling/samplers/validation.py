@@ -1,7 +1,7 @@
 """Validation of a sampler's slots and weights in every round.
 
 The training loop, ``check-sampler`` and the adapters pass everything a sampler returns through
-:class:`Answers`.  Validation takes a few microseconds; only an invalid result is analysed further.
+:class:`Validator`.  Validation takes a few microseconds; only an invalid result is analysed more.
 """
 
 import warnings
@@ -13,19 +13,19 @@ import numpy as np
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Slots, View
 
-SUMS = (0.1, 10.0)  # range of the mean of Σω without a warning; weights that average sum to one
-EXPECTED = (
-    f"expected {SUMS[0]:g} to {SUMS[1]:g}, as weights that average updates sum to about 1; "
-    "rescale them, or set shrinks = True if small sums are meant"
+WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
+WEIGHT_SUM_HINT = (
+    f"expected {WEIGHT_SUM_RANGE[0]:g} to {WEIGHT_SUM_RANGE[1]:g}, as weights that average updates "
+    "sum to about 1; rescale them, or set shrinks = True if small sums are meant"
 )
-FEWEST_ROUNDS = 20  # rounds after which the mean of Σω is checked
-AT_THE_END = 5  # fewest rounds for this check when training ends earlier
+MIN_ROUNDS = 20  # rounds after which the mean of Σω is checked
+MIN_ROUNDS_AT_END = 5  # the same, when training has ended
 _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
 
-Excused = Callable[[], Bools]
+Diverging = Callable[[], Bools]
 
 
-class Answers:
+class Validator:
     """Validates a sampler's results, round after round.
 
     Parameters
@@ -50,7 +50,7 @@ class Answers:
         self._rounds = 0
         self._warns = warns
 
-    def slots(self, slots: Any, view: View, excused: Excused | None = None) -> Slots:
+    def checked_slots(self, slots: Any, view: View, diverging: Diverging | None = None) -> Slots:
         """Return the slots of a round if they are valid.
 
         Parameters
@@ -58,7 +58,7 @@ class Answers:
         slots
             Result of the sampler's ``select``.
         view : View
-        excused : callable, optional
+        diverging : callable, optional
             Returns the runs that are about to diverge, bool, shape (runs,).  Step sizes of these
             runs may be infinite or NaN, which is the model's fault, not the sampler's.
 
@@ -70,13 +70,13 @@ class Answers:
         if not _valid(slots, view):
             raise self._error(view, "select", _slots_fault(slots, view))
         if not np.isfinite(slots.scale).all():
-            self._not_finite(slots.scale, "select", "slots.scale", slots, view, excused)
+            self._not_finite(slots.scale, "select", "slots.scale", slots, view, diverging)
         return slots  # type: ignore[no-any-return]
 
-    def weights(
-        self, omega: Any, slots: Slots, view: View, excused: Excused | None = None
+    def checked_weights(
+        self, omega: Any, slots: Slots, view: View, diverging: Diverging | None = None
     ) -> Array:
-        """Return the weights of a round, shape (slots,), if they are valid; see :meth:`slots`."""
+        """Return the weights of a round, shape (slots,), if valid; see :meth:`checked_slots`."""
         try:
             weights = np.asarray(omega)
         except (TypeError, ValueError):  # ragged, or on another device
@@ -86,19 +86,19 @@ class Answers:
             raise self._error(view, "weigh", fault)
         weights = weights.astype(np.float64, copy=False)
         if not np.isfinite(weights).all():
-            self._not_finite(weights, "weigh", "ω", slots, view, excused)
+            self._not_finite(weights, "weigh", "ω", slots, view, diverging)
         self._sums += np.bincount(slots.run, weights, self._runs)
         self._rounds += 1
-        if self._rounds >= FEWEST_ROUNDS:
-            self._judge_sums()
+        if self._rounds >= MIN_ROUNDS:
+            self._check_sums()
         return weights
 
-    def finish(self) -> None:
+    def check_last_sums(self) -> None:
         """Check the sums of the weights after the last round."""
-        if self._rounds >= AT_THE_END:
-            self._judge_sums()
+        if self._rounds >= MIN_ROUNDS_AT_END:
+            self._check_sums()
 
-    def per_run(self, name: str, value: Any, view: View) -> None:
+    def check_per_run(self, name: str, value: Any, view: View) -> None:
         """Raise InputError unless a number that the sampler measured has the shape (runs,)."""
         if np.shape(value) != (self._runs,):
             fault = f"{name} is {_shown(value)}; must be one number per run, shape ({self._runs},)"
@@ -115,10 +115,10 @@ class Answers:
         name: str,
         slots: Slots,
         view: View,
-        excused: Excused | None,
+        diverging: Diverging | None,
     ) -> None:
         """Raise InputError if a value is infinite or NaN in a run that does not diverge."""
-        blamed = self.live if excused is None else self.live & ~excused()
+        blamed = self.live if diverging is None else self.live & ~diverging()
         at = np.flatnonzero(~np.isfinite(values) & blamed[slots.run])
         if len(at):
             run, client = slots.run[at[0]], slots.client[at[0]]
@@ -129,15 +129,18 @@ class Answers:
                 f"{_shape(values)}, {len(at)} of them infinite or NaN; must be finite",
             )
 
-    def _judge_sums(self) -> None:
+    def _check_sums(self) -> None:
         """Warn, once, if the mean of Σω is far from 1, or if a run has no weights."""
         sums = self._sums[self.live] / self._rounds
         if not self._warns or not len(sums):
             return
-        mean, low = float(sums.mean()), 0.0 if self.sampler.shrinks else SUMS[0] * (1 - 1e-9)
+        mean, low = (
+            float(sums.mean()),
+            0.0 if self.sampler.shrinks else WEIGHT_SUM_RANGE[0] * (1 - 1e-9),
+        )
         text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
-        if mean < low or (mean > SUMS[1] and not self.sampler.grows):
-            text += f" the mean of Σω is {mean:.4g}; {EXPECTED}"
+        if mean < low or (mean > WEIGHT_SUM_RANGE[1] and not self.sampler.grows):
+            text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
         elif not sums.all():
             empty = np.flatnonzero(self.live & (self._sums == 0))
             text += f" run {empty[0]} of {self._runs} has no weights; select clients for every run"

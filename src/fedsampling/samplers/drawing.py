@@ -1,0 +1,69 @@
+"""Random draws and weights that several samplers use."""
+
+import numpy as np
+
+from fedsampling.samplers.slots import Array, Ints, Slots, View
+
+
+def invert(probability: Array, u: Array) -> Ints:
+    """Turn uniform variates into clients by inverting the distribution function.
+
+    Parameters
+    ----------
+    probability : float array, shape (n,)
+        Sums to one up to rounding.
+    u : float array of any shape
+        Uniform on [0, 1).
+
+    Returns
+    -------
+    int array, shape of `u`
+        Clients with positive probability.
+    """
+    cumulative = np.cumsum(probability)
+    # Division by the last value makes it exactly one, so that every u < 1 is below it.
+    return np.searchsorted(cumulative / cumulative[-1], u, side="right").astype(np.int64)
+
+
+def distinct(n: int, u: Array) -> Ints:
+    """Choose m of n units from m uniform variates; all ordered choices are equally likely.
+
+    Parameters
+    ----------
+    u : float array, shape (runs, m)
+        In [0, 1).
+
+    Returns
+    -------
+    int array, shape (runs, m)
+
+    References
+    ----------
+    The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, algorithm 3.4.2 P.
+    """
+    runs = np.arange(len(u))
+    units = np.tile(np.arange(n), (len(u), 1))
+    for j, u_j in enumerate(u.T):
+        other = j + (u_j * (n - j)).astype(np.int64)
+        units[runs, other], units[:, j] = units[:, j], units[runs, other]
+    return units[:, : u.shape[1]].copy()
+
+
+def candidate_set(n: int, size: int | None, rng: np.random.Generator) -> Ints:
+    """Draw `size` of n units without replacement, all sets equally likely; all units if None.
+
+    Returns
+    -------
+    int array, shape (min(size, n),)
+        Ascending.
+    """
+    if size is None or size >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, size, replace=False, shuffle=False))
+
+
+def among_present(slots: Slots, view: View) -> Array:
+    """Return p_i divided by the sum over the slots of its run, so that a run's weights sum to 1."""
+    p = view.p[slots.client]
+    total = np.bincount(slots.run, p, view.runs)[slots.run]
+    return np.divide(p, total, out=np.zeros(len(slots)), where=total > 0)
