@@ -23,7 +23,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import CifarCnn, ConvNet, SimpleCnn
 from fedsampling.learning.models.networks.cost import operations, step_bytes
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.scheme import Slots
@@ -102,8 +102,10 @@ def compare(case: Case, repetitions: int) -> None:
     made = learner(case, data, case.record)
     check(case, learner(case, data, case.record.model_copy(update=case.undropped)))
     rows = draw(made)
-    x, module = channels_first(made.x), case.module()
-    own = [TensorDataset(*each) for each in zip(x.split(OWN), made.y.split(OWN), strict=True)][:M]
+    x, module = channels_first(made.samples.x), case.module()
+    own = [
+        TensorDataset(*each) for each in zip(x.split(OWN), made.samples.y.split(OWN), strict=True)
+    ][:M]
     last = {"memory_format": torch.channels_last}
     multiply, product_flop = timing.large_product()
     times = timing.take_turns(
@@ -112,9 +114,11 @@ def compare(case: Case, repetitions: int) -> None:
             "loop, as usually written": timing.seconds(
                 lambda: usual(module, own, len(rows[0]), case.work.batch, case.work.step)
             ),
-            "loop, careful": timing.seconds(lambda: loop(case, module, x, made.y, rows)),
+            "loop, careful": timing.seconds(lambda: loop(case, module, x, made.samples.y, rows)),
             "the same, channels last": timing.seconds(
-                lambda: loop(case, case.module().to(**last), x.contiguous(**last), made.y, rows)
+                lambda: loop(
+                    case, case.module().to(**last), x.contiguous(**last), made.samples.y, rows
+                )
             ),
             "large product": multiply,
         },
@@ -135,13 +139,13 @@ def images(shape: tuple[int, ...]) -> FederatedDataset:
     return FederatedDataset("random", x, y, start, p, x[:0], y[:0], classes=10)
 
 
-def learner(case: Case, data: FederatedDataset, record: Any) -> Stacked:
+def learner(case: Case, data: FederatedDataset, record: Any) -> NetworkLearner:
     network = record.build(case.image, 10)
     memory = step_bytes(network, case.image, case.work.batch)
-    return Stacked(network, data, case.work, activation_bytes=memory)
+    return NetworkLearner(network, data, case.work, activation_bytes=memory)
 
 
-def draw(made: Stacked) -> Tensor:
+def draw(made: NetworkLearner) -> Tensor:
     """Return pooled rows of M clients' batches, shape (M, steps, B)."""
     plan = made.local.batches(made.n_samples[:M], slots(), Draws(SEED, 0))
     return torch.from_numpy((made.data.start[:M, None] + plan.index).swapaxes(0, 1).copy())
@@ -169,13 +173,13 @@ def loop(case: Case, module: nn.Module, x: Tensor, y: Tensor, rows: Tensor) -> l
     return models
 
 
-def check(case: Case, made: Stacked) -> None:
+def check(case: Case, made: NetworkLearner) -> None:
     """Stop unless stack and loop compute the same updates from the same batches."""
     theta = made.start(SEED)
     updates = made.work(theta, slots(), Uniform(m=M), Draws(SEED, 0))
     module = case.module().eval()
     nn.utils.vector_to_parameters(theta[0].clone(), module.parameters())
-    models = loop(case, module, channels_first(made.x), made.y, draw(made))
+    models = loop(case, module, channels_first(made.samples.x), made.samples.y, draw(made))
     flat = torch.stack([torch.cat([part.flatten() for part in model]) for model in models])
     difference = float((flat - theta[0] - updates).norm() / updates.norm())
     # The loop differs as much from itself in double precision: rounding picks another pooled pixel.

@@ -32,9 +32,9 @@ from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.training.loop import play_round
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import SIGHTS
+from fedsampling.learning.training.network.observing import observations_for
 from fedsampling.samplers.scheme import Setup, scheme
 from fedsampling.samplers.validation import Validator
 
@@ -78,12 +78,11 @@ def one(name: str, clients: int) -> None:
         begin = process_time()
         network = Mlp(hidden=4).build(data.x.shape[1:], CLASSES)
         work = LocalWork(batch=SAMPLES, step=0.1, steps=1)
-        learner = Stacked(network, data, work, inputs="raw")
+        learner = NetworkLearner(network, data, work, inputs="raw")
         sampler = scheme(name, **SAMPLERS[name])
         if "delays" in sampler.needs:
             learner.delays = Delays(rng.lognormal(size=clients))
-        for need in sampler.needs & SIGHTS.keys():
-            learner.sights[need] = SIGHTS[need](learner, SAMPLES, rng)
+        learner.observations = observations_for(sampler, learner, SAMPLES, rng)
         setup = Setup(
             learner.n_samples,
             learner.p,

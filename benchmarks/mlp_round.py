@@ -32,7 +32,7 @@ from fedsampling.learning.models.networks.cost import operations
 from fedsampling.learning.models.networks.products import multiply, subtract_product
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
@@ -52,27 +52,27 @@ def main() -> None:
     data = images()
     network = Mlp().build(data.x.shape[1:], data.classes)
     work = LocalWork(batch=BATCH, step=STEP, steps=STEPS)
-    learner = Stacked(network, data, work, converted_share=SHARE)
-    from_bytes = Stacked(network, data, work)
-    automatic = Stacked(replace(network, layers=()), data, work)
+    learner = NetworkLearner(network, data, work, converted_share=SHARE)
+    from_bytes = NetworkLearner(network, data, work)
+    automatic = NetworkLearner(replace(network, layers=()), data, work)
     x, x_test = ((images / 255).astype(np.float32) for images in (data.x, data.x_test))
     numbers = replace(data, x=x, x_test=x_test)
-    from_numbers = Stacked(network, numbers, work, inputs="raw")
-    rows = learner.convert(learner.x).flatten(1)
+    from_numbers = NetworkLearner(network, numbers, work, inputs="raw")
+    rows = learner.samples.convert(learner.samples.x).flatten(1)
     check(learner, rows)
     large, product_flop = timing.large_product()
     contestants = {
         "stacked": timing.seconds(lambda: stacked(learner)),
         "stacked, automatic gradients": timing.seconds(lambda: stacked(automatic)),
         "stacked, images as numbers": timing.seconds(lambda: stacked(from_numbers)),
-        USUAL: timing.seconds(lambda: as_usual(rows, learner.y)),
-        CAREFUL: with_care(rows, learner.y),
+        USUAL: timing.seconds(lambda: as_usual(rows, learner.samples.y)),
+        CAREFUL: with_care(rows, learner.samples.y),
         PRODUCTS: timing.seconds(products_alone),
         "evaluation": timing.seconds(lambda: evaluations(learner, 1)),
         "evaluation, from bytes": timing.seconds(lambda: evaluations(from_bytes, 1)),
         "evaluation, ten seeds": timing.seconds(lambda: evaluations(learner, 10)),
-        "evaluation, careful": timing.seconds(lambda: client_by_client(rows, learner.y)),
-        "evaluation, as usually written": timing.seconds(lambda: loaders(rows, learner.y)),
+        "evaluation, careful": timing.seconds(lambda: client_by_client(rows, learner.samples.y)),
+        "evaluation, as usually written": timing.seconds(lambda: loaders(rows, learner.samples.y)),
     }
     contestants = {name: per_round(run) for name, run in contestants.items()}
     with ExitStack() as stack:
@@ -203,7 +203,7 @@ def check(learner, x: Tensor) -> None:
     ]
     parameters = list(learner.network.parts(theta[0][None]).values())
     first = [part[0] for part in parameters]
-    models = careful(forward, first, x, learner.y, rows, STEP)
+    models = careful(forward, first, x, learner.samples.y, rows, STEP)
     flat = torch.stack([torch.cat([part.flatten() for part in model]) for model in models])
     difference = float((flat - theta[0] - updates).norm() / updates.norm())
     assert difference < 1e-4, f"the updates differ by {difference} of their norm"

@@ -14,7 +14,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.models.networks.cost import step_bytes
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import Uniform
 
@@ -41,7 +41,7 @@ def main() -> None:
         print(f"{m:5} {seeds:6} {median(spent):12.3f} {each:12.2f} {ratio:13.2f}")
 
 
-def learner() -> Stacked:
+def learner() -> NetworkLearner:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (CLIENTS * OWN, 28, 28), dtype=np.uint8)
     y = rng.integers(0, 10, len(x))
@@ -50,7 +50,7 @@ def learner() -> Stacked:
     network = Mlp().build(x.shape[1:], 10)
     memory = step_bytes(network, x.shape[1:], BATCH)
     work = LocalWork(batch=BATCH, step=0.01, steps=STEPS)
-    return Stacked(network, data, work, activation_bytes=memory)
+    return NetworkLearner(network, data, work, activation_bytes=memory)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import SIGHTS
+from fedsampling.learning.training.network.observing import observations_for
 from fedsampling.samplers.check import check_sampler
 from fedsampling.samplers.scheme import Scheme, Setup, View
 
@@ -162,11 +162,10 @@ def _list_samplers() -> Iterator[None]:
 def trained(scheme: Scheme, rounds: int = 4, checkpoint: Checkpoint | None = None) -> Any:
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
     sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(SEEDS)))
-    for name in sorted(sampler.needs & SIGHTS.keys()):
-        trainer.sights[name] = SIGHTS[name](trainer, 4, np.random.default_rng(0))
+    trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
     measures = [(1, lambda theta, _: evaluate(trainer, theta))]
     kept = {} if checkpoint is None else {"checkpoint": checkpoint}
-    return train(trainer, sampler, SEEDS, rounds, measures, itemise=True, **kept)
+    return train(trainer, sampler, SEEDS, rounds, measures, costs="each", **kept)
 
 
 @pytest.mark.parametrize(("alone", "stacked"), PAIRS)

@@ -14,6 +14,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.evidence import summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
+from fedsampling.learning.training.history import History
 from fedsampling.runs import store
 
 PUBLISHED = Path(__file__).parents[2] / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
@@ -71,7 +72,8 @@ def manifest_file(path: Path) -> Read:
 def checkpoint_file(path: Path) -> Read:
     rows = [(at, name, np.array([0.1 * at, np.nan])) for at in range(9) for name in ("a", "b")]
     learner = {"theta": np.linspace(0, 1, 60).reshape(2, 30), "seen": np.arange(4) > 1}
-    progress = Progress(9, rows, rows[:4], np.array([-1, 2]), learner, {"known": np.arange(5)})
+    history = History(rows, rows[:4], np.array([-1, 2]))
+    progress = Progress(9, history, learner, {"known": np.arange(5)})
     Checkpoint(path, "key").save(progress)
 
     def read(file: Path) -> Any:

@@ -38,7 +38,7 @@ def impossible(call, rewind):
 @pytest.mark.parametrize("name", sorted(doctor.networks()))
 def test_every_network_is_checked_with_inputs_that_it_takes(name):
     made = doctor.learner(Model.members()[name](), "cpu")
-    x, y = made.gather(torch.arange(2)[None])
+    x, y = made.samples.gather(torch.arange(2)[None])
     theta = torch.zeros(1, made.network.dimension)
     outputs = made.network.outputs(theta, x)
     assert outputs.shape == (*y.shape, made.data.classes or 1)
@@ -89,12 +89,12 @@ def test_wrong_products_are_off(monkeypatch):
 
 
 def test_a_slot_that_depends_on_its_neighbours_is_off(monkeypatch):
-    right = doctor.Stacked.work
+    right = doctor.NetworkLearner.work
 
     def work(made, theta, slots, *others):
         return right(made, theta, slots, *others) * (1 + 1e-6 * len(slots))
 
-    monkeypatch.setattr(doctor.Stacked, "work", work)
+    monkeypatch.setattr(doctor.NetworkLearner, "work", work)
     assert doctor.check("mlp", CPU).fix == doctor.PLAIN
 
 

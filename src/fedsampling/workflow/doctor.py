@@ -32,9 +32,10 @@ from fedsampling.learning.models.networks import products
 from fedsampling.learning.models.networks.cost import keep_memory, operations, step_bytes
 from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.network import gpu
-from fedsampling.learning.training.network.learner import Inputs, Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
-from fedsampling.learning.training.network.replay import Replays, walk
+from fedsampling.learning.training.network.replay import Replays, run_steps
+from fedsampling.learning.training.network.samples import Inputs
 from fedsampling.learning.training.network.step import keeper, sgd_step
 from fedsampling.runs.cluster.calibration import MAX_MEASURE_SECONDS, capped, counted
 from fedsampling.runs.cluster.resources import key
@@ -184,7 +185,7 @@ def check(name: str, device: gpu.Device) -> Finding:
 def _compare(name: str, device: gpu.Device) -> Finding:
     gpu.allow_tf32(False)
     stacked = learner(Model.member(name)(), device.name)
-    stacked.walk = partial(walk, stacked._step)
+    stacked.run_steps = partial(run_steps, stacked._step)
     everyone = Slots.stack([np.arange(CLIENTS)])
     theta = stacked.start(np.zeros(1, np.int64))
 
@@ -217,7 +218,7 @@ def _compare(name: str, device: gpu.Device) -> Finding:
         fix = "request more memory, or use fewer seeds per job (seed_block)"
     if device.record and not fix:
         replays = Replays(stacked._step, device.record)
-        stacked.walk = replays.run
+        stacked.run_steps = replays.run
         captured = max(_distance(updates(), reference) for _ in range(3))
         text += f", {captured:.1e} from captured steps"
         if not replays.graphs:
@@ -226,7 +227,7 @@ def _compare(name: str, device: gpu.Device) -> Finding:
     return Finding(text, fix)
 
 
-def learner(model: Model, device: str) -> Stacked:
+def learner(model: Model, device: str) -> NetworkLearner:
     """Build a learner with the network and three clients of synthetic samples."""
     network, sample, classes, inputs = next(_fitting(model))
     rng, rows = np.random.default_rng(0), 2 * BATCH * CLIENTS
@@ -243,7 +244,9 @@ def learner(model: Model, device: str) -> Stacked:
     p = np.full(CLIENTS, 1 / CLIENTS)
     data = FederatedDataset("made up", x, y, start, p, x[:0], y[:0], classes=classes)
     activation_bytes = step_bytes(network, sample, BATCH)
-    return Stacked(network, data, ROUND, inputs, device=device, activation_bytes=activation_bytes)
+    return NetworkLearner(
+        network, data, ROUND, inputs, device=device, activation_bytes=activation_bytes
+    )
 
 
 def _fitting(model: Model) -> Iterator[tuple[Network, tuple[int, ...], int | None, Inputs]]:
@@ -252,7 +255,7 @@ def _fitting(model: Model) -> Iterator[tuple[Network, tuple[int, ...], int | Non
             yield model.build(sample, classes), sample, classes, inputs
 
 
-def in_double(stacked: Stacked, theta: Tensor, slots: Slots) -> Array:
+def in_double(stacked: NetworkLearner, theta: Tensor, slots: Slots) -> Array:
     """Compute the updates of the same round in double precision on the CPU."""
     on_cpu = replace(stacked, device="cpu")
     plan = stacked.local.batches(stacked.n_samples[slots.client], slots, _draws())
@@ -263,7 +266,7 @@ def in_double(stacked: Stacked, theta: Tensor, slots: Slots) -> Array:
     keys, velocity = torch.from_numpy(dropout_keys(slots, _draws())), w.new_empty(len(w), 0)
     for number, index in enumerate(plan.index):
         rows = torch.from_numpy(stacked.data.start[slots.client][:, None] + index)
-        x, y = on_cpu.gather(rows)
+        x, y = on_cpu.samples.gather(rows)
         x = x if stacked.inputs == "tokens" else x.double()
         keep = keeper(keys, torch.tensor(number))
         sgd_step(stacked.network, stacked.local, w, start, velocity, step, x, y, weight, keep)

@@ -55,16 +55,16 @@ def test_always_changes_nothing():
 
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
 def test_only_those_who_are_there_train_and_are_asked(scheme, monkeypatch):
-    from fedsampling.learning.training.network.learner import Stacked
+    from fedsampling.learning.training.network.learner import NetworkLearner
 
     seen = []
-    work = Stacked.work
+    work = NetworkLearner.work
 
-    def watched(self, theta, slots, sampler, rng):
+    def watched(self, theta, slots, sampler, rng, start):
         seen.append((rng.round, slots.client))
-        return work(self, theta, slots, sampler, rng)
+        return work(self, theta, slots, sampler, rng, start)
 
-    monkeypatch.setattr(Stacked, "work", watched)
+    monkeypatch.setattr(NetworkLearner, "work", watched)
     sampler = {"name": scheme} | ({"m": 4} if scheme not in ("full", "fedcs") else {})
     sampler |= {"d": 8} if scheme in ("fedcs", "power_of_choice") else {}
     settings = made({"availability": HALF, "sampler": sampler})

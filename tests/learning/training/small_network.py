@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 
 SIZES = np.array([7, 3, 12, 5, 9])
@@ -30,10 +30,10 @@ def dataset() -> FederatedDataset:
     )
 
 
-def learner(work: LocalWork, **changes: Any) -> Stacked:
+def learner(work: LocalWork, **changes: Any) -> NetworkLearner:
     data = dataset()
     network = Mlp(hidden=5).build(data.x.shape[1:], data.classes)
-    return Stacked(network, data, work, **changes)
+    return NetworkLearner(network, data, work, **changes)
 
 
 def again(call, rewind):

@@ -12,9 +12,11 @@ from small_network import learner
 
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
+from fedsampling.learning.training.history import History
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.training.network.participation import Participation
 from fedsampling.runs.store import digest
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup
@@ -26,7 +28,9 @@ ROUNDS = 120
 def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
     """Train with all that is remembered between rounds; return the digest of each run's table."""
     trainer = learner(
-        LocalWork(batch=4, step=0.05, steps=3), counting=True, by_client=True, full_update=25
+        LocalWork(batch=4, step=0.05, steps=3),
+        participation=Participation(evenness=True, by_client=True),
+        full_update=25,
     )
     setup = Setup(trainer.n_samples, trainer.p, 2, dimension=trainer.network.dimension)
     sampler = ClusteredSimilarity(m=2, duplicates="once").prepared(setup)
@@ -37,9 +41,9 @@ def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
         SEEDS,
         rounds,
         measure,
-        itemise=True,
+        costs="each",
         checkpoint=checkpoint,
-        by_client=lambda theta, t: trainer.tallies(t),
+        by_client=lambda theta, t: trainer.by_client_metrics(t),
     )
     return [digest(table) for table in tables]
 
@@ -47,7 +51,8 @@ def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
 def progress() -> Progress:
     rows = [(0, "loss", np.array([0.1, np.nan])), (3, "loss", np.array([1 / 3, 2.0]))]
     state = {"theta": np.arange(6, dtype=np.float32).reshape(2, 3)}
-    return Progress(4, rows, rows[:1], np.array([-1, 2]), state, {"known": np.array([True])})
+    history = History(rows, rows[:1], np.array([-1, 2]))
+    return Progress(4, history, state, {"known": np.array([True])})
 
 
 def test_what_is_loaded_is_what_was_saved(tmp_path):
@@ -56,9 +61,11 @@ def test_what_is_loaded_is_what_was_saved(tmp_path):
     result, wanted = kept.load(), progress()
     assert result is not None
     assert result.round == wanted.round
-    assert result.diverged_at.tolist() == [-1, 2]
+    assert result.history.diverged_at.tolist() == [-1, 2]
     for name in ("measured", "charged"):
-        for one, other in zip(getattr(result, name), getattr(wanted, name), strict=True):
+        for one, other in zip(
+            getattr(result.history, name), getattr(wanted.history, name), strict=True
+        ):
             assert one[:2] == other[:2]
             np.testing.assert_array_equal(one[2], other[2])
     assert result.learner["theta"].dtype == np.float32

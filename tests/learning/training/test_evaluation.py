@@ -11,7 +11,7 @@ from small_network import SIZES, TESTS, learner
 
 from fedsampling.learning.training.network import evaluation
 from fedsampling.learning.training.network.evaluation import client_losses, evaluate
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 
 MADE = learner(LocalWork(batch=4, step=0.1, steps=3))
@@ -35,12 +35,12 @@ def test_a_run_is_the_same_to_the_last_bit_whatever_stands_beside_it():
 
 @pytest.mark.parametrize(("share", "kept"), [(0.0, False), (1.0, True)])
 def test_samples_that_are_kept_as_numbers_change_no_bit(share, kept):
-    made = Stacked(MADE.network, MADE.data, MADE.local, converted_share=share)
+    made = NetworkLearner(MADE.network, MADE.data, MADE.local, converted_share=share)
     expected = evaluate(MADE, THETA)
     for _ in range(2):
         result = evaluate(made, THETA)
         assert all((result[name] == expected[name]).all() for name in expected)
-    assert (made.converted(made.x) is not None) is kept
+    assert (made.samples.converted(made.samples.x) is not None) is kept
 
 
 @pytest.mark.parametrize("batch", [5, 1000])
@@ -70,7 +70,7 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
 
 
 def test_a_common_test_set_has_no_spread_over_clients():
-    shared = Stacked(MADE.network, replace(MADE.data, start_test=None), MADE.local)
+    shared = NetworkLearner(MADE.network, replace(MADE.data, start_test=None), MADE.local)
     result = evaluate(shared, THETA)
     right = outputs(0, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
     assert result["accuracy"][0] == right.mean()
@@ -91,7 +91,7 @@ def test_quantiles_over_clients_count_each_client_alike():
 
 def test_a_common_test_set_is_weighted_by_each_clients_labels():
     data = replace(MADE.data, start_test=None)
-    result = evaluate(Stacked(MADE.network, data, MADE.local), THETA, clients=True)
+    result = evaluate(NetworkLearner(MADE.network, data, MADE.local), THETA, clients=True)
     right = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
     own = []
     for begin, end in pairwise(data.start):
@@ -114,7 +114,7 @@ def test_dropout_is_off_unless_it_is_asked_for():
     dropping = replace(
         MADE.network, body=lambda w, x, keep: keep(MADE.network.body(w, x, keep), 0.5)
     )
-    made = Stacked(dropping, MADE.data, MADE.local)
+    made = NetworkLearner(dropping, MADE.data, MADE.local)
     off = client_losses(made, THETA)
     np.testing.assert_array_equal(off, client_losses(MADE, THETA))
     assert (off != client_losses(made, THETA, dropout=True)).all()

@@ -11,8 +11,9 @@ from small_network import again, learner
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, occurrence
+from fedsampling.learning.training.network.participation import Participation
 from fedsampling.learning.training.network.replay import Replays
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.oort import Oort
@@ -28,7 +29,7 @@ WORK = {
 }
 
 
-def plain(learner: Stacked, theta: torch.Tensor, slots: Slots, rng: Draws) -> torch.Tensor:
+def plain(learner: NetworkLearner, theta: torch.Tensor, slots: Slots, rng: Draws) -> torch.Tensor:
     """One client after the other, with an ordinary module and an ordinary optimiser's step."""
     data, work = learner.data, learner.local
     batches = work.batches(learner.n_samples[slots.client], slots, rng)
@@ -84,7 +85,7 @@ class TestLocalWork:
             theta[:1], Slots.stack([slots.client[:3]]), MD(m=3), Draws(SEEDS[:1], 3)
         )
         assert torch.equal(together[:3], alone)
-        monkeypatch.setattr("fedsampling.learning.training.network.learner.ROOM", 2)
+        monkeypatch.setattr("fedsampling.learning.training.network.learner.STACK_BYTES", 2)
         chunked = trainer.work(theta, slots, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(together, chunked)
 
@@ -92,7 +93,7 @@ class TestLocalWork:
     def test_replayed_steps_give_the_same_bits(self, work):
         made, replaying = learner(work), learner(work)
         replays = Replays(replaying._step, again)
-        replaying.walk = replays.run
+        replaying.run_steps = replays.run
         theta = made.start(SEEDS)
         slots = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
         for number in range(3):
@@ -100,7 +101,9 @@ class TestLocalWork:
                 each.work(theta, slots, MD(m=3), Draws(SEEDS, number)) for each in (made, replaying)
             ]
             assert torch.equal(*rounds)
-            assert np.array_equal(made.costs["train_loss"], replaying.costs["train_loss"])
+            assert np.array_equal(
+                made.training_costs["train_loss"], replaying.training_costs["train_loss"]
+            )
         assert replays.graphs
 
     def test_a_scheme_sees_the_losses_that_its_slots_met_and_pays_for_each(self):
@@ -123,7 +126,9 @@ class TestLocalWork:
             trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=1), Draws(SEEDS[:1], 0))
             squares.append(count * float(trainer.work_losses[0]) ** 2)
         losses = np.sqrt(np.diff(squares))
-        np.testing.assert_allclose(losses.mean(), trainer.costs["train_loss"][0], rtol=1e-6)
+        np.testing.assert_allclose(
+            losses.mean(), trainer.training_costs["train_loss"][0], rtol=1e-6
+        )
 
     def test_scale_is_a_factor_on_a_slots_step(self):
         trainer = learner(LocalWork(batch=4, step=0.1, steps=1))
@@ -167,17 +172,17 @@ class TestServer:
 
     def test_stacked_seeds_are_the_same_runs_as_seeds_alone(self):
         measure = [(1, lambda theta, _: {"norm": theta.double().norm(dim=1).numpy()})]
-        together = train(learner(WORK["epochs"]), Uniform(m=2), SEEDS, 4, measure, itemise=True)
+        together = train(learner(WORK["epochs"]), Uniform(m=2), SEEDS, 4, measure, costs="each")
         for seed, table in zip(SEEDS, together, strict=True):
             (alone,) = train(
-                learner(WORK["epochs"]), Uniform(m=2), [seed], 4, measure, itemise=True
+                learner(WORK["epochs"]), Uniform(m=2), [seed], 4, measure, costs="each"
             )
             np.testing.assert_array_equal(table["value"], alone["value"])
 
     def test_a_lost_run_is_recorded_and_leaves_the_others_alone(self):
         work = LocalWork(batch=4, step=1e30, steps=3)
         made, measure = learner(work), [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})]
-        for table in train(made, Uniform(m=2), SEEDS, 4, measure, itemise=True):
+        for table in train(made, Uniform(m=2), SEEDS, 4, measure, costs="each"):
             (at,) = table.loc[table["metric"] == "diverged_at", "value"]
             assert 1 <= at <= 4
             norms = table[table["metric"] == "norm"].set_index("at")["value"]
@@ -231,12 +236,12 @@ class TestRecords:
         )
 
     def test_who_takes_part_is_who_reports(self):
-        trainer = learner(WORK["steps"], counting=True)
+        trainer = learner(WORK["steps"], participation=Participation(evenness=True))
         theta, rng = trainer.start(SEEDS[:1]), Draws(SEEDS[:1], 0)
         slots = Slots.stack([np.array([2, 0, 2, 1])])
         omega = np.array([0.5, 0.0, 0.5, 0.1])
         for _ in range(2):
             trainer.work(theta, slots, MD(m=4), rng)
             result = trainer.charge(MD(m=4), slots, omega, rng)
-        assert trainer.took.tolist() == [[0, 2, 2, 0, 0]]
+        assert trainer.participation.rounds.tolist() == [[0, 2, 2, 0, 0]]
         assert result["met"].tolist() == [0.4]

@@ -8,9 +8,10 @@ import pytest
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import linear_regression
-from fedsampling.learning.training.checkpoint import Progress
 from fedsampling.learning.training.convex import Convex, ConvexWork
-from fedsampling.learning.training.loop import Until, train
+from fedsampling.learning.training.history import History
+from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.until import Until
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.importance import ISFedAvg, capped
@@ -175,12 +176,14 @@ def test_measures_are_taken_at_their_period_and_at_the_end(linear):
     assert list(table.loc[table.metric == "first", "at"]) == [0, 3, 6, 7]
 
 
-def progress(accuracy, seconds):
-    """What a job of two runs has measured, and what its rounds took."""
-    lost = np.full(2, -1)
-    measured = [(t, "accuracy", np.array(values)) for t, values in enumerate(accuracy)]
-    charged = [(t + 1, "seconds", np.array(values)) for t, values in enumerate(seconds)]
-    return Progress(len(accuracy), measured, charged, lost, {}, {})
+def history_of(accuracy, seconds):
+    """Return the history of two runs, from their accuracies and the seconds of their rounds."""
+    history = History.empty(runs=2)
+    for t, values in enumerate(accuracy):
+        history.measure(t, {"accuracy": np.array(values)})
+    for t, values in enumerate(seconds):
+        history.charge(t + 1, {"seconds": np.array(values)})
+    return history
 
 
 class TestUntil:
@@ -188,29 +191,29 @@ class TestUntil:
     seconds = ((10.0, 1.0),) * 4
 
     def test_a_run_ends_when_it_has_met_its_target_some_times_in_a_row(self):
-        now = progress(self.accuracy, self.seconds)
-        assert Until(target=0.9, in_a_row=1).ended(now).tolist() == [1, 0]
-        assert Until(target=0.9, in_a_row=2).ended(now).tolist() == [2, 3]
-        assert Until(target=0.95).ended(now).tolist() == [-1, -1]
+        history = history_of(self.accuracy, self.seconds)
+        assert Until(target=0.9, in_a_row=1).ended_at(history).tolist() == [1, 0]
+        assert Until(target=0.9, in_a_row=2).ended_at(history).tolist() == [2, 3]
+        assert Until(target=0.95).ended_at(history).tolist() == [-1, -1]
 
     def test_a_run_ends_by_its_clock(self):
-        now = progress(self.accuracy, self.seconds)
-        assert Until(seconds=25.0).ended(now).tolist() == [3, -1]
-        assert Until(seconds=2.0, rounds=3).ended(now).tolist() == [3, 3]
-        assert Until(target=0.9, in_a_row=2, seconds=15.0).ended(now).tolist() == [2, 3]
+        history = history_of(self.accuracy, self.seconds)
+        assert Until(seconds=25.0).ended_at(history).tolist() == [3, -1]
+        assert Until(seconds=2.0, rounds=3).ended_at(history).tolist() == [3, 3]
+        assert Until(target=0.9, in_a_row=2, seconds=15.0).ended_at(history).tolist() == [2, 3]
 
     def test_a_loss_is_to_fall(self):
-        now = progress(self.accuracy, self.seconds)
-        losses = [(at, "test_loss", 1 - value) for at, _, value in now.measured]
+        history = history_of(self.accuracy, self.seconds)
+        losses = [(at, "test_loss", 1 - value) for at, _, value in history.measured]
         until = Until(metric="test_loss", target=0.11, in_a_row=2)
-        assert until.ended(replace(now, measured=losses)).tolist() == [2, 3]
+        assert until.ended_at(replace(history, measured=losses)).tolist() == [2, 3]
 
     def test_what_follows_its_end_is_not_kept_and_no_run_depends_on_the_others(self, problem):
         def trained(seeds, until=None):
             measure = (1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
             sampler = problem.sampler("fedavg", len(seeds))
             tables = train(
-                problem.learner, sampler, seeds, 12, [measure], itemise=True, until=until
+                problem.learner, sampler, seeds, 12, [measure], costs="each", until=until
             )
             return dict(zip(seeds, tables, strict=True))
 

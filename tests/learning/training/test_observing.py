@@ -11,7 +11,7 @@ from small_network import SIZES, learner
 from fedsampling.learning.training.network.evaluation import client_losses
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import (
-    SIGHTS,
+    OBSERVATIONS,
     Heterogeneity,
     HeterogeneityOfSome,
 )
@@ -19,12 +19,12 @@ from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
 SEEDS = np.array([4, 9])
-CALLS = pytest.mark.parametrize("name", SIGHTS)
+CALLS = pytest.mark.parametrize("name", OBSERVATIONS)
 
 
 def sight(name: str, batch: int = 100):
     trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
-    return trainer, SIGHTS[name](trainer, batch, np.random.default_rng(0))
+    return trainer, OBSERVATIONS[name](trainer, batch, np.random.default_rng(0))
 
 
 def test_losses_are_of_the_current_model():

@@ -7,7 +7,7 @@ import torch
 from small_network import again
 
 from fedsampling.learning.training.network.gpu import cuda_graph
-from fedsampling.learning.training.network.replay import MAX_GRAPHS, Replays, Stretch, walk
+from fedsampling.learning.training.network.replay import MAX_GRAPHS, Replays, Stretch, run_steps
 
 STEPS, SLOTS, D, BATCH = 5, 3, 4, 2
 
@@ -48,7 +48,7 @@ def test_replayed_steps_are_the_walked_ones_whatever_the_arrays_hold(replays):
     for seed in range(4):
         first = 3 * seed
         walked, replayed = (stretch(seed, first=first, device=device) for _ in range(2))
-        walk(take, walked)
+        run_steps(take, walked)
         replayer.run(replayed)
         assert torch.equal(walked.w, replayed.w)
         assert torch.equal(walked.velocity, replayed.velocity)
@@ -65,7 +65,7 @@ def test_views_of_larger_arrays_are_trained_in_place(replays):
         whole[:SLOTS] = walked.w
         own = walked.velocity.clone()
         replayer.run(replace(walked, w=whole[:SLOTS], velocity=own, losses=losses[1:]))
-        walk(take, walked)
+        run_steps(take, walked)
         assert torch.equal(whole[:SLOTS], walked.w)
         assert torch.equal(losses[1:], walked.losses)
         assert not whole[SLOTS:].any()
@@ -80,7 +80,7 @@ def test_shapes_seen_once_are_not_captured_and_no_more_than_a_few_are_kept():
     for steps in range(1, MAX_GRAPHS + 6):
         replayed, walked = stretch(1, steps), stretch(1, steps)
         replayer.run(replayed)
-        walk(take, walked)
+        run_steps(take, walked)
         assert torch.equal(walked.w, replayed.w)
     assert len(replayer.graphs) == MAX_GRAPHS
 
@@ -105,7 +105,7 @@ def test_steps_that_cannot_be_captured_are_walked_and_said_once():
         run_all(replayer, stretches)
     for seed, tried in enumerate(stretches):
         walked = stretch(seed)
-        walk(take, walked)
+        run_steps(take, walked)
         assert torch.equal(walked.w, tried.w)
         assert torch.equal(walked.losses, tried.losses)
     assert (len(warned), len(asked)) == (1, 1)

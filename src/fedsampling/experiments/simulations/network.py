@@ -30,9 +30,10 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
 )
 from fedsampling.learning.models.model import Model, ModelFile
-from fedsampling.learning.training.loop import Measure, Until, Watch, train
+from fedsampling.learning.training.loop import Measure, Watch, train
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.server import Server
+from fedsampling.learning.training.until import Until
 from fedsampling.samplers.in_settings import NetworkScheme
 from fedsampling.samplers.order import obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fedsampling.learning.models.networks.network import Network as StackedNetwork
-    from fedsampling.learning.training.network.learner import Stacked
+    from fedsampling.learning.training.network.learner import NetworkLearner
     from fedsampling.learning.training.network.own_metrics import Metric
 
 
@@ -220,15 +221,14 @@ class Training(Strict):
             One for each seed: the results of
             :func:`fedsampling.learning.training.network.evaluation.evaluate` in each measured
             round, and the charges of
-            :meth:`fedsampling.learning.training.network.learner.Stacked.charge` in every round.
-            With ``by_client``, also the metrics of
-            :meth:`fedsampling.learning.training.network.learner.Stacked.tallies` and
+            :meth:`fedsampling.learning.training.network.learner.NetworkLearner.charge` in every
+            round.  With ``by_client``, also the learner's metrics by client and
             :func:`fedsampling.learning.training.network.evaluation.on_own_samples`, whose ``at``
             is the client.
         """
         from fedsampling.learning.models.networks.cost import keep_memory
         from fedsampling.learning.training.network.evaluation import evaluate, on_own_samples
-        from fedsampling.learning.training.network.observing import SIGHTS, HeterogeneityOfSome
+        from fedsampling.learning.training.network.observing import observations_for
         from fedsampling.learning.training.network.own_metrics import measure
 
         keep_memory()
@@ -242,13 +242,14 @@ class Training(Strict):
         if line := obstacle(self.sampler, *size, memory.available(), np.inf):
             raise InputError(f"sampler.{line}")
         sampler = build_sampler(self, learner, seeds)
-        rng = stream(self.problem_seed, "features")
-        for name in sorted(sampler.needs & SIGHTS.keys()):
-            how = (self.feature_cutoff, self.feature_renewal) if name == "heterogeneity" else ()
-            sight = SIGHTS[name]
-            if name == "heterogeneity" and sampler.reads_blocks:
-                sight = HeterogeneityOfSome
-            learner.sights[name] = sight(learner, self.feature_batch, rng, *how)
+        learner.observations = observations_for(
+            sampler,
+            learner,
+            self.feature_batch,
+            stream(self.problem_seed, "features"),
+            self.feature_cutoff,
+            self.feature_renewal,
+        )
         measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
         measures: list[tuple[int, Measure]] = [
             (self.evaluation.every, lambda theta, _: evaluate(learner, theta, **measured))
@@ -259,7 +260,7 @@ class Training(Strict):
 
         def by_client(theta: Any, rounds: int) -> Mapping[str, NDArray[np.float64]]:
             own = on_own_samples(learner, theta, self.evaluation.dropout)
-            return {**learner.tallies(rounds), **own}
+            return {**learner.by_client_metrics(rounds), **own}
 
         return train(
             learner,
@@ -268,11 +269,10 @@ class Training(Strict):
             self.rounds,
             measures,
             progress,
-            itemise=True,
+            costs="since measurement" if self.evaluation.thin else "each",
             checkpoint=where.checkpoint,
             until=self.until,
             watch=watch,
-            thin=self.evaluation.thin,
             by_client=by_client if self.evaluation.by_client else None,
         )
 
@@ -371,17 +371,18 @@ def build_learner(
     data: str,
     where: Where,
     network: "StackedNetwork | None" = None,
-) -> "Stacked":
+) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
     from fedsampling.learning.models.networks.cost import step_bytes
     from fedsampling.learning.training.network.gpu import allow_tf32
-    from fedsampling.learning.training.network.learner import Stacked
+    from fedsampling.learning.training.network.learner import NetworkLearner
+    from fedsampling.learning.training.network.participation import Participation
 
     allow_tf32(settings.precision.tf32)
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
     work = settings.work.lasting(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
-    return Stacked(
+    return NetworkLearner(
         network,
         problem,
         work,
@@ -392,8 +393,9 @@ def build_learner(
         bf16=settings.precision.bf16,
         delays=load_delays(settings, data, problem.n_clients, network.dimension, where),
         trace=load_trace(settings, problem.n_clients, labels),
-        counting=settings.evaluation.clients,
-        by_client=settings.evaluation.by_client,
+        participation=Participation(
+            evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
+        ),
         full_update=settings.evaluation.full_update,
         converted_share=where.converted_share,
         server=settings.server,
@@ -401,7 +403,7 @@ def build_learner(
     )
 
 
-def build_sampler(settings: Training, learner: "Stacked", seeds: Sequence[int]) -> Scheme:
+def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence[int]) -> Scheme:
     """Prepare the sampler of the settings."""
     setup = Setup(
         learner.n_samples,

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.files import replacing
 from fedsampling.base.stopping import Stopped
-
-Array = NDArray[np.float64]
-Rows = list[tuple[int, str, Array]]
+from fedsampling.learning.training.history import History, Rows
 
 
 @dataclass(frozen=True)
@@ -34,18 +32,13 @@ class Progress:
     Parameters
     ----------
     round : int
-    measured, charged : list of (round, metric, values)
-        Rows of the runs' tables; values have shape (runs,).
-    diverged_at : int array, shape (runs,)
-        Round in which a run diverged; -1 if it has not.
+    history : History
     learner, sampler : mapping
         States of learner and sampler, as arrays.
     """
 
     round: int
-    measured: Rows
-    charged: Rows
-    diverged_at: NDArray[np.int64]
+    history: History
     learner: Mapping[str, NDArray[Any]]
     sampler: Mapping[str, NDArray[Any]]
 
@@ -78,7 +71,7 @@ class Checkpoint:
             return False
         return self.stop() or time.monotonic() - self._last >= self.seconds
 
-    def save(self, now: Progress) -> None:
+    def save(self, progress: Progress) -> None:
         """Replace the file.
 
         Raises
@@ -89,20 +82,20 @@ class Checkpoint:
         assert self.path is not None
         self.path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {
-            "diverged_at": now.diverged_at,
-            **_pack("measured", now.measured),
-            **_pack("charged", now.charged),
-            **{f"learner/{name}": value for name, value in now.learner.items()},
-            **{f"sampler/{name}": value for name, value in now.sampler.items()},
+            "diverged_at": progress.history.diverged_at,
+            **_pack("measured", progress.history.measured),
+            **_pack("charged", progress.history.charged),
+            **{f"learner/{name}": value for name, value in progress.learner.items()},
+            **{f"sampler/{name}": value for name, value in progress.sampler.items()},
         }
-        header = {"key": self.key, "round": now.round}
+        header = {"key": self.key, "round": progress.round}
         header["digest"] = _digest(header, arrays)
         arrays["header"] = np.array(json.dumps(header))
         with replacing(self.path) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         self._last = time.monotonic()
         if self.stop():
-            raise Stopped(f"stopped before round {now.round}")
+            raise Stopped(f"stopped before round {progress.round}")
 
     def load(self) -> Progress | None:
         """Return the job's progress, or None to start from the beginning."""
@@ -116,9 +109,11 @@ class Checkpoint:
                 raise ValueError("its digest does not match")
             return Progress(
                 int(header["round"]),
-                _unpack("measured", arrays),
-                _unpack("charged", arrays),
-                arrays["diverged_at"],
+                History(
+                    _unpack("measured", arrays),
+                    _unpack("charged", arrays),
+                    arrays["diverged_at"],
+                ),
                 _below("learner/", arrays),
                 _below("sampler/", arrays),
             )

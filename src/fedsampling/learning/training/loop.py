@@ -5,24 +5,22 @@
 :func:`train` runs all rounds and collects the measurements; :func:`play_round` is one round.  Runs
 (seeds) are stacked and never mix.  Local training and the server's update are the learner's task:
 :class:`fedsampling.learning.training.convex.Convex` or
-:class:`fedsampling.learning.training.network.learner.Stacked`.
+:class:`fedsampling.learning.training.network.learner.NetworkLearner`.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fedsampling.base.blame import blaming
-from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.base.streams import Draws
-from fedsampling.learning.training.charges import SPENT
-from fedsampling.learning.training.checkpoint import NEVER, Array, Checkpoint, Progress, Rows
+from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
+from fedsampling.learning.training.history import Array, Bools, Costs, History, Ints
+from fedsampling.learning.training.until import Until
 from fedsampling.samplers.scheme import Scheme, Slots, View
 from fedsampling.samplers.validation import Validator
 
@@ -42,11 +40,10 @@ def train(
     rounds: int,
     measures: Sequence[tuple[int, Measure]],
     progress: Callable[[int], None] = lambda done: None,
-    itemise: bool = False,
+    costs: Costs = "mean",
     checkpoint: Checkpoint = NEVER,
-    until: "Until | None" = None,
+    until: Until | None = None,
     watch: "Watch | None" = None,
-    thin: bool = False,
     by_client: ByClient | None = None,
 ) -> list["pd.DataFrame"]:
     """Train all seeds of a job together.
@@ -60,18 +57,18 @@ def train(
         first round, after every `period` rounds, and after the last round.
     progress : callable, optional
         Called with the number of finished rounds.
-    itemise : bool
-        Whether to return the costs of each round, or their means as ``…_per_round``.
+    costs : {"mean", "each", "since measurement"}
+        Whether to return the costs of each round; their means, as ``…_per_round``; or bits and
+        seconds summed between measurements, and no other cost.
     checkpoint : Checkpoint, optional
         File from which a stopped job resumes, bit for bit.
     until : Until, optional
-        Condition that ends a run early; requires `itemise`.  If other runs of the job continue,
-        measurements after a run's end are dropped, so that a run does not depend on its neighbours.
+        Condition that ends a run early; excludes the mean of costs.  If other runs of the job
+        continue, rows after a run's end are dropped, so that a run does not depend on its
+        neighbours.
     watch : callable, optional
         Called before the first round and after each round with the tables so far; returning True
         ends the job.
-    thin : bool
-        With `itemise`: return bits and seconds summed between measurements, and no other cost.
     by_client : callable, optional
         `by_client(theta, rounds)` returns named arrays of shape (runs, n).  It is called after the
         last round.
@@ -88,46 +85,34 @@ def train(
     InputError
         If a result of the sampler is invalid, or a user's sampler raises an error.
     """
-    seeds_array = np.asarray(seeds, np.int64)
+    of_seeds = np.asarray(seeds, np.int64)
     if saved := checkpoint.load():
-        now = saved
+        first, history = saved.round, saved.history
         theta = learner.restore(saved.learner)
         sampler.restore(saved.sampler)
     else:
-        now = Progress(0, [], [], np.full(len(seeds), -1), {}, {})
-        theta = learner.start(seeds_array)
-    diverged_at = now.diverged_at
+        first, history = 0, History.empty(len(seeds))
+        theta = learner.start(of_seeds)
     validator = Validator(sampler, len(seeds))
-    for t in range(now.round, rounds + 1):
+    for t in range(first, rounds + 1):
         if checkpoint.due():
-            saved_state = learner.state(theta), sampler.state()
-            checkpoint.save(replace(now, round=t, learner=saved_state[0], sampler=saved_state[1]))
+            checkpoint.save(Progress(t, history, learner.state(theta), sampler.state()))
         for period, measure in measures:
             if t % period == 0 or t == rounds:
-                for name, value in measure(theta, sampler).items():
-                    now.measured.append((t, name, np.where(diverged_at < 0, value, np.nan)))
+                history.measure(t, measure(theta, sampler))
         progress(t)
-        ended = (until.ended(now) >= 0) if until else np.zeros(len(seeds), bool)
-        if t == rounds or ended.all() or (watch and watch(_so_far(now, t))):
+        ended = until is not None and bool((until.ended_at(history) >= 0).all())
+        if t == rounds or ended or (watch and watch(history.tables_so_far(t))):
             break
-        validator.live = diverged_at < 0
-        theta, costs = play_round(learner, sampler, theta, Draws(seeds_array, t), validator)
-        now.charged.extend((t + 1, name, cost) for name, cost in costs.items())
-        diverged_at[(diverged_at < 0) & ~learner.finite(theta)] = t + 1
-        theta = learner.reset(theta, diverged_at >= 0)
+        validator.live = ~history.diverged
+        theta, charges = play_round(learner, sampler, theta, Draws(of_seeds, t), validator)
+        history.charge(t + 1, charges)
+        history.mark_diverged(t + 1, ~learner.finite(theta))
+        theta = learner.reset(theta, history.diverged)
     validator.check_last_sums()
-    charged = now.charged if itemise else _means(now.charged, rounds)
-    if thin:
-        charged = _sums(now.charged, sorted({at for at, _, _ in now.measured}))
-    rows = [*now.measured, *charged, (-1, "diverged_at", diverged_at.astype(np.float64))]
-    ends = until.ended(now) if until else np.full(len(seeds), -1)
-    each_client = by_client(theta, t).items() if by_client else ()
-    finals = [
-        (client, name, np.where(diverged_at < 0, value, np.nan))
-        for name, values in each_client
-        for client, value in enumerate(values.T)
-    ]
-    return [_tidy(rows, run, end if end >= 0 else rounds, finals) for run, end in enumerate(ends)]
+    ends = until.ended_at(history) if until else np.full(len(seeds), -1)
+    of_clients = by_client(theta, t) if by_client else {}
+    return history.tables(np.where(ends < 0, rounds, ends).tolist(), costs, of_clients)
 
 
 def play_round(
@@ -156,83 +141,83 @@ def play_round(
         As :func:`train`.
     """
     validator = validator or Validator(sampler, len(rng.seeds))
+    diverging = partial(_diverging, learner, theta)
     with blaming(type(sampler).__module__, f"sampler {sampler.named}, round {rng.round}"):
         offered = learner.offered(rng.round)
         observed = learner.observe(sampler.needs, theta, offered)
-        view = View(
-            learner.n_samples, learner.p, rng.round, len(rng.seeds), observed
-        ).restricted_to(offered)
-        diverging = partial(_diverging, learner, theta)
-        slots = validator.checked_slots(sampler.select(view, rng), view, partial(diverging, view))
+        view = View(learner.n_samples, learner.p, rng.round, len(rng.seeds), observed)
+        view = view.restricted_to(offered)
+        slots = sampler.select(view, rng)
+        slots = validator.checked_slots(slots, view, partial(diverging, view))
 
+        # The clients' step: U_i = θ_i − θ.
         start, base = _local_models(learner, sampler, theta, slots, view)
-        updates = learner.work(theta, slots, sampler, rng, *start)  # the clients' step: θ_i − θ
+        updates = learner.work(theta, slots, sampler, rng, start)
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
         omega = sampler.weigh(slots, view, rng)
         omega = validator.checked_weights(
             omega, slots, view, partial(diverging, view, slots, updates)
         )
-        added = sampler.addition()
-        moved = learner.advance(theta, updates, slots, omega, added, *base)  # the server's step
+
+        # The server's step: θ + η_g Σ_i ω_i U_i.
+        moved = learner.advance(theta, updates, slots, omega, sampler.addition(), base)
         costs = learner.charge(sampler, slots, omega, rng)
         for name, cost in costs.items():
             validator.check_per_run(name, cost, view)
     return moved, costs
 
 
-class Until(Strict):
-    """Condition that ends a run before its last round: a target, or a duration."""
+def _local_models(
+    learner: "Learner", sampler: Scheme, theta: Any, slots: Slots, view: View
+) -> tuple[Models | None, Models | None]:
+    """Return the models to train and the models to step from; None for the global models."""
+    if getattr(sampler.local_models, "__func__", None) is Scheme.local_models:
+        return None, None  # without a copy of θ
+    return sampler.local_models(slots, view, learner.state(theta)["theta"]) or (None, None)
 
-    metric: Literal["accuracy", "test_loss"] = "accuracy"
-    target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
-    in_a_row: Positive = Field(3, description="measurements that meet the target")
-    seconds: Variance | None = Field(None, description="that the clock passes")
-    rounds: Positive | None = Field(
-        None,
-        description="number of rounds that are played in any case",
-        exclude_if=lambda rounds: rounds is None,  # keeps the hashes of runs that do not name it
-    )
 
-    def ended(self, progress: Progress) -> NDArray[np.int64]:
-        """Return the round in which each run ended, shape (runs,); −1 if it continues."""
-        reached_at = np.full(len(progress.diverged_at), -1)
-        met = np.zeros(len(reached_at), np.int64)  # consecutive measurements that meet the target
-        spent = [(at, cost) for at, name, cost in progress.charged if name == "seconds"]
-        clocks = np.cumsum([np.zeros(len(reached_at)), *(cost for _, cost in spent)], axis=0)
-        charged = np.array([at for at, _ in spent])
-        for at, name, value in progress.measured:
-            if name != self.metric:
-                continue
-            clock = clocks[np.searchsorted(charged, at, side="right")]
-            if self.target is not None:
-                meets = value >= self.target if name == "accuracy" else value <= self.target
-                met = np.where(meets, met + 1, 0)
-            late = (clock >= (self.seconds or np.inf)) & (at >= (self.rounds or 0))
-            over = (met >= self.in_a_row) | late
-            reached_at[(reached_at < 0) & over] = at
-        return reached_at
+def _diverging(
+    learner: "Learner", theta: Any, view: View, slots: Slots | None = None, updates: Any = None
+) -> Bools:
+    """Return the runs whose observations are not finite, or soon will not be.
+
+    The sampler's result may then be infinite or NaN.  Squares are tested, since norms and losses
+    that the sampler remembers overflow before the model does.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = ~learner.finite(theta**2)
+        for value in view.observed.values():
+            values = np.asarray(value, np.float64)
+            if values.shape[:2] == (view.runs, len(view.p)):
+                values = values[:, view.offered].reshape(view.runs, -1)
+                lost |= ~np.isfinite(values**2).all(axis=1)
+            elif slots is not None and values.shape == slots.run.shape:
+                lost[slots.run[~np.isfinite(values**2)]] = True
+        if slots is not None and len(slots):
+            lost[slots.run[~learner.finite(updates**2)]] = True
+    return lost
 
 
 class Learner(Protocol):
     """Models and data as the loop uses them; the type of θ is up to the learner."""
 
     @property
-    def n_samples(self) -> NDArray[np.int64]:
+    def n_samples(self) -> Ints:
         """Samples of each client, shape (n,)."""
 
     @property
     def p(self) -> Array:
         """Importance of each client, shape (n,)."""
 
-    def start(self, seeds: NDArray[np.int64]) -> Any:
+    def start(self, seeds: Ints) -> Any:
         """Return the initial global model of each run."""
 
-    def offered(self, round: int) -> NDArray[np.int64]:
+    def offered(self, round: int) -> Ints:
         """Return the clients that are available in a round, ascending."""
 
     def observe(
-        self, needs: frozenset[str], theta: Any, offered: NDArray[np.int64] | None = None
+        self, needs: frozenset[str], theta: Any, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
 
@@ -266,10 +251,10 @@ class Learner(Protocol):
             The models to which the step is added; by default θ.
         """
 
-    def finite(self, theta: Any) -> NDArray[np.bool_]:
+    def finite(self, theta: Any) -> Bools:
         """Return which runs have a finite model, shape (runs,); for updates, which slots."""
 
-    def reset(self, theta: Any, lost: NDArray[np.bool_]) -> Any:
+    def reset(self, theta: Any, lost: Bools) -> Any:
         """Set the models of diverged runs to zero, so that they cause no warnings."""
 
     def charge(
@@ -282,76 +267,3 @@ class Learner(Protocol):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Restore a state, and return its θ."""
-
-
-def _local_models(
-    learner: Learner, sampler: Scheme, theta: Any, slots: Slots, view: View
-) -> tuple[tuple[Models, ...], tuple[Models, ...]]:
-    """Return the models to train and the models to step from; empty if the sampler has neither."""
-    if getattr(sampler.local_models, "__func__", None) is Scheme.local_models:
-        return (), ()
-    models = sampler.local_models(slots, view, learner.state(theta)["theta"])
-    return ((), ()) if models is None else ((models[0],), (models[1],))
-
-
-def _diverging(
-    learner: Learner, theta: Any, view: View, slots: Slots | None = None, updates: Any = None
-) -> NDArray[np.bool_]:
-    """Return the runs whose observations are not finite, or soon will not be.
-
-    The sampler's result may then be infinite or NaN.  Squares are tested, since norms and losses
-    that the sampler remembers overflow before the model does.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost = ~learner.finite(theta**2)
-        for value in view.observed.values():
-            values = np.asarray(value, np.float64)
-            if values.shape[:2] == (view.runs, len(view.p)):
-                values = values[:, view.offered].reshape(view.runs, -1)
-                lost |= ~np.isfinite(values**2).all(axis=1)
-            elif slots is not None and values.shape == slots.run.shape:
-                lost[slots.run[~np.isfinite(values**2)]] = True
-        if slots is not None and len(slots):
-            lost[slots.run[~learner.finite(updates**2)]] = True
-    return lost
-
-
-def _so_far(now: Progress, round: int) -> list["pd.DataFrame"]:
-    """Return the tables of an unfinished job."""
-    rows = [*now.measured, *now.charged]
-    return [_tidy(rows, run, round) for run in range(len(now.diverged_at))]
-
-
-def _means(charged: Rows, rounds: int) -> Rows:
-    """Average the costs over the rounds."""
-    totals: dict[str, Array] = {}
-    for _, name, cost in charged:
-        totals[name] = totals.get(name, 0.0) + cost / rounds
-    return [(-1, f"{name}_per_round", total) for name, total in totals.items()]
-
-
-def _sums(charged: Rows, measured: Sequence[int]) -> Rows:
-    """Sum bits and seconds over the rounds since the previous measurement."""
-    sums: dict[tuple[int, str], Array] = {}
-    for at, name, cost in charged:
-        end = bisect_left(measured, at)
-        if name in SPENT and end < len(measured):
-            key = measured[end], name
-            sums[key] = sums.get(key, 0.0) + cost
-    return [(at, name, total) for (at, name), total in sums.items()]
-
-
-def _tidy(
-    rows: Rows, run: int, end: int, finals: Sequence[tuple[int, str, Array]] = ()
-) -> "pd.DataFrame":
-    """Build a run's table from its rows up to its end and its clients' rows."""
-    import pandas as pd
-
-    rows = [*(row for row in rows if row[0] <= end), *finals]
-    return pd.DataFrame(
-        {
-            "at": np.array([at for at, _, _ in rows], np.int64),
-            "metric": pd.Categorical([name for _, name, _ in rows]),
-            "value": np.array([values[run] for _, _, values in rows], np.float64),
-        }
-    )

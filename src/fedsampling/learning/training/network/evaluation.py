@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Keep, Network, everything
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.step import dense_outputs, keeper, sample_losses
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ BATCH = 1000  # samples in a block
 
 
 def evaluate(
-    learner: Stacked,
+    learner: NetworkLearner,
     theta: Tensor,
     dropout: bool = False,
     training_loss: bool = True,
@@ -33,7 +33,7 @@ def evaluate(
 
     Parameters
     ----------
-    learner : Stacked
+    learner : NetworkLearner
     theta : tensor, shape [runs, d]
     dropout : bool
         Leave dropout on, as the code of fraboni2021clustered does.
@@ -76,7 +76,9 @@ def evaluate(
     return {**measured, "accuracy": accuracy, "accuracy_std": spread, **per_client}
 
 
-def on_own_samples(learner: Stacked, theta: Tensor, dropout: bool = False) -> Mapping[str, Array]:
+def on_own_samples(
+    learner: NetworkLearner, theta: Tensor, dropout: bool = False
+) -> Mapping[str, Array]:
     """Measure every run's global model on each client's own samples.
 
     These are the client's test samples; if it has none, or all clients share a test set, its
@@ -84,7 +86,7 @@ def on_own_samples(learner: Stacked, theta: Tensor, dropout: bool = False) -> Ma
 
     Parameters
     ----------
-    learner : Stacked
+    learner : NetworkLearner
     theta : tensor, shape [runs, d]
     dropout : bool
         Leave dropout on.
@@ -105,7 +107,9 @@ def on_own_samples(learner: Stacked, theta: Tensor, dropout: bool = False) -> Ma
     for name, measure in measures.items():
         means = np.empty((runs, data.n_clients))
         if not tested.all():
-            values = _per_sample(learner, theta, learner.x, learner.y, dropout, measure)
+            values = _per_sample(
+                learner, theta, learner.samples.x, learner.samples.y, dropout, measure
+            )
             means[:] = _client_means(values, data.start)
         if tested.any():
             tests = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
@@ -115,9 +119,11 @@ def on_own_samples(learner: Stacked, theta: Tensor, dropout: bool = False) -> Ma
     return measured
 
 
-def client_losses(learner: Stacked, theta: Tensor, dropout: bool = False) -> Array:
+def client_losses(learner: NetworkLearner, theta: Tensor, dropout: bool = False) -> Array:
     """Return L_i of every run and client, shape (runs, n)."""
-    losses = _per_sample(learner, theta, learner.x, learner.y, dropout, sample_losses)
+    losses = _per_sample(
+        learner, theta, learner.samples.x, learner.samples.y, dropout, sample_losses
+    )
     return _client_means(losses, learner.data.start)
 
 
@@ -140,7 +146,7 @@ def _over_clients(accuracy: Array) -> Mapping[str, Array]:
 
 
 def _per_sample(
-    learner: Stacked, theta: Tensor, x: Tensor, y: Tensor, dropout: bool, measure: Measure
+    learner: NetworkLearner, theta: Tensor, x: Tensor, y: Tensor, dropout: bool, measure: Measure
 ) -> Array:
     """Apply a measure to every run's outputs for every sample, shape (runs, samples)."""
     network = learner.network
@@ -153,11 +159,15 @@ def _per_sample(
         )
         for first in range(0, len(theta), together)
     ]
-    converted = learner.converted(x) if network.layers else None  # else it takes little of the time
+    converted = (
+        learner.samples.converted(x) if network.layers else None
+    )  # else it takes little of the time
     for begin in range(0, len(x), BATCH):
         part = slice(begin, begin + BATCH)
         inputs = (
-            learner.convert(x[part].to(learner.device)) if converted is None else converted[part]
+            learner.samples.convert(x[part].to(learner.device))
+            if converted is None
+            else converted[part]
         )[None]
         targets = y[part].to(learner.device)
         targets = (targets.float() if targets.is_floating_point() else targets)[None]
@@ -169,7 +179,7 @@ def _per_sample(
     return values
 
 
-def _outputs(learner: Stacked, theta: Tensor, dropout: bool) -> Callable[[Tensor], Tensor]:
+def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[[Tensor], Tensor]:
     """Return a function from inputs [1, B, ...] to all models' outputs [runs, B, ..., classes]."""
     network, runs = learner.network, len(theta)
     if network.layers and not dropout:
@@ -189,7 +199,7 @@ def _hits(network: Network, z: Tensor, y: Tensor) -> Tensor:
     return (z.argmax(-1) == y).double().flatten(2).mean(2) if y.dim() > 2 else z.argmax(-1) == y
 
 
-def _shaken(learner: Stacked, slots: int) -> Keep:
+def _shaken(learner: NetworkLearner, slots: int) -> Keep:
     """Return the dropout of an evaluation, with the same masks each time."""
     zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
     return keeper(zero, zero[0])

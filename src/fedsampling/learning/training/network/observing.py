@@ -1,9 +1,9 @@
 """Information that the server computes only for samplers that need it: losses, features, gradients.
 
-Each class implements one entry of ``needs``.  Called with the global models, it returns the
-observation.  Features and gradients are requested from all clients once, at the first call, and
-later only from participants, as in the papers.  The costs are charged with the round's seconds and
-bits.
+Each class implements one entry of ``needs``; :func:`observations_for` creates those of a sampler.
+Called with the global models, such an object returns the observation.  Features and gradients are
+requested from all clients once, at the first call, and later only from participants, as in the
+papers.  The costs are charged with the round's seconds and bits.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from torch import Tensor
 from fedsampling.base.streams import stream
 from fedsampling.learning.models.networks.network import everything
 from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import fresh
 from fedsampling.learning.training.network.step import sample_losses
-from fedsampling.samplers.scheme import Bools, Slots
+from fedsampling.samplers.scheme import Bools, Scheme, Slots
 from fedsampling.theory.heterogeneity import Precision, pairwise, refresh
 
 Array = NDArray[np.float64]
@@ -30,19 +30,19 @@ State = Mapping[str, NDArray[Any]]
 Renewal = Literal["participants", "everyone"]
 
 
-class Sight:
+class Observation:
     """An observation of a sampler before it selects.
 
     Parameters
     ----------
-    learner : Stacked
+    learner : NetworkLearner
     batch : int
         Samples per client, for observations that do not use all of them.
     rng : numpy.random.Generator
         Draws these samples.
     """
 
-    def __init__(self, learner: Stacked, batch: int, rng: np.random.Generator) -> None:
+    def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         self.learner = learner
         self.sent: Array = np.zeros(0)
 
@@ -72,7 +72,7 @@ class Sight:
         """Restore the result of :meth:`state`."""
 
 
-class Losses(Sight):
+class Losses(Observation):
     """Training loss of every client at the global model, shape (runs, n)."""
 
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Array:
@@ -89,13 +89,13 @@ class Losses(Sight):
         return sent if requested is None else 32.0 * requested.sum(1)
 
 
-class BatchLosses(Sight):
+class BatchLosses(Observation):
     """Loss of every client at the global model on one mini-batch, shape (runs, n).
 
     The mini-batch is as large as in local training; each round draws a new one.
     """
 
-    def __init__(self, learner: Stacked, batch: int, rng: np.random.Generator) -> None:
+    def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
         self.key, self.calls = int(rng.integers(2**31)), 0
 
@@ -108,7 +108,7 @@ class BatchLosses(Sight):
         self.calls += 1
         rows = fresh(learner.n_samples, B, u)
         index = learner.data.start[clients][:, None] + rows.index[0, clients]
-        x, y = learner.gather(torch.from_numpy(index).to(learner.device))
+        x, y = learner.samples.gather(torch.from_numpy(index).to(learner.device))
         present = np.arange(index.shape[1]) < rows.size[0, clients][:, None]
         losses = np.full((len(theta), n), np.nan)
         for run, w in enumerate(theta):
@@ -133,7 +133,7 @@ class BatchLosses(Sight):
         self.calls = int(state["calls"])
 
 
-class Heterogeneity(Sight):
+class Heterogeneity(Observation):
     """Feature heterogeneity B_ij of all pairs of clients, shape (runs, n, n).
 
     Features are the inputs of the last layer for one batch of each client.  The batch is drawn
@@ -150,7 +150,7 @@ class Heterogeneity(Sight):
 
     def __init__(
         self,
-        learner: Stacked,
+        learner: NetworkLearner,
         batch: int,
         rng: np.random.Generator,
         cutoff: Precision = "float64",
@@ -212,7 +212,7 @@ class Heterogeneity(Sight):
         learner = self.learner
         first = torch.from_numpy(learner.data.start[clients]).to(learner.device)
         index = torch.from_numpy(self.rows.index[0, clients]).to(learner.device)
-        x, _ = learner.gather(first[:, None] + index)
+        x, _ = learner.samples.gather(first[:, None] + index)
         parts = learner.network.parts(w[None])
         with torch.no_grad():
             of_clients = [learner.network.body(parts, each[None], everything)[0] for each in x]
@@ -275,10 +275,10 @@ class Blocks:
         return pairwise(self.features[rows], cutoff=self.cutoff)
 
 
-class Gradients(Sight):
+class Gradients(Observation):
     """Last known gradient of each client's loss, shape (runs, n, d); may be old, as in DivFL."""
 
-    def __init__(self, learner: Stacked, batch: int, rng: np.random.Generator) -> None:
+    def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
         self.known: NDArray[np.float32] = np.empty(0, np.float32)
 
@@ -310,7 +310,7 @@ class Gradients(Sight):
         gradients = np.empty((len(clients), w.numel()), np.float32)
         for row, client in enumerate(clients):
             begin, end = learner.data.start[client : client + 2]
-            x, y = learner.gather(torch.arange(begin, end, device=learner.device)[None])
+            x, y = learner.samples.gather(torch.arange(begin, end, device=learner.device)[None])
             leaf = w[None].detach().requires_grad_()
             losses = sample_losses(learner.network, learner.network.outputs(leaf, x), y)
             (gradient,) = torch.autograd.grad(losses.mean(), leaf)
@@ -318,9 +318,28 @@ class Gradients(Sight):
         return gradients
 
 
-SIGHTS: dict[str, type[Sight]] = {
+OBSERVATIONS: dict[str, type[Observation]] = {
     "batch_losses": BatchLosses,
     "losses": Losses,
     "heterogeneity": Heterogeneity,
     "gradients": Gradients,
 }
+
+
+def observations_for(
+    sampler: Scheme,
+    learner: NetworkLearner,
+    batch: int,
+    rng: np.random.Generator,
+    cutoff: Precision = "float64",
+    renewal: Renewal = "participants",
+) -> dict[str, Observation]:
+    """Create the observations that a sampler needs; see :class:`Heterogeneity` for the settings."""
+    created: dict[str, Observation] = {}
+    for name in sorted(sampler.needs & OBSERVATIONS.keys()):
+        if name == "heterogeneity":
+            kind = HeterogeneityOfSome if sampler.reads_blocks else Heterogeneity
+            created[name] = kind(learner, batch, rng, cutoff, renewal)
+        else:
+            created[name] = OBSERVATIONS[name](learner, batch, rng)
+    return created

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from fedsampling.base.blame import described
 from fedsampling.base.errors import InputError
-from fedsampling.learning.training.network.learner import Stacked
+from fedsampling.learning.training.network.learner import NetworkLearner
 
 Metric = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor], Any]
 
 
 def measure(
-    learner: Stacked, metrics: Mapping[str, Metric], theta: Tensor
+    learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
 ) -> dict[str, NDArray[np.float64]]:
     """Compute users' metrics of every run's global model, each of shape (runs,).
 
@@ -27,7 +27,7 @@ def measure(
         If a metric fails, or does not return a number.
     """
     data = learner.data
-    x = learner.convert(torch.from_numpy(data.x_test).to(learner.device))
+    x = learner.samples.convert(torch.from_numpy(data.x_test).to(learner.device))
     y = torch.from_numpy(data.y_test).to(learner.device)
     values = {name: np.empty(len(theta)) for name in metrics}
     for run, w in enumerate(theta):
@@ -40,5 +40,5 @@ def measure(
     return values
 
 
-def _outputs(learner: Stacked, w: Tensor, x: Tensor) -> Tensor:
+def _outputs(learner: NetworkLearner, w: Tensor, x: Tensor) -> Tensor:
     return learner.network.outputs(w[None], x[None])[0]

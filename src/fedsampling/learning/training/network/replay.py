@@ -1,7 +1,7 @@
 """Runs the local steps of a round; on a GPU they are captured once and replayed.
 
-:class:`fedsampling.learning.training.network.learner.Stacked` passes a stretch: consecutive steps
-of the same slots.  A step of a small network consists of dozens of kernels of a few microseconds
+:class:`fedsampling.learning.training.network.learner.NetworkLearner` passes a stretch: consecutive
+steps of the same slots.  A step of a small network consists of dozens of kernels of a few microseconds
 each, and launching a kernel from Python takes longer than running it.  A CUDA graph launches all
 kernels at once.  Its arrays stay in place, and the number of the step is one of them, so each step
 is a single replay.
@@ -64,7 +64,7 @@ class Stretch:
 Step = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def walk(take: Step, stretch: Stretch) -> None:
+def run_steps(take: Step, stretch: Stretch) -> None:
     """Run the steps of a stretch, one call each."""
     arrays = stretch.w, stretch.start, stretch.velocity, stretch.step, stretch.keys
     for s, (rows, weight) in enumerate(zip(stretch.rows, stretch.weight, strict=True)):
@@ -86,19 +86,15 @@ class Replays:
 
     take: Step
     record: Callable[[Call, Call], Call]  # of fedsampling.learning.training.network.gpu.Device
-    sights: Counter[Shapes] = field(default_factory=Counter)
+    seen: Counter[Shapes] = field(default_factory=Counter)
     graphs: dict[Shapes, tuple[Stretch, Tensor, Call]] = field(default_factory=dict)
     max_graphs: int = MAX_GRAPHS
 
     def run(self, stretch: Stretch) -> None:
         """Run the steps of a stretch."""
         shape = stretch.w.shape, stretch.rows.shape
-        self.sights[shape] += 1
-        if (
-            shape not in self.graphs
-            and self.sights[shape] > 1
-            and len(self.graphs) < self.max_graphs
-        ):
+        self.seen[shape] += 1
+        if shape not in self.graphs and self.seen[shape] > 1 and len(self.graphs) < self.max_graphs:
             try:
                 self.graphs[shape] = self._captured(stretch)
             except RuntimeError as error:
@@ -107,7 +103,7 @@ class Replays:
                 text = f"steps run one by one, since they cannot be captured: {why}"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
         if shape not in self.graphs:
-            walk(self.take, stretch)
+            run_steps(self.take, stretch)
             return
         graph, at, play = self.graphs[shape]
         for target, source in zip(_arrays(graph), _arrays(stretch), strict=True):
