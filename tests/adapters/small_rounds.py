@@ -16,7 +16,7 @@ from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import OBSERVATIONS
+from fedsampling.learning.training.network.observing import observations_for
 from fedsampling.samplers.scheme import Setup
 
 ROUNDS, SEED, STEP, EPOCHS, SERVER_STEP = 4, 7, 0.3, 2, 0.5
@@ -36,10 +36,9 @@ def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list
     """
     work = LocalWork(epochs=EPOCHS, batch=1000, step=STEP)
     ours = learner(work, server_step=SERVER_STEP)
-    for name, observation in OBSERVATIONS.items():
-        ours.observations[name] = observation(ours, 100, np.random.default_rng(0))
     setup = Setup(SIZES, ours.p, dimension=ours.network.dimension)
     scheme = fs.scheme(name, **SCHEMES[name]).prepared(setup)
+    ours.observations = observations_for(scheme, ours, 100, np.random.default_rng(0))
     clients, weights = [], []
     advance = ours.advance
 

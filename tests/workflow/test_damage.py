@@ -80,8 +80,10 @@ def checkpoint_file(path: Path) -> Read:
         loaded = Checkpoint(file, "key").load()
         if loaded is None:
             raise InputError(f"{file}: the job starts from the beginning")
-        state = {**loaded.learner, **loaded.sampler, "diverged_at": loaded.diverged_at}
-        listed = [(at, name, row.tobytes()) for at, name, row in loaded.measured + loaded.charged]
+        history = loaded.history
+        state = {**loaded.learner, **loaded.sampler, "diverged_at": history.diverged_at}
+        rows = history.measured + history.charged
+        listed = [(at, name, row.tobytes()) for at, name, row in rows]
         return loaded.round, listed, {name: each.tobytes() for name, each in state.items()}
 
     return read

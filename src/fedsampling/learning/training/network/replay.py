@@ -1,10 +1,10 @@
 """Runs the local steps of a round; on a GPU they are captured once and replayed.
 
 :class:`fedsampling.learning.training.network.learner.NetworkLearner` passes a stretch: consecutive
-steps of the same slots.  A step of a small network consists of dozens of kernels of a few microseconds
-each, and launching a kernel from Python takes longer than running it.  A CUDA graph launches all
-kernels at once.  Its arrays stay in place, and the number of the step is one of them, so each step
-is a single replay.
+steps of the same slots.  A step of a small network consists of dozens of kernels of a few
+microseconds each, and launching a kernel from Python takes longer than running it.  A CUDA graph
+launches all kernels at once.  Its arrays stay in place, and the number of the step is one of them,
+so each step is a single replay.
 """
 
 import warnings
