@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.charges import evenness
 from fedsampling.samplers.scheme import Slots
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fedsampling.base import memory
-from fedsampling.data.partitions.federated import FederatedDataset
+from fedsampling.data.federated import FederatedDataset
 
 Inputs = Literal["unit", "centred", "raw", "tokens"]
 
