@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.papers import load_paper
 from fedsampling.samplers.scheme import NETWORK_NEEDS
 
@@ -35,8 +34,7 @@ TRIALS = {
 
 
 def test_the_paper_lists_the_trials_that_the_search_draws():
-    experiments = read_yaml(PAPERS / "crossmatrix" / "paper.yaml")["experiments"]
-    sets = {name: each for name, each in experiments.items() if name.startswith("bench_")}
+    sets = {name: each for name, each in PAPER.experiments.items() if name.startswith("bench_")}
     draws = search.draws()
     for each in sets.values():
         cases = each["cases"]

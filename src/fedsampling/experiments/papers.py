@@ -4,7 +4,8 @@
 paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``, and the functions
 that draw artefacts (``figures*.py``) and judge claims (``claims*.py``), each named by its id.
 ``simulations*.py`` define run kinds that no other paper uses.  Any folder with a ``paper.yaml`` is
-a paper; no list has to be edited.  :mod:`fedsampling.experiments.specs` expands it into runs.
+a paper; no list has to be edited.  :mod:`fedsampling.experiments.shorthand` describes its
+abbreviations; :mod:`fedsampling.experiments.specs` expands it into runs.
 """
 
 import ast
@@ -27,6 +28,7 @@ from fedsampling.base.families import load_members
 from fedsampling.base.records import Positive, Strict, check, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
+from fedsampling.experiments.shorthand import matching, write_out
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
@@ -257,7 +259,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "reports": _reported(papers / key / "reported.csv"),
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
-    paper = check(Paper, {**read_yaml(path), **other_files}, origin)
+    paper = _without_shorthand(check(Paper, {**read_yaml(path), **other_files}, origin), origin)
     cases = {
         case
         for settings in paper.experiments.values()
@@ -295,6 +297,24 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         raise InputError(*(origin + line for line in problems))
     load_kinds(paper.folder)
     return paper
+
+
+def _without_shorthand(paper: Paper, origin: str) -> Paper:
+    """Return a paper with the shorthand of its file written out."""
+    try:
+        experiments = write_out(paper.experiments)
+    except InputError as error:
+        raise InputError(*(origin + line for line in error.lines)) from None
+    names = list(experiments)
+    artefacts, claims = (
+        {
+            name: spec.model_copy(update={"experiments": matching(spec.experiments, names)})
+            for name, spec in specs.items()
+        }
+        for specs in (paper.artefacts, paper.claims)
+    )
+    changes = {"experiments": experiments, "artefacts": artefacts, "claims": claims}
+    return paper.model_copy(update=changes)
 
 
 def as_plain(paper: Paper) -> dict[str, Any]:
