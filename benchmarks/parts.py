@@ -37,7 +37,7 @@ LOG = "FEDSAMPLING_PARTS"  # path of the file to which each process appends a li
 # Functions by module. A call from a listed function counts for that function, unless listed itself.
 PARTS = {
     "plan, digests": ("workflow.project:Project._cached", "workflow.project:Project._key"),
-    "data": ("experiments.simulations.network:load_problem", "report.cards:card"),
+    "data": ("experiments.simulations.network:load_problem", "report.data_cards:build"),
     "training and other simulation": ("runs.execute:_compute",),
     "recomputed runs": ("workflow.recheck:recheck",),
     "evaluation": ("learning.training.network.evaluation:evaluate",),

@@ -15,8 +15,7 @@ from fedsampling.experiments.cross_matrix import MEASURES
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
-from fedsampling.report.names import NAMES
-from fedsampling.report.names import name as display_name
+from fedsampling.report.names import NAMES, display_name
 
 from .bench import bench_datasets
 from .runs import compared_datasets

@@ -209,7 +209,7 @@ def data() -> None:
 @in_project
 def list_datasets(project: "Project") -> None:
     """List all datasets with official files, and whether these are available locally."""
-    from fedsampling.report.cards import listing, overview
+    from fedsampling.report.data_cards import listing, overview
 
     click.echo(listing(overview(project.data, project.config.mirror)))
 

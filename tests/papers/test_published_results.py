@@ -22,7 +22,7 @@ from fedsampling.evidence.verdicts import UNDECIDED, Claim
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.report import content, findings
-from fedsampling.report.axes import accepted
+from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import COLUMNS, PLACE, finished_caption
 from fedsampling.workflow import judging
@@ -189,7 +189,7 @@ def check_verdicts(key: str) -> None:
 def check_card(name: str, claim: Claim) -> None:
     """Check that a card gives the accepted range, the forecast, and names corrected intervals."""
     if claim.kind == "empirical" and name not in WITHOUT_RANGE:
-        assert accepted(claim.drawn), name
+        assert accepted_values(claim.drawn), name
     if claim.verdict in UNDECIDED:
         assert claim.power, name
     for interval in claim.drawn:

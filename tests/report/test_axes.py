@@ -2,23 +2,23 @@ import pytest
 
 from fedsampling.evidence.statistics import Estimate
 from fedsampling.evidence.verdicts import Claim, Interval, intervals
-from fedsampling.report.axes import axes, side_by_side
+from fedsampling.report.claim_axes import axes, side_by_side
 
 GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 
 
 def test_our_interval_and_the_papers_number_lie_in_their_order_on_one_axis():
     (axis,) = axes([GAP])
-    (strip,) = axis.strips
-    assert 0 < strip.low < strip.value < strip.high < axis.holds[0] < axis.paper < 100
-    assert axis.holds[1] == pytest.approx(strip.high - strip.low, abs=0.02)  # both 2 dB wide
-    assert strip.text == "8.00 [7.00, 9.00]"
+    (bar,) = axis.bars
+    assert 0 < bar.low < bar.value < bar.high < axis.holds[0] < axis.paper < 100
+    assert axis.holds[1] == pytest.approx(bar.high - bar.low, abs=0.02)  # both 2 dB wide
+    assert bar.text == "8.00 [7.00, 9.00]"
     assert (
         axis.statement
         == "dashed: the paper's number, 23; grey: the paper's statement holds from 22 to 24"
     )
     ticks = dict(map(reversed, axis.ticks))
-    assert strip.high < ticks["10"] < axis.holds[0]
+    assert bar.high < ticks["10"] < axis.holds[0]
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ def test_a_statement_with_one_bound_reaches_the_end_of_the_axis(bounds, expected
 
 def test_what_shares_unit_and_statement_shares_an_axis():
     other = Interval("loss", "loss", 0.1, 0.0, 0.2)
-    assert [len(axis.strips) for axis in axes([GAP, GAP, other])] == [2, 1]
+    assert [len(axis.bars) for axis in axes([GAP, GAP, other])] == [2, 1]
     assert axes([]) == ()
 
 
 def test_ratios_over_more_than_a_decade_are_logarithmic():
     (axis,) = axes([Interval("random over best", "times", 10.0, 1.0, 100.0)])
-    (strip,) = axis.strips
-    assert strip.value == 50.0
-    assert axis.ticks == ((pytest.approx(strip.low), "1"), (50.0, "10"), (strip.high, "100"))
+    (bar,) = axis.bars
+    assert bar.value == 50.0
+    assert axis.ticks == ((pytest.approx(bar.low), "1"), (50.0, "10"), (bar.high, "100"))
 
 
 def test_an_interval_without_width_is_drawn():
     (axis,) = axes([Interval("same", "times", 1.0, 1.0, 1.0)])
-    assert axis.strips[0].value == 50.0
+    assert axis.bars[0].value == 50.0
 
 
 def test_estimates_without_interval_are_not_drawn():

@@ -6,7 +6,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.uses import Use
-from fedsampling.report.cards import Card, card, listing, overview, write
+from fedsampling.report.data_cards import Card, build, listing, overview, write
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
 WAY = Use(
@@ -27,7 +27,7 @@ def _way(**changes: object) -> Use:
 
 @pytest.fixture(scope="module")
 def embedded() -> Card:
-    return card("ijcnn1", "embedded", Path("none"), None, [WAY])
+    return build("ijcnn1", "embedded", Path("none"), None, [WAY])
 
 
 def test_card_of_the_stand_in_says_so_and_still_names_the_source(embedded):
@@ -49,7 +49,7 @@ def test_counts_add_up_over_clients_and_classes(embedded):
 
 def test_without_the_official_files_the_card_is_of_the_stand_in(tmp_path, embedded):
     away = tmp_path / "mirror"
-    result = card("ijcnn1", "official", tmp_path / "cache", str(away), [WAY])
+    result = build("ijcnn1", "official", tmp_path / "cache", str(away), [WAY])
     assert result.data == "embedded"
     assert result.badges == ("embedded data",)
     assert result.partitions == embedded.partitions
@@ -58,7 +58,7 @@ def test_without_the_official_files_the_card_is_of_the_stand_in(tmp_path, embedd
 
 
 def test_official_card_has_the_published_counts(mirror, tmp_path):
-    result = card("ijcnn1", "official", tmp_path, mirror, [WAY])
+    result = build("ijcnn1", "official", tmp_path, mirror, [WAY])
     assert (result.data, result.badges) == ("official", ())
     (partition,) = result.partitions
     assert sum(partition.labels.values()) == 35_000
@@ -68,7 +68,7 @@ def test_official_card_has_the_published_counts(mirror, tmp_path):
 
 def test_unverified_copy_bears_its_badge(mirror, tmp_path):
     way = _way(settings={}, files=("nycmesh",), experiment="delays")
-    result = card("nycmesh", "official", tmp_path, mirror, [way])
+    result = build("nycmesh", "official", tmp_path, mirror, [way])
     assert result.badges == ("unverified copy",)
     assert result.partitions[0].statistics["clients"] == 188
 
@@ -86,7 +86,7 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
         _way(settings={**settings, "noise": [0.1, 0.1]}, files=(), experiment="two"),
         _way(settings={**settings, "samples": 7}, files=(), experiment="three"),
     ]
-    result = card("regression", "official", Path("none"), None, ways)
+    result = build("regression", "official", Path("none"), None, ways)
     assert (result.data, result.badges, result.origins) == ("generated", (), ())
     # What gives clients of the same kind is shown once.
     assert [each.users for each in result.partitions] == [
@@ -98,7 +98,7 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
 
 def test_dataset_with_the_name_of_a_delay_model_is_described_as_data():
     way = _way(settings={"alpha": 1.0, "beta": 1.0, "clients": 5}, files=())
-    (partition,) = card("synthetic", "official", Path("none"), None, [way]).partitions
+    (partition,) = build("synthetic", "official", Path("none"), None, [way]).partitions
     assert partition.statistics["clients"] == 5
     assert partition.labels
 
@@ -113,7 +113,7 @@ def test_dataset_with_the_name_of_a_delay_model_is_described_as_data():
     ],
 )
 def test_dataset_that_no_experiment_uses_still_names_its_files(name, files):
-    result = card(name, "official", Path("none"), None)
+    result = build(name, "official", Path("none"), None)
     assert {origin.dataset for origin in result.origins} == {files}
     assert all(origin.licence and origin.citation for origin in result.origins)
     assert (result.partitions, result.badges, result.notes) == ((), (), ())
@@ -121,7 +121,7 @@ def test_dataset_that_no_experiment_uses_still_names_its_files(name, files):
 
 def test_labels_of_a_sequences_steps_are_described_but_not_listed():
     way = _way(settings={"min_samples": 8, "importance": "samples"}, files=("tff_shakespeare",))
-    (partition,) = card("tff_shakespeare", "embedded", Path("none"), None, [way]).partitions
+    (partition,) = build("tff_shakespeare", "embedded", Path("none"), None, [way]).partitions
     assert partition.statistics["classes"] == 86
     assert partition.statistics["sample shape"] == "5"
     assert partition.labels == {}
@@ -129,7 +129,7 @@ def test_labels_of_a_sequences_steps_are_described_but_not_listed():
 
 def test_unknown_dataset_is_named():
     with pytest.raises(InputError, match="'ijcnn' is unknown; did you mean 'ijcnn1'"):
-        card("ijcnn", "embedded", Path("none"), None)
+        build("ijcnn", "embedded", Path("none"), None)
 
 
 def test_card_is_written_as_plain_data_in_its_order(embedded, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedsampling.report.names import NAMES, name
+from fedsampling.report.names import NAMES, display_name
 from fedsampling.samplers.scheme import Scheme
 
 
@@ -23,4 +23,4 @@ def test_every_sampler_has_a_name_and_no_two_share_one():
     ],
 )
 def test_an_entry_with_settings_or_of_a_user_has_a_name_too(key, title):
-    assert name(key).title == title
+    assert display_name(key).title == title

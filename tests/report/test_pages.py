@@ -12,8 +12,9 @@ from fake_results import HOSTILE, OUTCOMES
 
 from fedsampling.base.errors import InputError
 from fedsampling.report.drawing.saving import slug
+from fedsampling.report.formats import with_labelled_cells
 from fedsampling.report.overview import GLYPHS
-from fedsampling.report.pages import GRADE_CLASSES, labelled
+from fedsampling.report.pages import GRADE_CLASSES
 
 PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html")
 
@@ -105,7 +106,7 @@ def test_cells_of_a_table_name_their_columns_for_narrow_screens():
     table = (
         '<table><thead><tr><th>a</th><th><em>b</em> "c"</th></tr></thead><tbody>{}</tbody></table>'
     )
-    result = labelled(table.format("<tr><td>1</td><td>2</td></tr>") + table.format(""))
+    result = with_labelled_cells(table.format("<tr><td>1</td><td>2</td></tr>") + table.format(""))
     assert '<td data-label="a">1</td><td data-label="b &quot;c&quot;">2</td>' in result
     assert result.count('<table class="cards">') == 2
     assert result.count('<th scope="col">') == 4

@@ -4,7 +4,7 @@ import pytest
 
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.printed import printed, rounding
+from fedsampling.report.printed_numbers import printed_numbers, rounding
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():
         Interval("other", "dB", 1.0, 0.0, 2.0, paper=5.0),
     )
     claim = Claim("c1", "", "figure1", "", "", "", "partly reproduced", "", "", drawn=drawn)
-    rows = printed("figure1", reports, [claim])
+    rows = printed_numbers("figure1", reports, [claim])
     assert [(row.quantity, row.claim, row.ours) for row in rows] == [
         ("gap", "c1", "8.60 [8.50, 8.80]"),
         ("clients", "", ""),

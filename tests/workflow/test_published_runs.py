@@ -12,7 +12,7 @@ from fedsampling.base.files import read_record
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.specs import RunSpec
-from fedsampling.report import cards
+from fedsampling.report import data_cards
 from fedsampling.runs import places, store
 from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
@@ -80,7 +80,7 @@ def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path, mo
     plan = workflow.plan({}, PAPERS, tmp_path)
     values = {name for name in plan.cards if plan.published_card(name)}
     assert values == {path.stem for path in CARDS.glob("*.json")} >= {"mnist", "cifar10", "nycmesh"}
-    for card in cards.load(CARDS, list(plan.papers), values):
+    for card in data_cards.load(CARDS, list(plan.papers), values):
         assert card.data == "official"
         assert plan.card_files(card.dataset) == []  # nothing is fetched for it
         used = {f"{use.paper}/{use.experiment}" for use in plan.cards[card.dataset]}
@@ -95,7 +95,7 @@ def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path, mo
 def test_settings_of_every_dataset_in_the_plan_fit_the_record_that_its_card_reads(tmp_path):
     uses = workflow.plan({"scale": "paper"}, PAPERS, tmp_path).uses
     for name in uses:
-        assert all(cards.used(name, use).files() == use.files for use in uses[name])
+        assert all(data_cards.loader(name, use).files() == use.files for use in uses[name])
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from sys import modules
 from typing import Any
 
 from fedsampling.base.catalogue import description
-from fedsampling.report.names import name as display_name
+from fedsampling.report.names import display_name
 from fedsampling.samplers.scheme import Scheme
 
 INFORMATION_COSTS = {

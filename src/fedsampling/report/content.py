@@ -169,11 +169,11 @@ def claims(path: Path) -> tuple[Claim, ...]:
     InputError
         If the file is missing, corrupt or incomplete.
     """
-    return checked(tuple[Claim, ...], read_record(path).get("claims", ()), path)
+    return validated(tuple[Claim, ...], read_record(path).get("claims", ()), path)
 
 
 def _exhibit(path: Path) -> Exhibit:
-    exhibit: Exhibit = checked(Exhibit, read_record(path), path)
+    exhibit: Exhibit = validated(Exhibit, read_record(path), path)
     for kind, name in exhibit.files.items():
         # Only a plain name is valid, so that no file outside the folder is copied.
         if Path(name).name != name or not (path.parent / name).is_file():
@@ -187,7 +187,7 @@ def _exhibit(path: Path) -> Exhibit:
     return exhibit
 
 
-def checked(kind: type[Record], content: Any, path: Path) -> Record:
+def validated(kind: type[Record], content: Any, path: Path) -> Record:
     """Validate a file's content as a record.
 
     Raises

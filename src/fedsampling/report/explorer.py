@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, sha256
-from fedsampling.report.content import Chapter, checked
+from fedsampling.report.content import Chapter, validated
 from fedsampling.report.drawing.views import RECORD
 
 FOLDER = "explorer"
@@ -88,7 +88,7 @@ def load(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
                 if experiment in chapter.paper.artefacts[exhibit.artefact].experiments
             ]
             names = {"paper": chapter.key, "experiment": experiment, "figures": figures}
-            view: View = checked(View, {**read_record(path), **names}, path)
+            view: View = validated(View, {**read_record(path), **names}, path)
             for name, digest in view.digests.items():
                 script = path.with_name(name)
                 if not script.is_file() or sha256(script) != digest:

@@ -140,7 +140,7 @@ DATASETS: Mapping[str, str] = {
 }
 
 
-def name(key: str) -> Name:
+def display_name(key: str) -> Name:
     """Return the display name of a key.
 
     An entry with settings, such as ``oort-m-5``, is named after its sampler and the settings.  An
@@ -156,6 +156,6 @@ def name(key: str) -> Name:
     return Name(f"{known.title}, {setting}", f"{known.short}, {setting}", known.aliases)
 
 
-def dataset(key: str) -> str:
+def dataset_name(key: str) -> str:
     """Return the display name of a dataset, or of measured delays."""
     return DATASETS.get(key, key)

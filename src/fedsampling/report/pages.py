@@ -6,10 +6,7 @@ folder.  ``templates/`` holds layout and text; this module prepares the values t
 
 import csv
 import io
-import json
-import re
 import shutil
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -19,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.base.quantities import format_duration
 from fedsampling.evidence.agreement import (
     ACCURACY_TOLERANCE,
     TOLERANCE,
@@ -31,15 +27,25 @@ from fedsampling.evidence.verdicts import Claim, Grade
 from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE
 from fedsampling.report import citation, handout, linked_data
 from fedsampling.report.all_samplers import INFORMATION_COSTS
-from fedsampling.report.axes import accepted, axes, side_by_side
-from fedsampling.report.cards import Card
 from fedsampling.report.citation import Software
+from fedsampling.report.claim_axes import accepted_values, axes, side_by_side
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, clearest, period, provenances
-from fedsampling.report.drawing.artefacts import Exhibit
+from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.explorer import LIBRARY_VERSION, View
-from fedsampling.report.names import dataset
+from fedsampling.report.formats import (
+    as_json,
+    exhibit_name,
+    experiments_by_paper,
+    in_words,
+    recorded_duration,
+    setting,
+    size_attributes,
+    statistic,
+    with_labelled_cells,
+)
+from fedsampling.report.names import dataset_name
 from fedsampling.report.overview import (
     COLUMNS,
     GLYPHS,
@@ -51,7 +57,7 @@ from fedsampling.report.overview import (
     summary,
     tallies,
 )
-from fedsampling.report.printed import printed
+from fedsampling.report.printed_numbers import printed_numbers
 from fedsampling.report.typesetting import symbols, typeset, typeset_html
 from fedsampling.report.which_sampler import clients, decision_map, reading
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
@@ -115,32 +121,7 @@ def write(
     list of str
         The files written, relative to `root`, without the style sheet.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.tests["contains"] = lambda sequence, item: item in sequence
-    environment.filters |= {
-        "accepted": accepted,
-        "axes": axes,
-        "called": _called,
-        "dataset": dataset,
-        "duration": _recorded_duration,
-        "experiments": _experiments,
-        "label": _label,
-        "labelled": labelled,
-        "listed": listed,
-        "number": _number,
-        "plain": _plain,
-        "side_by_side": side_by_side,
-        "slug": slug,
-        "symbols": symbols,
-        "typeset": typeset,
-        "typeset_html": typeset_html,
-    }
+    environment = _environment()
     matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)
     comparisons = reading.comparisons(root / PAPER) if matrix else {}
     comparison = comparisons.get("rounds")
@@ -150,10 +131,12 @@ def write(
         "reference": REFERENCE,
         "chapters": chapters,
         "explored": explored,
-        "printed": lambda chapter, exhibit: printed(
+        "printed_numbers": lambda chapter, exhibit: printed_numbers(
             exhibit.artefact, chapter.paper.reports, chapter.claims
         ),
-        "size": lambda exhibit: _size(root / exhibit.paper / exhibit.artefact, exhibit.files),
+        "size": lambda exhibit: size_attributes(
+            root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
+        ),
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
@@ -173,7 +156,7 @@ def write(
         "README.md": environment.get_template("README.md.j2").render(overall),
         "index.html": environment.get_template("index.html.j2").render(
             overall,
-            metadata=_for_machines(linked_data.dataset(software, chapters)),
+            metadata=_json_ld(linked_data.dataset(software, chapters)),
             bibtex=bibtex,
             commands=COMMANDS,
             findings={chapter.key: clearest(chapter.claims) for chapter in chapters},
@@ -182,7 +165,7 @@ def write(
             accuracy_tolerance=ACCURACY_TOLERANCE,
             evidence=evidence_map(chapters),
             recomputed=recomputed,
-            run=_run(chapters),
+            run=_provenance(chapters),
             answers=answers(chapters),
             summary=summary(chapters),
             tallies={chapter.key: _tallies([chapter]) for chapter in chapters},
@@ -191,16 +174,16 @@ def write(
     for chapter in chapters:
         texts[f"{chapter.key}.html"] = environment.get_template("paper.html.j2").render(
             chapter=chapter,
-            metadata=_for_machines(*linked_data.reviews(software, chapter)),
+            metadata=_json_ld(*linked_data.reviews(software, chapter)),
             settings=_settings([chapter]),
             **_tallies([chapter]),
-            fragments=_fragments(root, chapter),
+            tables=_tables(root, chapter),
         )
     if cards:
         texts["data.html"] = environment.get_template("data.html.j2").render()
     if explored:
         texts["explorer.html"] = environment.get_template("explorer.html.j2").render(
-            views=_as_json([_described(view, chapters) for view in explored]),
+            views=as_json([_view_for_page(view, chapters) for view in explored]),
             points=POINTS[0],
             library=LIBRARY_VERSION,
             start=_first_view(explored, comparison),
@@ -210,7 +193,7 @@ def write(
         texts["schemes.html"] = environment.get_template("schemes.html.j2").render(
             chapter=matrix,
             questions=QUESTIONS,
-            lookup=_as_json(lookup_table(comparisons, advice)),
+            lookup=as_json(lookup_table(comparisons, advice)),
             advice={
                 words: [of for (_, answers), of in advice.items() if answers == yes]
                 for words, yes in ADVICE_SHOWN.items()
@@ -218,17 +201,47 @@ def write(
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
             left_out=clients.read(root / PAPER, matrix),
-            as_json=_as_json,
+            as_json=as_json,
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
     return [*texts, handout.write(root, chapters, comparison, software)]
 
 
-def _described(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return a view for the page, with the names of its paper and of its figures."""
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["contains"] = lambda sequence, item: item in sequence
+    environment.filters |= {
+        "accepted_values": accepted_values,
+        "axes": axes,
+        "dataset_name": dataset_name,
+        "exhibit_name": exhibit_name,
+        "experiments_by_paper": experiments_by_paper,
+        "in_words": in_words,
+        "listed": listed,
+        "recorded_duration": recorded_duration,
+        "setting": setting,
+        "side_by_side": side_by_side,
+        "slug": slug,
+        "statistic": statistic,
+        "symbols": symbols,
+        "typeset": typeset,
+        "typeset_html": typeset_html,
+        "with_labelled_cells": with_labelled_cells,
+    }
+    return environment
+
+
+def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return a view as plain data, with the names of its paper and of its figures."""
     chapter = next(chapter for chapter in chapters if chapter.key == view.paper)
-    exhibits = {exhibit.artefact: _called(exhibit) for exhibit in chapter.exhibits}
+    exhibits = {exhibit.artefact: exhibit_name(exhibit) for exhibit in chapter.exhibits}
     names = {name: exhibits.get(name, name) for name in view.figures}
     return asdict(replace(view, digests={})) | {"by": chapter.name, "figures": names}
 
@@ -244,40 +257,17 @@ def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
     return f"view={(larger or matrix)[0].key}&samplers={samplers}"
 
 
-def _fragments(root: Path, chapter: Chapter) -> dict[str, Markup]:
+def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:
     """Return the HTML of each table; cells are already escaped."""
-    tables = {
+    paths = {
         exhibit.artefact: root / chapter.key / exhibit.artefact / exhibit.files["html"]
         for exhibit in chapter.exhibits
         if exhibit.kind != "figure"
     }
-    return {name: typeset_html(labelled(path.read_text("utf-8"))) for name, path in tables.items()}
-
-
-def labelled(html: str) -> str:
-    """Label each cell with its column: on a narrow screen, each row of a table becomes a card."""
-    return re.sub("<table.*?</table>", _label_cells, html, flags=re.DOTALL)
-
-
-def _label_cells(table: re.Match[str]) -> str:
-    heads = [
-        symbols(re.sub("<[^>]*>", "", head)).replace('"', "&quot;")
-        for head in re.findall("<th>(.*?)</th>", table[0])
-    ]
-
-    def row(match: re.Match[str]) -> str:
-        names = iter(heads)
-        return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', match[0])
-
-    html = re.sub("<tr>.*?</tr>", row, table[0], flags=re.DOTALL)
-    for old, new in {
-        "<table[^>]*>": '<table class="cards">',
-        "<th></th>": "<td></td>",
-        "<th>": '<th scope="col">',
-        ' style="text-align: right;"': "",
-    }.items():
-        html = re.sub(old, new, html)
-    return html
+    return {
+        name: typeset_html(with_labelled_cells(path.read_text("utf-8")))
+        for name, path in paths.items()
+    }
 
 
 def _tallies(chapters: Sequence[Chapter]) -> dict[str, Any]:
@@ -308,7 +298,7 @@ def _software_bibtex(software: Software, chapters: Sequence[Chapter]) -> str:
     return citation.software_bibtex(software, when[1] if when else None, settings)
 
 
-def _run(chapters: Sequence[Chapter]) -> dict[str, Any]:
+def _provenance(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Summarise the provenance of all artefacts."""
     origins = list(provenances(chapters))
     # Several artefacts can show the same runs; count these once.
@@ -352,67 +342,5 @@ def _claims_csv(chapters: Iterable[Chapter]) -> str:
     return stream.getvalue()
 
 
-def _for_machines(*entities: dict[str, Any]) -> Markup:
-    """Write JSON-LD."""
-    return _as_json({"@context": "https://schema.org", "@graph": entities})
-
-
-def _as_json(content: Any) -> Markup:
-    """Write JSON that cannot close its script element."""
-    return Markup(json.dumps(content, ensure_ascii=False).replace("<", "\\u003c"))
-
-
-def _size(folder: Path, names: Mapping[str, str]) -> Markup:
-    """Return a figure's size as attributes, so that the page does not jump when it loads."""
-    # The first chunk of a PNG holds its width and height.
-    head = (folder / names["png"]).read_bytes()[16:24]
-    width, height = struct.unpack(">II", head)
-    return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
-
-
-def _recorded_duration(seconds: float | None) -> str:
-    return "not recorded" if seconds is None else format_duration(seconds)
-
-
-def _experiments(users: Iterable[str]) -> dict[str, str]:
-    """Name the experiments that share a partition, by paper, with their case or number of cases."""
-    by_paper: dict[str, dict[str, list[str]]] = {}
-    for user in users:
-        name, _, cases = user.partition(": ")
-        paper, _, experiment = name.partition("/")
-        by_paper.setdefault(paper, {}).setdefault(experiment, []).extend(cases.split(", "))
-    return {
-        paper: ", ".join(name + _cases(cases) for name, cases in experiments.items())
-        for paper, experiments in by_paper.items()
-    }
-
-
-def _cases(names: Sequence[str]) -> str:
-    if len(names) > 1:
-        return f" ({len(names)} cases)"
-    return "" if names[0] == "base" else f" ({names[0]})"
-
-
-def _called(exhibit: Exhibit) -> str:
-    """Name an artefact: a figure or table of the paper by its number, others by their title."""
-    if re.fullmatch(r"(figure|table)\d+[a-z]?", exhibit.artefact):
-        return _label(exhibit.artefact)
-    return symbols(exhibit.title)
-
-
-def _label(name: str) -> str:
-    """Turn an identifier into words: ``figure2_best`` into ``Figure 2 best``."""
-    words = re.sub(r"(?<=[a-z])(?=\d)|_", " ", name)
-    return words[:1].upper() + words[1:]
-
-
-def _number(value: float | str) -> str:
-    """Format a statistic: integers in full, other numbers with four digits."""
-    if isinstance(value, str):
-        return value.replace(" x ", " × ")
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def _plain(value: Any) -> str:
-    """Format a setting: text unchanged, a list or mapping as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _json_ld(*entities: dict[str, Any]) -> Markup:
+    return as_json({"@context": "https://schema.org", "@graph": entities})

@@ -17,10 +17,9 @@ from fedsampling.base import files
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.agreement import Recomputed
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import cards as datacards
-from fedsampling.report import citation, content, crate, explorer, pages, thumbnails
-from fedsampling.report.cards import Card
+from fedsampling.report import citation, content, crate, data_cards, explorer, pages, thumbnails
 from fedsampling.report.content import Chapter
+from fedsampling.report.data_cards import Card
 
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
@@ -71,7 +70,7 @@ def build(
     """
     claims = claims or results / "claims"
     shown = content.load(results, papers, claims)
-    described = datacards.load(results / "cards", [chapter.key for chapter in shown], cards)
+    shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in shown], cards)
     explored = explorer.load(results / "explorer", shown)
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
@@ -81,10 +80,10 @@ def build(
             *_copy_artefacts(root, results / "artefacts", shown),
             *thumbnails.write(root, shown),
             *_copy_claims(root, claims, shown),
-            *_copy_cards(root, results / "cards", described),
+            *_copy_cards(root, results / "cards", shown_cards),
             *explorer.copy(root, results / "explorer", explored),
             *pages.write(
-                root, shown, software, _within(results, project), described, recomputed, explored
+                root, shown, software, _within(results, project), shown_cards, recomputed, explored
             ),
         ]
         crate.write(
@@ -164,8 +163,8 @@ def _copy_claims(root: Path, claims: Path, shown: Sequence[Chapter]) -> Iterator
             yield f"{chapter.key}/claims.json"
 
 
-def _copy_cards(root: Path, folder: Path, described: Sequence[Card]) -> Iterator[str]:
-    for card in described:
+def _copy_cards(root: Path, folder: Path, cards: Sequence[Card]) -> Iterator[str]:
+    for card in cards:
         name = f"{card.dataset}.json"
         _copy(folder / name, root / "cards" / name)
         yield f"cards/{name}"

@@ -188,7 +188,7 @@ def describe_each(
     InputError
         If a card to be published does not describe official files.
     """
-    from fedsampling.report.cards import card, text, write
+    from fedsampling.report import data_cards
 
     config, plan = project.config, project.plan
     folder = CARDS if ship else project.folder / "cards"
@@ -198,11 +198,13 @@ def describe_each(
             write_text(folder / shipped.name, shipped.read_text(encoding="utf-8"))
             yield str(folder / shipped.name)
             continue
-        dataset_card = card(name, config.data, project.data, config.mirror, plan.uses.get(name, ()))
-        if ship and dataset_card.data != "official":
+        card = data_cards.build(
+            name, config.data, project.data, config.mirror, plan.uses.get(name, ())
+        )
+        if ship and card.data != "official":
             why = "needs the official files, which are not available; use data: official and mirror"
             raise InputError(f"{name}: {why}")
-        yield str(write(dataset_card, folder)) if as_json or ship else text(dataset_card)
+        yield str(data_cards.write(card, folder)) if as_json or ship else data_cards.text(card)
 
 
 def _files(source: Source, cache: Path, mirror: str | None) -> list[FileCheck]:

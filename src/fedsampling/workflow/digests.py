@@ -88,7 +88,7 @@ def _card(plan: Plan, dataset: str) -> str:
         return sha256(shipped)
     uses = plan.cards[dataset]
     loaders = {module for use in uses for module in use.code}
-    code = fingerprint("fedsampling.report.cards", *sorted(loaders))
+    code = fingerprint("fedsampling.report.data_cards", *sorted(loaders))
     return digest([code, *map(asdict, uses)])
 
 

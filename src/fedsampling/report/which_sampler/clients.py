@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedsampling.experiments.cross_matrix import CLIENTS
 from fedsampling.report.content import Chapter
-from fedsampling.report.names import name as display_name
+from fedsampling.report.names import display_name
 
 FINDINGS = "left_out"  # artefact whose notes are the findings
 CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")

@@ -13,8 +13,7 @@ import pandas as pd
 
 from fedsampling.evidence.numbers import show
 from fedsampling.experiments.cross_matrix import BENCH, REFERENCE
-from fedsampling.report.names import Name
-from fedsampling.report.names import name as display_name
+from fedsampling.report.names import Name, display_name
 
 MAP = f"{BENCH}map"
 # Questions of the map (flags of `fedsampling rank`), and the meaning of yes.

@@ -20,7 +20,7 @@ from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import LEVEL
 from fedsampling.experiments.cross_matrix import BENCH, LARGER, MEASURES, PAPER, REFERENCE
 from fedsampling.report.all_samplers import in_words, references
-from fedsampling.report.names import name as display_name
+from fedsampling.report.names import display_name
 from fedsampling.report.which_sampler.comparison import (
     DEPENDS,
     NOTHING,

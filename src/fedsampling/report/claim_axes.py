@@ -15,11 +15,11 @@ from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end
-_DECADE = 10.0
+_LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an axis of ratios
 
 
 @dataclass(frozen=True)
-class Strip:
+class Bar:
     """An interval on its axis; positions are in per cent from the left.
 
     Parameters
@@ -43,7 +43,7 @@ class Axis:
     Parameters
     ----------
     unit : str
-    strips : tuple of Strip
+    bars : tuple of Bar
     ticks : tuple of (float, str)
     holds : tuple of (float, float) or None
         Start and width of the region in which the paper's statement holds.
@@ -54,7 +54,7 @@ class Axis:
     """
 
     unit: str
-    strips: tuple[Strip, ...]
+    bars: tuple[Bar, ...]
     ticks: tuple[tuple[float, str], ...]
     holds: tuple[float, float] | None
     paper: float | None
@@ -82,7 +82,7 @@ def axes(drawn: Iterable[Interval], others: Iterable[Interval] = ()) -> tuple[Ax
 
 
 @dataclass(frozen=True)
-class Pair:
+class NumberPair:
     """A number of the paper and ours, as text.
 
     `difference` is ours − the paper's; for ratios, ours / the paper's.
@@ -96,10 +96,10 @@ class Pair:
     difference: str
 
 
-def side_by_side(claims: Iterable[Claim]) -> tuple[Pair, ...]:
+def side_by_side(claims: Iterable[Claim]) -> tuple[NumberPair, ...]:
     """Pair our value with the paper's number, for each interval with such a number."""
     return tuple(
-        Pair(
+        NumberPair(
             claim.id,
             interval.name,
             interval.unit,
@@ -115,7 +115,7 @@ def side_by_side(claims: Iterable[Claim]) -> tuple[Pair, ...]:
     )
 
 
-def accepted(drawn: Iterable[Interval]) -> list[str]:
+def accepted_values(drawn: Iterable[Interval]) -> list[str]:
     """Return the values that the rule accepts as reproduced, a line for each statement."""
     lines = []
     for (unit, least, most, _), group in groupby(drawn, _statement):
@@ -135,19 +135,18 @@ def _statement(interval: Interval) -> tuple[str, float | None, float | None, flo
 
 def _axis(group: Sequence[Interval], others: Sequence[Interval] = ()) -> Axis:
     unit, least, most, paper = _statement(group[0])
-    ours = [
-        x for interval in (*group, *others) for x in (interval.low, interval.value, interval.high)
-    ]
-    shown = [*ours, *(x for x in (least, most, paper) if x is not None)]
-    place, ticks = _scale(min(shown), max(shown), logarithmic=unit.startswith("times"))
+    numbers = [x for x in (least, most, paper) if x is not None]
+    for interval in (*group, *others):
+        numbers += [interval.low, interval.value, interval.high]
+    place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None
     if least is not None or most is not None:
         start = 0.0 if least is None else place(least)
         holds = start, (100.0 if most is None else place(most)) - start
     return Axis(
         unit=unit,
-        strips=tuple(
-            Strip(
+        bars=tuple(
+            Bar(
                 interval.name,
                 f"{show(interval.value)} [{show(interval.low)}, {show(interval.high)}]",
                 *map(place, (interval.low, interval.value, interval.high)),
@@ -157,15 +156,13 @@ def _axis(group: Sequence[Interval], others: Sequence[Interval] = ()) -> Axis:
         ticks=tuple((place(tick), _round(tick)) for tick in ticks),
         holds=holds,
         paper=None if paper is None else place(paper),
-        statement=_said(least, most, paper),
+        statement=_legend(least, most, paper),
     )
 
 
-def _scale(
-    low: float, high: float, logarithmic: bool
-) -> tuple[Callable[[float], float], list[float]]:
+def _scale(low: float, high: float, is_ratio: bool) -> tuple[Callable[[float], float], list[float]]:
     """Return the function from a number to its position in per cent, and the ticks."""
-    logarithmic = logarithmic and low > 0 and high / low > _DECADE
+    logarithmic = is_ratio and low > 0 and high / low > _LOGARITHMIC_FROM
     forward = log10 if logarithmic else float
     first, last = forward(low), forward(high)
     room = _MARGIN * (last - first) or abs(first) or 1.0
@@ -180,8 +177,8 @@ def _scale(
     return place, [tick for tick in ticks if isfinite(tick) and ends[0] <= tick <= ends[1]]
 
 
-def _said(least: float | None, most: float | None, paper: float | None) -> str:
-    """Write the paper's number and the range in which its statement holds."""
+def _legend(least: float | None, most: float | None, paper: float | None) -> str:
+    """Explain the line and the grey region of an axis."""
     phrases = [] if paper is None else [f"dashed: the paper's number, {_round(paper)}"]
     if least is not None and most is not None:
         phrases.append(f"grey: the paper's statement holds from {_round(least)} to {_round(most)}")

@@ -18,7 +18,7 @@ _MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedNumber:
     """A number that the paper prints, as text.
 
     Parameters
@@ -40,13 +40,13 @@ class Printed:
     ours: str
 
 
-def printed(
+def printed_numbers(
     artefact: str, reports: Iterable[Reported], claims: Iterable[Claim]
-) -> tuple[Printed, ...]:
+) -> tuple[PrintedNumber, ...]:
     """Return the numbers that a paper prints for an artefact; compared numbers come first."""
     by_id = {claim.id: claim for claim in claims}
     rows = [
-        Printed(
+        PrintedNumber(
             row.quantity,
             row.value,
             row.unit,

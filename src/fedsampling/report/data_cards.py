@@ -1,6 +1,6 @@
 """A dataset's card: its source, licence and verification, and the data of each client.
 
-A card describes a dataset as the papers' experiments load it.  :func:`card` builds it,
+A card describes a dataset as the papers' experiments load it.  :func:`build` builds it,
 :func:`write` and :func:`load` store it as plain data for the report, :func:`text` formats it for a
 terminal.
 """
@@ -20,10 +20,10 @@ from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
 from fedsampling.experiments.uses import Use
-from fedsampling.report.content import checked
+from fedsampling.report.content import validated
 
-_SLOW = 1000.0  # seconds
-_LABELS = 100  # with more labels, samples are not counted by label
+_SLOW_SECONDS = 1000.0
+_MAX_LABELS = 100  # with more labels, samples are not counted by label
 
 Statistics = Mapping[str, int | float | str]
 
@@ -160,7 +160,7 @@ class _Loaded:
     unverified: bool
 
 
-def card(name: str, data: str, cache: Path, mirror: str | None, ways: Sequence[Use] = ()) -> Card:
+def build(name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[Use] = ()) -> Card:
     """Build the card of a dataset.
 
     Parameters
@@ -171,7 +171,7 @@ def card(name: str, data: str, cache: Path, mirror: str | None, ways: Sequence[U
         If official files are not available, the card describes the stand-in and says so.
     cache, mirror
         Arguments of :func:`fedsampling.data.sources.fetch.fetch`.
-    ways : sequence of Use
+    uses : sequence of Use
         How the papers' experiments load it.
 
     Raises
@@ -179,32 +179,32 @@ def card(name: str, data: str, cache: Path, mirror: str | None, ways: Sequence[U
     InputError
         If the name is unknown.
     """
-    origins = _origins(name, ways, cache, mirror)
+    origins = _origins(name, uses, cache, mirror)
     known = _members()
-    if not origins and not ways and name not in known:
-        every = {*known, *(each.dataset for each in SOURCES.values())}
+    if not origins and not uses and name not in known:
+        every = {*known, *(source.dataset for source in SOURCES.values())}
         raise InputError(f"dataset: '{name}' is unknown; {nearest(name, every)}")
     kind = data if origins else "generated"
     notes = [] if origins else ["Generated for each run; nothing is downloaded."]
     try:
-        uses = [_load_use(name, use, kind, cache, mirror) for use in ways]
+        loaded = [_load(name, use, kind, cache, mirror) for use in uses]
     except InputError:
         if kind != "official":
             raise
         kind = "embedded"
         notes.append("The official files are not available: this card describes the stand-in.")
-        uses = [_load_use(name, use, kind, cache, mirror) for use in ways]
-    badges = ["embedded data"] if kind == "embedded" and uses else []
-    badges += ["unverified copy"] if any(each.unverified for each in uses) else []
+        loaded = [_load(name, use, kind, cache, mirror) for use in uses]
+    badges = ["embedded data"] if kind == "embedded" and loaded else []
+    badges += ["unverified copy"] if any(each.unverified for each in loaded) else []
     return Card(
         dataset=name,
         data=kind,
-        papers=tuple(dict.fromkeys(use.paper for use in ways)),
+        papers=tuple(dict.fromkeys(use.paper for use in uses)),
         badges=tuple(badges),
         notes=tuple(notes),
         origins=origins,
-        inputs={file: digest for each in uses for file, digest in each.inputs.items()},
-        partitions=tuple(_merged([each.partition for each in uses])),
+        inputs={file: digest for each in loaded for file, digest in each.inputs.items()},
+        partitions=tuple(_merged([each.partition for each in loaded])),
     )
 
 
@@ -235,19 +235,19 @@ def load(
         If a file is corrupt or incomplete.
     """
     paths = [p for p in sorted(folder.glob("*.json")) if datasets is None or p.stem in datasets]
-    cards = (checked(Card, read_record(path), path) for path in paths)
+    cards = (validated(Card, read_record(path), path) for path in paths)
     return tuple(card for card in cards if set(papers) & set(card.papers))
 
 
 def overview(cache: Path, mirror: str | None) -> tuple[Origin, ...]:
     """Return every edition of every dataset that has official files."""
     names = dict.fromkeys(source.dataset for source in SOURCES.values())
-    return tuple(origin for name in names for origin in _of(name, cache, mirror))
+    return tuple(origin for name in names for origin in _editions(name, cache, mirror))
 
 
 def listing(origins: Iterable[Origin]) -> str:
     """Write a paragraph for every edition: content, licence, size, checksums and location."""
-    return "\n\n".join("\n".join(_listed(origin)) for origin in origins)
+    return "\n\n".join("\n".join(_origin_lines(origin)) for origin in origins)
 
 
 def text(card: Card) -> str:
@@ -258,21 +258,23 @@ def text(card: Card) -> str:
     head += [f"! {badge}" for badge in card.badges]
     head += card.notes
     paragraphs = [head]
-    paragraphs += [[*_listed(origin), *_published(origin)] for origin in card.origins]
+    paragraphs += [[*_origin_lines(origin), *_file_lines(origin)] for origin in card.origins]
     if card.inputs:
         paragraphs.append(["Files read", *_pairs(card.inputs)])
     paragraphs += [list(_partition_lines(each)) for each in card.partitions]
     return "\n\n".join("\n".join(lines) for lines in paragraphs)
 
 
-def _origins(name: str, ways: Sequence[Use], cache: Path, mirror: str | None) -> tuple[Origin, ...]:
+def _origins(name: str, uses: Sequence[Use], cache: Path, mirror: str | None) -> tuple[Origin, ...]:
     known = _members()
     published = known[name].official if name in known else ()
-    names = [file for use in ways for file in use.files] or [*published] or [name]
-    return tuple(each for file in dict.fromkeys(names) for each in _of(file, cache, mirror))
+    names = [file for use in uses for file in use.files] or [*published] or [name]
+    return tuple(
+        origin for file in dict.fromkeys(names) for origin in _editions(file, cache, mirror)
+    )
 
 
-def _of(dataset: str, cache: Path, mirror: str | None) -> list[Origin]:
+def _editions(dataset: str, cache: Path, mirror: str | None) -> list[Origin]:
     return [_origin(list(files), cache, mirror) for files in editions(dataset).values()]
 
 
@@ -298,11 +300,11 @@ def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
     )
 
 
-def _load_use(name: str, use: Use, data: str, cache: Path, mirror: str | None) -> _Loaded:
+def _load(name: str, use: Use, data: str, cache: Path, mirror: str | None) -> _Loaded:
     users = (f"{use.paper}/{use.experiment}: {', '.join(use.cases)}",)
-    record = used(name, use)
+    record = loader(name, use)
     if isinstance(record, DelayModel):
-        statistics, inputs, unverified = _seconds(record, use.seed, data, cache, mirror)
+        statistics, inputs, unverified = _describe_delays(record, use.seed, data, cache, mirror)
         return _Loaded(Partition(users, use.settings, statistics, {}, {}), inputs, unverified)
     loaded = record.load(data, use.seed, cache, mirror)
     partition = Partition(
@@ -311,7 +313,7 @@ def _load_use(name: str, use: Use, data: str, cache: Path, mirror: str | None) -
     return _Loaded(partition, loaded.inputs, loaded.unverified)
 
 
-def used(name: str, use: Use) -> Dataset | DelayModel:
+def loader(name: str, use: Use) -> Dataset | DelayModel:
     """Return the record of a dataset, or of delays, with the settings of an experiment."""
     return _members()[name].model_validate({"name": name, **use.settings})
 
@@ -321,7 +323,7 @@ def _members() -> Mapping[str, type[Dataset] | type[DelayModel]]:
     return {**DelayModel.members(), **Dataset.members()}
 
 
-def _seconds(
+def _describe_delays(
     model: DelayModel, seed: int, data: str, cache: Path, mirror: str | None
 ) -> tuple[Statistics, Mapping[str, str], bool]:
     """Describe delays by the mean seconds of the clients of one population."""
@@ -339,7 +341,7 @@ def _quantiles(seconds: NDArray[np.float64]) -> Statistics:
         "least mean seconds": float(seconds.min()),
         "median mean seconds": float(np.median(seconds)),
         "most mean seconds": float(seconds.max()),
-        f"share of clients above {_SLOW:.0f} s": float((seconds > _SLOW).mean()),
+        f"share of clients above {_SLOW_SECONDS:.0f} s": float((seconds > _SLOW_SECONDS).mean()),
     }
 
 
@@ -348,7 +350,7 @@ def _counts(y: NDArray[Any]) -> dict[str, int]:
     if not y.size or y.ndim != 1 or (y != np.round(y)).any():
         return {}
     labels, counts = np.unique(y, return_counts=True)
-    if len(labels) > _LABELS:
+    if len(labels) > _MAX_LABELS:
         return {}
     return {f"{label:g}": int(n) for label, n in zip(labels, counts, strict=True)}
 
@@ -366,7 +368,7 @@ def _merged(partitions: list[Partition]) -> list[Partition]:
     return merged
 
 
-def _listed(origin: Origin) -> Iterator[str]:
+def _origin_lines(origin: Origin) -> Iterator[str]:
     yield origin.dataset + (f" ({origin.edition})" if origin.edition else "")
     for becomes in origin.becomes:
         yield f"  provides: {becomes}"
@@ -377,7 +379,7 @@ def _listed(origin: Origin) -> Iterator[str]:
     yield f"  on this machine: {origin.local or 'no'}"
 
 
-def _published(origin: Origin) -> Iterator[str]:
+def _file_lines(origin: Origin) -> Iterator[str]:
     yield f"  page: {origin.page}"
     for url in origin.urls:
         yield f"  from: {url}"
