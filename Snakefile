@@ -5,13 +5,13 @@
 #
 # The rules form three stages: runs, one drawing process per paper, and the report. Each rule calls
 # one `fedsampling` command. The plan lists the jobs, the digests decide which steps are out of date,
-# and the requests set the resources of jobs.
+# and `rule_resources` has the time, memory and GPU that each job requests from a cluster.
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
 from snakemake.utils import min_version
 
-from fedsampling.runs.cluster.requests import Requests
+from fedsampling.runs.cluster.rule_resources import RuleResources
 from fedsampling.workflow.snakefile import (
     select_experiments,
     check_targets,
@@ -34,7 +34,7 @@ targets = get_argument_parser().parse_known_args()[0].targets
 chosen = select_experiments(targets, config, workflow.config_settings)
 project = checked_project(config, workflow.config_settings)
 plan = project.plan
-requests = Requests(plan.jobs, plan.batches, project.config.cluster, project.results)
+rule_resources = RuleResources(plan.jobs, plan.batches, project.config.cluster, project.results)
 
 
 # A named run has its own results folder; all runs share the data.
@@ -67,7 +67,7 @@ localrules:
 onstart:
     project.write()
     if workflow.non_local_exec:
-        requests.warn()
+        rule_resources.warn()
 
 
 # After a failure, unless the user stopped Snakemake: report the finished part, and why the rest is

@@ -14,7 +14,7 @@ from pathlib import Path
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster.calibration import alike, measure
+from fedsampling.runs.cluster.measuring import measure, timing_key
 from fedsampling.runs.places import PUBLISHED, published_runs
 from fedsampling.runs.store import load_together
 from fedsampling.workflow.plan import plan
@@ -43,9 +43,11 @@ def _forecast(jobs: list[Job], config: Config) -> float:
     """Seconds of all runs, without the start of a process."""
     speeds = {}
     for job in jobs:
-        if alike(job) not in speeds:
-            speeds[alike(job)] = measure(job, RESULTS, config)
-    return sum(speeds[alike(job)].fixed + speeds[alike(job)].step * job.steps for job in jobs)
+        if timing_key(job) not in speeds:
+            speeds[timing_key(job)] = measure(job, RESULTS, config)
+    return sum(
+        speeds[timing_key(job)].fixed + speeds[timing_key(job)].step * job.steps for job in jobs
+    )
 
 
 def _noted(job: Job) -> float:

@@ -182,10 +182,10 @@ def plan(project: "Project", no_calibration: bool, slurm: bool, gpus: int, cpus:
     for option in ("gpus", "cpus"):
         if not slurm and source(option) == ParameterSource.COMMANDLINE:
             raise InputError(f"--{option}: no effect without --slurm; add it, or remove --{option}")
-    estimate = costs.estimate(project, calibrate=not no_calibration)
-    click.echo(costs.show(estimate))
+    estimate = costs.estimate(project, measures=not no_calibration)
+    click.echo(costs.cost_table(estimate))
     if slurm:
-        click.echo("\n" + costs.on_a_cluster(estimate, project, gpus, cpus))
+        click.echo("\n" + costs.cluster_forecast(estimate, project, gpus, cpus))
 
 
 @main.command()

@@ -14,7 +14,7 @@ from fedsampling.base.files import write_record
 from fedsampling.base.stopping import AGAIN, END_VARIABLE, Stop, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
-from fedsampling.runs.cluster.requests import Requests
+from fedsampling.runs.cluster.rule_resources import RuleResources
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import MAX_BATCH_JOBS, Plan, plan
 from fedsampling.workflow.project import Project
@@ -32,8 +32,8 @@ def asked(paper: str = PAPER, **given: Any) -> Plan:
     return plan({"papers": [paper], "scale": "quick", "data": "embedded", **given}, PAPERS)
 
 
-def requests(made: Plan) -> Requests:
-    return Requests(made.jobs, made.batches, made.config.cluster, Path("nowhere"))
+def requests(made: Plan) -> RuleResources:
+    return RuleResources(made.jobs, made.batches, made.config.cluster, Path("nowhere"))
 
 
 def test_every_job_of_quick_scale_has_a_batch_of_its_paper():

@@ -7,7 +7,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster.resources import Measured, load, save
+from fedsampling.runs.cluster.resources import Measured, load_measurements, save_measurements
 from fedsampling.workflow import costs
 from fedsampling.workflow.project import Project
 
@@ -20,9 +20,9 @@ def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path):
     settings = {"papers": [PAPER], "overrides": {PAPER: change}, "device": "cpu"}
     settings |= {"scale": "quick", "data": "embedded"}
     estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    save(estimate.speeds, tmp_path / "results")
-    kept = load(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
-    (line,) = estimate.lines
+    save_measurements(estimate.measurements, tmp_path / "results")
+    kept = load_measurements(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
+    (line,) = estimate.experiments
     assert kept.device == "cpu"
     models = 4 * 39_760 * (2 + 5 * 10) / 2**20
     assert models < kept.seed_mb < 2 * models
@@ -42,7 +42,7 @@ def test_what_cannot_be_measured_is_named_and_the_rest_is_shown(tmp_path, monkey
         "overrides": {"crossmatrix": change},
     }
     estimate = costs.estimate(Project(parse(given), tmp_path / "results", PAPERS))
-    lines = costs.show(estimate).splitlines()
+    lines = costs.cost_table(estimate).splitlines()
     shown = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
     assert shown["crossmatrix/shakespeare"] == "–"
     assert shown["crossmatrix/digit"] != "–"
@@ -73,5 +73,5 @@ def test_each_experiment_is_measured_by_a_scheme_that_observes_little_before_any
     (first, second) = estimate.notes
     assert re.match(r"crossmatrix/digit/step-[0-9.]+/oort: a step takes more than 4 s", first)
     assert re.match(r"crossmatrix/writer/step-[0-9.]+/oort: ", second)
-    assert estimate.lines
-    assert all(line.hours > 0 for line in estimate.lines)
+    assert estimate.experiments
+    assert all(line.hours > 0 for line in estimate.experiments)

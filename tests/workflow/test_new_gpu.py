@@ -7,7 +7,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.learning.training.network import gpu
-from fedsampling.workflow import doctor, running
+from fedsampling.workflow import network_check, running
 from fedsampling.workflow.new_gpu import with_sound_device
 from fedsampling.workflow.project import Project
 
@@ -21,11 +21,11 @@ def checks(monkeypatch):
 
     def check(name, device):
         checked.append((name, device.facts))
-        return doctor.Finding(f"{name}: result", failing.get(name, ""))
+        return network_check.Finding(f"{name}: result", failing.get(name, ""))
 
     monkeypatch.setattr(gpu, "available", lambda: True)
     monkeypatch.setattr(gpu, "device", lambda name: GPU)
-    monkeypatch.setattr(doctor, "check", check)
+    monkeypatch.setattr(network_check, "check_network", check)
     return checked, failing
 
 
@@ -33,7 +33,7 @@ def test_a_gpu_is_checked_once_with_every_network(tmp_path, checks):
     config = parse({})
     for _ in range(2):
         assert with_sound_device(config, tmp_path) == config
-    assert checks[0] == [(name, GPU.facts) for name in doctor.networks()]
+    assert checks[0] == [(name, GPU.facts) for name in network_check.networks()]
 
 
 def test_another_driver_is_checked_again(tmp_path, checks, monkeypatch):
@@ -45,14 +45,14 @@ def test_another_driver_is_checked_again(tmp_path, checks, monkeypatch):
 
 
 def test_after_a_failed_check_every_job_trains_on_the_cpu(tmp_path, checks, capsys):
-    checks[1]["mlp"] = doctor.ON_CPU
+    checks[1]["mlp"] = network_check.ON_CPU
     for _ in range(2):
         assert with_sound_device(parse({}), tmp_path).device == "cpu"
         assert "New GPU: mlp: result" in capsys.readouterr().err
 
 
 def test_a_required_gpu_that_fails_stops_the_job(tmp_path, checks):
-    checks[1]["mlp"] = doctor.ON_CPU
+    checks[1]["mlp"] = network_check.ON_CPU
     with pytest.raises(InputError, match="device: New GPU: mlp: result; use cpu or auto"):
         with_sound_device(parse({"device": "cuda"}), tmp_path)
 
@@ -66,19 +66,8 @@ def test_without_a_gpu_nothing_is_checked(tmp_path, checks, monkeypatch, device)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_error_of_the_gpu_is_a_failed_check(monkeypatch):
-    def missing_kernel(name, device):
-        raise RuntimeError("CUDA error: no kernel image is available\nCompile with …")
-
-    monkeypatch.setattr(doctor, "_compare", missing_kernel)
-    finding = doctor.check("mlp", GPU)
-    assert finding == doctor.Finding("mlp: CUDA error: no kernel image is available", doctor.ON_CPU)
-    with pytest.raises(RuntimeError):
-        doctor.check("mlp", gpu.device("cpu"))
-
-
 def test_jobs_ask_before_they_train(tmp_path, checks, monkeypatch):
-    checks[1]["mlp"] = doctor.ON_CPU
+    checks[1]["mlp"] = network_check.ON_CPU
     project = Project(parse({"scale": "quick", "papers": ["fraboni2021clustered"]}), tmp_path)
     job = next(job for job in project.plan.jobs.values() if job.uses_gpu)
     devices = []

@@ -168,7 +168,7 @@ def test_planning_imports_no_heavy_library():
     """Every cluster job parses the Snakefile again."""
     code = (
         "import sys; from fedsampling.workflow.snakefile import checked_project; "
-        "from fedsampling.runs.cluster.requests import Requests; "
+        "from fedsampling.runs.cluster.rule_resources import RuleResources; "
         "from snakemake.settings.types import ConfigSettings; "
         "checked_project({'scale': 'quick', 'data': 'embedded'}, ConfigSettings()).digests; "
         "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow'}; "

@@ -22,7 +22,9 @@ def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(judging, "PUBLISHED", tmp_path)
     jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
     femnist = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
-    resources.save({resources.key(job): Measured(0.0, 1.0) for job in femnist}, tmp_path)
+    resources.save_measurements(
+        {resources.measurement_key(job): Measured(0.0, 1.0) for job in femnist}, tmp_path
+    )
     return femnist
 
 

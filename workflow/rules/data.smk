@@ -26,7 +26,7 @@ rule cards_without_files:
     conda:
         "../../envs/fedsampling.yaml"
     resources:
-        **requests.of("card"),
+        **rule_resources.of("card"),
     params:
         config=project.config_file,
         datasets=plan.cards_without_files,
@@ -47,7 +47,7 @@ rule card:
     conda:
         "../../envs/fedsampling.yaml"
     resources:
-        **requests.of("card"),
+        **rule_resources.of("card"),
     params:
         config=project.config_file,
         made_from=lambda w: project.digests[f"cards/{w.dataset}"],

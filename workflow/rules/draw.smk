@@ -28,7 +28,7 @@ for paper in plan.papers:
         conda:
             "../../envs/fedsampling.yaml"
         resources:
-            **requests.of("draw"),
+            **rule_resources.of("draw"),
         params:
             config=project.config_file,
             paper=paper,

@@ -16,7 +16,7 @@ rule simulate:
         "../../envs/fedsampling.yaml"
     threads: 1
     resources:
-        **requests.of(JOB),
+        **rule_resources.of(JOB),
     params:
         config=project.config_file,
         job=JOB,
@@ -46,7 +46,7 @@ for batch, jobs in plan.batches.items():
             "../../envs/fedsampling.yaml"
         threads: 1
         resources:
-            **requests.of(batch),
+            **rule_resources.of(batch),
         params:
             config=project.config_file,
             jobs=jobs,

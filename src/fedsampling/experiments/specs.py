@@ -100,6 +100,11 @@ class Job:
         parts = (self.paper, self.experiment, self.case, self.sampler, f"block-{self.block}")
         return "/".join(parts)
 
+    @property
+    def experiment_id(self) -> str:
+        """The experiment as ``paper/experiment``."""
+        return f"{self.paper}/{self.experiment}"
+
     @cached_property
     def kind(self) -> type[Simulation]:
         """The run kind, a class of settings."""

@@ -2,6 +2,8 @@
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.experiments.papers import defining
+from fedsampling.experiments.simulations.network import Network
+from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.workflow.project import Project
@@ -41,7 +43,7 @@ def check_all(project: Project) -> list[str]:
         for job in plan.jobs.values()
         if config.overrides.get(job.paper, {}).get(job.experiment) and not job.block
     ]
-    problems += _rehearse(project, changed)
+    problems += _misfits(project, changed)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     runs = sum(len(job.runs) for job in plan.jobs.values())
@@ -56,16 +58,31 @@ def check_all(project: Project) -> list[str]:
     return lines
 
 
-def _rehearse(project: Project, jobs: list[Job]) -> list[str]:
-    """Load the clients of some jobs; return a line per error."""
-    if not jobs:
-        return []
-    from fedsampling.runs.cluster.calibration import rehearse  # pandas takes long to import
-
+def _misfits(project: Project, jobs: list[Job]) -> list[str]:
+    """Load the clients of jobs that train a network, if available; return a line per error."""
     problems: list[str] = []
     for job in jobs:
-        lines: list[str] = []
-        with gathering(lines):
-            rehearse(job, project.results, project.config)
-        problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
+        if isinstance(job.simulation, Network):
+            lines: list[str] = []
+            with gathering(lines):
+                _check_clients(job, job.simulation, project)
+            problems += [f"overrides.{job.experiment_id}.{line}" for line in lines]
     return problems
+
+
+def _check_clients(job: Job, network: Network, project: Project) -> None:
+    """Raise an InputError if a network's settings do not fit its data, if these are available."""
+    from fedsampling.runs.cluster.measuring import available_data  # pandas is slow to import
+    from fedsampling.runs.cluster.training_cost import most_samples, training_cost
+
+    where, data = Where(project.data, project.config.mirror), job.runs[0].data
+    if available_data(job, where.cache, where.mirror) != data:
+        return
+    limit = 60.0 * project.config.cluster.max_runtime
+    training_cost(network, data, where, len(job.runs), measure=False, limit=limit)
+    most = most_samples(network, data, where)
+    if network.work.batch > most:
+        raise InputError(
+            f"work.batch: {network.work.batch} exceeds the samples of every client; "
+            f"must be at most {most}"
+        )

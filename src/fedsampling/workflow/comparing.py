@@ -17,12 +17,12 @@ from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.experiments.cross_matrix import BENCH, FACTORS, LARGER, PAPER, REFERENCE, TUNING
 from fedsampling.experiments.papers import load_paper
-from fedsampling.runs.cluster.calibration import downloads
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs
 from fedsampling.samplers.own_files import load_file
 from fedsampling.workflow.comparison_entries import Entry, all_entries, check_entry
 from fedsampling.workflow.comparison_lines import result_lines
+from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.own_problem import SET, OwnProblem, misfits
 from fedsampling.workflow.plan import Plan
@@ -256,7 +256,7 @@ def _with_finished_samplers(request: _Request, by_default: bool, tell: Tell) -> 
 def _announce_downloads(comparison: Project, tell: Tell) -> None:
     """List the downloads of a comparison."""
     plan = comparison.plan
-    sizes = downloads(
+    sizes = download_sizes(
         plan.datasets(*plan.jobs), comparison.data, comparison.config.mirror, _unread(plan)
     )
     for source, number in sizes.items():

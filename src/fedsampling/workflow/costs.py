@@ -1,24 +1,35 @@
-"""Costs of a configuration before it runs: jobs, CPU time, downloads and disk space."""
+"""Costs of a configuration before it runs, ``fedsampling plan``: jobs, time, downloads, disk."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.progress import reporter
 from fedsampling.base.quantities import format_bytes, format_duration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster import forecast, resources
-from fedsampling.runs.cluster.calibration import alike, downloads, measure, table_bytes
-from fedsampling.runs.cluster.resources import Measured, key
+from fedsampling.runs.cluster.forecast import forecast, forecast_lines
+from fedsampling.runs.cluster.measuring import measure, timing_key
+from fedsampling.runs.cluster.resources import (
+    Measured,
+    load_measurements,
+    measurement_key,
+    save_measurements,
+)
 from fedsampling.runs.places import finished_runs, path_of, published_runs
 from fedsampling.runs.store import find
+from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 START_UP_SECONDS = 1.5  # interpreter and imports of a job
-MAX_CALIBRATION_SECONDS = 35.0
+MAX_MEASUREMENT_SECONDS = 35.0  # of all jobs
+BYTES_PER_ROW = 9.0  # of a run's table in the store: round, metric and value, compressed
+TYPICAL_CLIENTS = 200.0  # in runs whose output has a row per client
+FILE_BYTES = 6000.0  # of a run's file without its rows: metadata and Parquet overhead
 
 
 @dataclass(frozen=True)
@@ -55,133 +66,68 @@ class Costs:
 
     Parameters
     ----------
-    lines : tuple of ExperimentCost
-    download : dict
+    experiments : tuple of ExperimentCost
+    downloads : dict
         Size in bytes of each official file that is not in the cache; None if unknown.
-    measured : float
-        Duration of the calibration in seconds.
-    speeds : dict
-        Measured times, by :func:`fedsampling.runs.cluster.resources.key`.
-    due : tuple of Job
+    measuring_seconds : float
+        Duration of the measurements.
+    measurements : dict
+        By :func:`fedsampling.runs.cluster.resources.measurement_key`.
+    unfinished : tuple of Job
         Jobs with an unfinished run.
     notes : tuple of str
         Experiments and jobs that could not be measured, each with the reason.
     """
 
-    lines: tuple[ExperimentCost, ...]
-    download: dict[str, int | None]
-    measured: float
-    speeds: dict[str, Measured]
-    due: tuple[Job, ...]
+    experiments: tuple[ExperimentCost, ...]
+    downloads: dict[str, int | None]
+    measuring_seconds: float
+    measurements: dict[str, Measured]
+    unfinished: tuple[Job, ...]
     notes: tuple[str, ...]
 
 
 def estimate(
-    project: Project, calibrate: bool = True, seconds_limit: float = MAX_CALIBRATION_SECONDS
+    project: Project, measures: bool = True, seconds_limit: float = MAX_MEASUREMENT_SECONDS
 ) -> Costs:
     """Estimate the costs of a configuration.
 
     Parameters
     ----------
     project : Project
-    calibrate : bool
+    measures : bool
         Whether to measure jobs on this machine.
     seconds_limit : float
         Time limit of the measurements in seconds.
     """
-    plan, config, results = project.plan, project.config, project.results
-    target, shared = finished_runs(results, config)
-    download = downloads(plan.datasets(*plan.jobs), project.data, config.mirror)
-    todo = {
-        job.name: sum(not _finished(run.hash, target, shared, job.code) for run in job.runs)
+    plan, config = project.plan, project.config
+    target, shared = finished_runs(project.results, config)
+    open_runs = {
+        job.name: sum(not _is_finished(run.hash, target, shared, job.code) for run in job.runs)
         for job in plan.jobs.values()
     }
-    due = [plan.jobs[name] for name, runs in todo.items() if runs]
-    clock = time.perf_counter()
-    speeds, notes = _speeds(due, results, config, seconds_limit) if calibrate else ({}, [])
-    spent = time.perf_counter() - clock
-    lines = []
-    for name in plan.experiments:
-        paper, _, experiment = name.partition("/")
-        jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
-        unfinished = [job for job in jobs if todo[job.name]]
-        measured = [job for job in unfinished if key(job) in speeds]
-        seconds = sum(_seconds(speeds[key(job)], job, todo[job.name]) for job in measured)
-        if unfinished:  # jobs that were not measured are assumed to take as long as the others
-            seconds *= len(unfinished) / len(measured) if measured else float("nan")
-        lines.append(
-            ExperimentCost(
-                name,
-                len(jobs),
-                sum(len(job.runs) for job in jobs),
-                sum(len(job.runs) - todo[job.name] for job in jobs),
-                seconds / 3600,
-                any(job.runs[0].settings.get("until") for job in unfinished),
-                sum(todo[job.name] * table_bytes(job) for job in unfinished),
-            )
-        )
-    return Costs(tuple(lines), download, spent, speeds, tuple(due), tuple(notes))
-
-
-def _speeds(
-    due: Sequence[Job], results: Path, config: Config, seconds_limit: float
-) -> tuple[dict[str, Measured], list[str]]:
-    """Measure jobs, starting with a job of each experiment; also return the reasons of failures.
-
-    Samplers that need little information come first: the selection of others may take minutes.
-    """
-    groups: dict[str, list[Job]] = {}
-    for job in due:
-        groups.setdefault(alike(job), []).append(job)
-    order: dict[str, int] = {}  # position of the latest group within its experiment
-    ranked: list[tuple[int, int, str, list[Job]]] = []
-    for group in sorted(groups.values(), key=_observed):
-        name = f"{group[0].paper}/{group[0].experiment}"
-        order[name] = order.get(name, -1) + 1
-        ranked.append((order[name], len(ranked), name, group))
-    speeds: dict[str, Measured] = {}
-    notes: dict[str, str] = {}
-    reached: set[str] = set()
-    ends = time.monotonic() + seconds_limit
-    with reporter() as progress:
-        for done, (_, _, name, group) in enumerate(sorted(ranked)):
-            progress("measuring", done, len(ranked))
-            if name in notes:
-                continue
-            if time.monotonic() > ends:
-                break
-            try:
-                times = measure(group[0], results, config)
-            except InputError as error:
-                notes[key(group[0]) if name in reached else name] = error.lines[0]
-                continue
-            reached.add(name)
-            for job in group:
-                speeds[key(job)] = times
-    if late := [name for name in order if name not in reached and name not in notes]:
-        notes[", ".join(late)] = f"no time left after {seconds_limit:.0f} s"
-    return speeds, [f"{name}: {reason}" for name, reason in notes.items()]
-
-
-def _observed(group: Sequence[Job]) -> int:
-    """Count the kinds of information that the jobs' sampler needs."""
-    return len(getattr(getattr(group[0].simulation, "sampler", None), "needs", ()))
-
-
-def _finished(run: str, target: Path, shared: list[Path], code: str) -> bool:
-    """Whether a run is finished; unlike ``locate``, does not open shared runs."""
-    is_shared = any(
-        run in published_runs(folder) or path_of(folder, run).is_file() for folder in shared
+    unfinished = [plan.jobs[name] for name, runs in open_runs.items() if runs]
+    begin = time.perf_counter()
+    measurements: dict[str, Measured] = {}
+    notes: list[str] = []
+    if measures:
+        measurements, notes = _measure(unfinished, project.results, config, seconds_limit)
+    seconds = time.perf_counter() - begin
+    by_experiment = {
+        name: [plan.jobs[job] for job in plan.jobs_of(*name.split("/"))]
+        for name in plan.experiments
+    }
+    return Costs(
+        tuple(_cost(name, jobs, open_runs, measurements) for name, jobs in by_experiment.items()),
+        download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror),
+        seconds,
+        measurements,
+        tuple(unfinished),
+        tuple(notes),
     )
-    return is_shared or bool(find([target], run, code))
 
 
-def _seconds(speed: Measured, job: Job, todo: int) -> float:
-    """Return the time in seconds of a job with `todo` unfinished runs."""
-    return START_UP_SECONDS + speed.fixed + todo / len(job.runs) * speed.step * job.steps
-
-
-def on_a_cluster(costs: Costs, project: Project, gpus: int, cpus: int) -> str:
+def cluster_forecast(costs: Costs, project: Project, gpus: int, cpus: int) -> str:
     """Forecast a run on a cluster; save the measured times, which later jobs then request.
 
     Parameters
@@ -191,54 +137,153 @@ def on_a_cluster(costs: Costs, project: Project, gpus: int, cpus: int) -> str:
     gpus, cpus : int
         Number of GPUs and CPU cores available to the user.
     """
-    resources.save(costs.speeds, project.results)
-    measured, cluster = resources.load(project.results), project.config.cluster
-    prediction = forecast.forecast(costs.due, measured, cluster, sorted({1, gpus, 2 * gpus}), cpus)
-    finished = sum(line.jobs for line in costs.lines) - len(costs.due)
-    return forecast.show(prediction, finished, cpus)
+    save_measurements(costs.measurements, project.results)
+    measurements, cluster = load_measurements(project.results), project.config.cluster
+    prediction = forecast(
+        costs.unfinished, measurements, cluster, sorted({1, gpus, 2 * gpus}), cpus
+    )
+    finished = sum(cost.jobs for cost in costs.experiments) - len(costs.unfinished)
+    return forecast_lines(prediction, finished, cpus)
 
 
-def show(costs: Costs) -> str:
-    """Format the costs as a table."""
-    measured_hours = [line.hours for line in costs.lines if line.hours == line.hours]
+def cost_table(costs: Costs) -> str:
+    """Format the costs as a table, with notes below."""
+    hours = [cost.hours for cost in costs.experiments if cost.hours == cost.hours]
     total = ExperimentCost(
         "total",
-        sum(line.jobs for line in costs.lines),
-        sum(line.runs for line in costs.lines),
-        sum(line.finished for line in costs.lines),
-        sum(measured_hours) if measured_hours else float("nan"),
+        sum(cost.jobs for cost in costs.experiments),
+        sum(cost.runs for cost in costs.experiments),
+        sum(cost.finished for cost in costs.experiments),
+        sum(hours) if hours else float("nan"),
         False,
-        sum(line.disk for line in costs.lines),
+        sum(cost.disk for cost in costs.experiments),
     )
     rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
-    for line in (*costs.lines, total):
-        numbers = (line.jobs, line.runs, line.finished)
-        time_ = "≤ " * line.at_most + format_duration(3600 * line.hours)
-        rows.append((line.experiment, *map(str, numbers), time_, format_bytes(line.disk)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    text = [
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    text.insert(1, "  ".join("-" * width for width in widths))
-    text.append("")
-    text += [f"not measured  {note}" for note in costs.notes]
-    if costs.download:
-        text += [
-            f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"
-            for name, size in costs.download.items()
-        ]
-    else:
-        text.append("download: nothing")
-    if not costs.due:
-        return "\n".join([*text, "All runs are finished; nothing has to be computed."])
-    text.append(
-        f"CPU time is for one core of this machine, measured in {costs.measured:.0f} s; "
-        "divide it by your number of cores. ≤: runs may end before their last round."
-        if measured_hours
-        else "CPU time was not measured."
+    for cost in (*costs.experiments, total):
+        numbers = (cost.jobs, cost.runs, cost.finished)
+        cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
+        rows.append((cost.experiment, *map(str, numbers), cpu_time, format_bytes(cost.disk)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    header, *body = (
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     )
-    return "\n".join(text)
+    lines = [header, "  ".join("-" * width for width in widths), *body, ""]
+    lines += [f"not measured  {note}" for note in costs.notes]
+    lines += [
+        f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"
+        for name, size in costs.downloads.items()
+    ] or ["download: nothing"]
+    if not costs.unfinished:
+        lines.append("All runs are finished; nothing has to be computed.")
+    elif hours:
+        lines.append(
+            f"CPU time is for one core of this machine, measured in {costs.measuring_seconds:.0f} "
+            "s; divide it by your number of cores. ≤: runs may end before their last round."
+        )
+    else:
+        lines.append("CPU time was not measured.")
+    return "\n".join(lines)
+
+
+def _cost(
+    name: str, jobs: Sequence[Job], open_runs: dict[str, int], measurements: dict[str, Measured]
+) -> ExperimentCost:
+    """Return the cost of an experiment with these jobs."""
+    unfinished = [job for job in jobs if open_runs[job.name]]
+    measured = [job for job in unfinished if measurement_key(job) in measurements]
+    seconds = sum(
+        _seconds(measurements[measurement_key(job)], job, open_runs[job.name]) for job in measured
+    )
+    if unfinished:  # jobs that were not measured are assumed to take as long as the others
+        seconds *= len(unfinished) / len(measured) if measured else float("nan")
+    return ExperimentCost(
+        name,
+        len(jobs),
+        sum(len(job.runs) for job in jobs),
+        sum(len(job.runs) - open_runs[job.name] for job in jobs),
+        seconds / 3600,
+        any(job.runs[0].settings.get("until") for job in unfinished),
+        sum(open_runs[job.name] * _table_bytes(job) for job in unfinished),
+    )
+
+
+def _measure(
+    jobs: Sequence[Job], results: Path, config: Config, seconds_limit: float
+) -> tuple[dict[str, Measured], list[str]]:
+    """Measure one job of each group of similar jobs; also return the reasons of failures."""
+    groups = list(_in_turns(jobs))
+    measurements: dict[str, Measured] = {}
+    notes: dict[str, str] = {}
+    reached: set[str] = set()
+    end = time.monotonic() + seconds_limit
+    with reporter() as progress:
+        for done, group in enumerate(groups):
+            progress("measuring", done, len(groups))
+            experiment = group[0].experiment_id
+            if experiment in notes:
+                continue
+            if time.monotonic() > end:
+                break
+            try:
+                times = measure(group[0], results, config)
+            except InputError as error:
+                failed = measurement_key(group[0]) if experiment in reached else experiment
+                notes[failed] = error.lines[0]
+                continue
+            reached.add(experiment)
+            measurements |= {measurement_key(job): times for job in group}
+    experiments = dict.fromkeys(group[0].experiment_id for group in groups)
+    if late := [name for name in experiments if name not in reached and name not in notes]:
+        notes[", ".join(late)] = f"no time left after {seconds_limit:.0f} s"
+    return measurements, [f"{name}: {reason}" for name, reason in notes.items()]
+
+
+def _in_turns(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Yield groups of jobs that take equally long: one of each experiment, then a second of each.
+
+    Samplers that need little information come first: the selection of others may take minutes.
+    """
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(timing_key(job), []).append(job)
+    by_experiment: dict[str, list[list[Job]]] = {}
+    for group in sorted(groups.values(), key=_number_of_needs):
+        by_experiment.setdefault(group[0].experiment_id, []).append(group)
+    yield from filter(None, chain.from_iterable(zip_longest(*by_experiment.values())))
+
+
+def _number_of_needs(group: Sequence[Job]) -> int:
+    """Count the kinds of information that the jobs' sampler needs."""
+    return len(getattr(getattr(group[0].simulation, "sampler", None), "needs", ()))
+
+
+def _is_finished(run_hash: str, target: Path, shared: list[Path], code: str) -> bool:
+    """Whether a run is finished; unlike ``locate``, does not open shared runs."""
+    is_shared = any(
+        run_hash in published_runs(folder) or path_of(folder, run_hash).is_file()
+        for folder in shared
+    )
+    return is_shared or bool(find([target], run_hash, code))
+
+
+def _seconds(times: Measured, job: Job, open_runs: int) -> float:
+    """Return the time in seconds of a job with some unfinished runs."""
+    return START_UP_SECONDS + times.fixed + open_runs / len(job.runs) * times.step * job.steps
+
+
+def _table_bytes(job: Job) -> float:
+    """Estimate the size of one run of a job in the store."""
+    settings: dict[str, Any] = job.runs[0].settings
+    if settings["kind"] == "partition":
+        rows = 11.0 * TYPICAL_CLIENTS
+    elif settings["kind"] == "delays":
+        rows = TYPICAL_CLIENTS * (settings["rounds"] + 10.0) if settings["detail"] else 10.0
+    elif settings["kind"] == "network":
+        rows = settings["rounds"] * (9.0 + 4.0 / settings["evaluation"]["every"])
+    elif settings["kind"] in ("allocation", "dsgd", "quadratic"):
+        rows = 10 * TYPICAL_CLIENTS
+    elif "rounds" in settings:
+        rows = 3 * (settings["rounds"] / settings.get("every", 1) + 20)
+    else:
+        rows = 6.0 * settings.get("clients", settings.get("units", 10))
+    return FILE_BYTES + BYTES_PER_ROW * float(rows)

@@ -5,7 +5,7 @@ datasets then compare shapes and counts with the published ones.  Verification d
 and does not write to the cache or the mirror.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.download import CorruptError
-from fedsampling.data.sources.fetch import Tell, fetch_dataset
+from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
 from fedsampling.data.sources.local_files import (
     UnreadableError,
     copy,
@@ -162,6 +162,18 @@ def fetch_each(
         paths = fetch_dataset(name, cache, mirror, tell).values()
         write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
         yield from paths
+
+
+def download_sizes(
+    datasets: Iterable[str], cache: Path, mirror: str | None, unread: Collection[str] = ()
+) -> dict[str, int | None]:
+    """Return the size in bytes of each missing official file not in `unread`; None if unknown."""
+    return {
+        source.name: source.size
+        for dataset in sorted(set(datasets))
+        for source in ordered_editions(dataset, cache, mirror)[0]
+        if source.name not in unread and not source.path_in(cache).is_file()
+    }
 
 
 def describe_each(

@@ -144,8 +144,8 @@ def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:
-        runs, speeds = sum(len(job.runs) for job in jobs), resources.load(PUBLISHED)
-        times = [speeds.get(resources.key(job)) for job in jobs]
+        runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
+        times = [speeds.get(resources.measurement_key(job)) for job in jobs]
         steps = zip(times, jobs, strict=True)
         seconds = sum(
             speed.fixed + speed.step * job.steps if speed else math.nan for speed, job in steps

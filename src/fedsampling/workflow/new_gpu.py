@@ -56,10 +56,10 @@ def _checked(folder: Path) -> tuple[list[str], list[str]]:
     try:
         return facts, read_record(path)["failures"]
     except InputError:
-        from fedsampling.workflow.doctor import check, networks
+        from fedsampling.workflow.network_check import check_network, networks
 
         print(f"{facts[0]}: first use; checking every network", file=sys.stderr)
-        findings = [check(name, current) for name in networks()]
+        findings = [check_network(name, current) for name in networks()]
         failures = [finding.text for finding in findings if finding.fix]
         write_record(path, {"facts": facts, "failures": failures})
         return facts, failures

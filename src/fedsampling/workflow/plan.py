@@ -2,8 +2,8 @@
 
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
 :mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.digests`
-computes digests of each step's inputs, :mod:`fedsampling.runs.cluster.requests` the resources that
-jobs request from a cluster.
+computes digests of each step's inputs, :mod:`fedsampling.runs.cluster.rule_resources` the resources
+that jobs request from a cluster.
 """
 
 from collections.abc import Iterator, Mapping

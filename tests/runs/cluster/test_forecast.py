@@ -15,12 +15,12 @@ from fedsampling.runs.cluster.forecast import (
     REQUEUE_MINUTES,
     SUBMISSION_MINUTES,
     forecast,
+    forecast_lines,
     partition_limits,
-    show,
     spread,
     task,
 )
-from fedsampling.runs.cluster.resources import Measured, key
+from fedsampling.runs.cluster.resources import Measured, measurement_key
 
 
 def job(kind: str = "federated", sampler: str = "md") -> Job:
@@ -57,7 +57,10 @@ def test_longest_first_is_at_most_a_third_above_the_best():
 
 
 def test_more_devices_take_less_time_until_the_longest_job_remains():
-    measured = {key(job("network", f"s{n}")): Measured(0, 6.0 + n / 10, "cuda") for n in range(8)}
+    measured = {
+        measurement_key(job("network", f"s{n}")): Measured(0, 6.0 + n / 10, "cuda")
+        for n in range(8)
+    }
     jobs = [job("network", f"s{n}") for n in range(8)]
     result = forecast(jobs, measured, cluster(gpu="gpu"), [1, 2, 8, 100], 4)
     walls = list(result.walls.values())
@@ -68,7 +71,7 @@ def test_more_devices_take_less_time_until_the_longest_job_remains():
 
 
 def test_a_job_longer_than_the_limit_runs_in_pieces():
-    measured = {key(job("network")): Measured(0, 24.0, "cuda")}  # four hours
+    measured = {measurement_key(job("network")): Measured(0, 24.0, "cuda")}  # four hours
     one = task(job("network"), measured, cluster(gpu="gpu", max_runtime=60, grace=120))
     assert one.pieces == 5
     assert one.occupied == pytest.approx(240 + 5 * SUBMISSION_MINUTES + 4 * REQUEUE_MINUTES)
@@ -80,9 +83,9 @@ def test_nothing_due_takes_no_time():
 
 
 def test_what_is_assumed_is_said():
-    measured = {key(job()): Measured(0, 1.0)}
+    measured = {measurement_key(job()): Measured(0, 1.0)}
     result = forecast([job(), job(sampler="full")], measured, cluster(), [1], 1)
-    output = show(result, 3, 1)
+    output = forecast_lines(result, 3, 1)
     assert "jobs to submit: 2 (3 are finished already)" in output
     assert "jobs with assumed, not measured, times: 1" in output
     assert "GPUs" not in output
@@ -126,7 +129,7 @@ def test_a_partition_that_is_not_there_is_named(partitions):
     ],
 )
 def test_a_block_that_does_not_fill_its_gpu_is_named(seed_mb, blocks, expected):
-    measured = {key(job("network")): Measured(0, 1, "cuda", seed_mb)}
+    measured = {measurement_key(job("network")): Measured(0, 1, "cuda", seed_mb)}
     jobs = [replace(job("network"), block=number) for number in range(blocks)]
     notes = forecast(jobs, measured, cluster(gpu="gpu", device_mb=24000), [1], 1).notes
     assert len(notes) == len(expected)

@@ -12,11 +12,11 @@ from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs.cluster.resources import (
     DEFAULTS,
-    OTHER,
+    PAPER_KIND_DEFAULT,
     Measured,
     Need,
-    key,
-    load,
+    load_measurements,
+    measurement_key,
     need,
     request,
 )
@@ -47,7 +47,7 @@ def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
 def test_a_papers_kind_asks_for_a_device_if_it_can_use_one(key, kind, gpu):
     of_kind = replace(job(kind), folder=PAPERS / key)
     asked = need(replace(of_kind, uses_gpu=of_kind.kind.gpu), {}, cluster())
-    assert (asked.minutes, bool(asked.device_mb)) == (OTHER.minutes, gpu)
+    assert (asked.minutes, bool(asked.device_mb)) == (PAPER_KIND_DEFAULT.minutes, gpu)
 
 
 def test_an_attempt_more_asks_for_more_until_the_configured_limits():
@@ -58,7 +58,7 @@ def test_an_attempt_more_asks_for_more_until_the_configured_limits():
 
 
 def test_measured_times_replace_the_default_with_a_margin():
-    known = {key(job()): Measured(fixed=60, step=0.6)}
+    known = {measurement_key(job()): Measured(fixed=60, step=0.6)}
     assert need(job(), known, cluster(), 2).minutes == pytest.approx(2 * (60 + 600) / 60)
     assert need(job(), {}, cluster(), 2).minutes == DEFAULTS["federated"].minutes
 
@@ -68,12 +68,12 @@ def test_measured_times_replace_the_default_with_a_margin():
     [("gpu", "cuda", 1), ("gpu", "cpu", 240), ("none", "cpu", 1), ("none", "cuda", 240)],
 )
 def test_times_count_where_the_job_will_run_on_what_was_measured(gpu, measured_on, minutes):
-    known = {key(job("network")): Measured(0, 0.06, measured_on)}
+    known = {measurement_key(job("network")): Measured(0, 0.06, measured_on)}
     assert need(job("network"), known, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
 
 
 def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
-    known, seeds = {key(job("network")): Measured(0, 1, "cpu", 700)}, 20
+    known, seeds = {measurement_key(job("network")): Measured(0, 1, "cpu", 700)}, 20
     block = replace(job("network"), runs=seeds * job("network").runs)
     with_gpu, without = (need(block, known, cluster(gpu=gpu)) for gpu in ("gres", "none"))
     assert (with_gpu.mem_mb, with_gpu.device_mb) == (DEFAULTS["network"].mem_mb, 14000)
@@ -118,10 +118,10 @@ def test_a_job_without_use_for_a_gpu_asks_for_none():
 )
 def test_a_damaged_calibration_is_none(tmp_path, content):
     (tmp_path / "calibration.json").write_text(content)
-    assert load(tmp_path) == {}
+    assert load_measurements(tmp_path) == {}
 
 
 def test_a_calibration_is_read(tmp_path):
     times = {"fixed": 1.0, "step": 0.1, "device": "cpu"}
     (tmp_path / "calibration.json").write_text(json.dumps({"a/b/c": times}))
-    assert load(tmp_path) == {"a/b/c": Measured(1.0, 0.1)}
+    assert load_measurements(tmp_path) == {"a/b/c": Measured(1.0, 0.1)}

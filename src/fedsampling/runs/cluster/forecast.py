@@ -17,7 +17,7 @@ from fedsampling.base.quantities import format_duration
 from fedsampling.base.stopping import parse_left
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster.resources import STATIONS, Measured, key, need, request
+from fedsampling.runs.cluster.resources import OTHER_STEPS, Measured, measurement_key, need, request
 
 # Measured with profiles/slurm (docs/cluster.md).
 SUBMISSION_MINUTES = 0.25  # overhead of a job: two starts of Snakemake
@@ -139,7 +139,7 @@ def obstacles(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cl
     limits = partition_limits()
     requested: dict[str, int] = {}
     needs = [need(job, measured, cluster, cluster.margin) for job in jobs]
-    for needed in [*needs, *STATIONS.values()]:
+    for needed in [*needs, *OTHER_STEPS.values()]:
         request_ = request(needed, cluster, MAX_ATTEMPTS)
         partition = request_["slurm_partition"] or ""
         requested[partition] = max(requested.get(partition, 0), request_["runtime"])
@@ -169,10 +169,10 @@ def fillings(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Clu
     for job in jobs:
         name = f"{job.paper}/{job.experiment}"
         each = seeds.setdefault(name, {})
-        each[key(job)] = each.get(key(job), 0) + len(job.runs)
+        each[measurement_key(job)] = each.get(measurement_key(job), 0) + len(job.runs)
         blocks[name] = max(blocks.get(name, 0), len(job.runs))
-        if key(job) in measured:
-            takes[name] = max(takes.get(name, 0.0), measured[key(job)].seed_mb)
+        if measurement_key(job) in measured:
+            takes[name] = max(takes.get(name, 0.0), measured[measurement_key(job)].seed_mb)
     lines = []
     for name, per_seed in takes.items():
         if not per_seed:
@@ -207,7 +207,7 @@ def partition_limits() -> dict[str, tuple[str, float]]:
     return limits
 
 
-def show(prediction: Forecast, finished: int, processors: int) -> str:
+def forecast_lines(prediction: Forecast, finished: int, processors: int) -> str:
     """Format a forecast as lines of text."""
     submitted = len(prediction.tasks)
     assumed = sum(not task.measured for task in prediction.tasks)

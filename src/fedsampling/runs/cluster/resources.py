@@ -16,7 +16,8 @@ from fedsampling.base.files import write_json
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
 
-NAMES = ("runtime", "mem_mb", "gpu", "gpu_model", "gres", "slurm_partition")  # that jobs request
+# The resources that jobs request.
+RESOURCES = ("runtime", "mem_mb", "gpu", "gpu_model", "gres", "slurm_partition")
 MEASURED = "calibration.json"  # in the folder of results
 START_UP_MINUTES = 1.0  # of every job: two starts of Snakemake on a busy node, and imports
 
@@ -45,10 +46,10 @@ DEFAULTS: Mapping[str, Need] = {
     "partition": Need(20, 4000),  # reads whole official datasets
     "weights": Need(20, 1500),
 }
-OTHER = Need(60, 4000)  # for kinds that a paper defines
-OTHER_DEVICE_MB = 4000.0  # for such kinds that can use a GPU
+PAPER_KIND_DEFAULT = Need(60, 4000)  # for run kinds that a paper defines
+PAPER_KIND_DEVICE_MB = 4000.0  # for such kinds that can use a GPU
 # Other steps that are submitted as cluster jobs.
-STATIONS: Mapping[str, Need] = {
+OTHER_STEPS: Mapping[str, Need] = {
     "card": Need(20, 4000),
     "draw": Need(30, 4000),
 }
@@ -86,16 +87,16 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
     ----------
     job : Job
     measured : mapping
-        By :func:`key`; times are ignored if the job will run on another kind of device.
+        By :func:`measurement_key`; times are ignored if the job will run on another kind of device.
     cluster : Cluster
         Its ``gpu`` decides whether jobs that can use a GPU request it.
     margin : float
         Factor for measured times; the defaults already include a margin.
     """
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
-        OTHER, device_mb=OTHER_DEVICE_MB if job.uses_gpu else 0.0
+        PAPER_KIND_DEFAULT, device_mb=PAPER_KIND_DEVICE_MB if job.uses_gpu else 0.0
     )
-    times = measured.get(key(job))
+    times = measured.get(measurement_key(job))
     if times is None:
         return default
     on_device = bool(default.device_mb) and cluster.gpu != "none"
@@ -128,7 +129,7 @@ def largest(needs: Iterable[Need]) -> Need:
     )
 
 
-def key(job: Job) -> str:
+def measurement_key(job: Job) -> str:
     """Return the key of a job's measurement: experiment, case and sampler."""
     return f"{job.paper}/{job.experiment}/{job.case}/{job.sampler}"
 
@@ -157,18 +158,20 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     }
 
 
-def load(results: Path) -> dict[str, Measured]:
+def load_measurements(results: Path) -> dict[str, Measured]:
     """Read the saved measurements; empty if the file is missing or corrupt."""
     try:
         content = json.loads((results / MEASURED).read_text(encoding="utf-8"))
         measured = {name: Measured(**times) for name, times in content.items()}
-        numbers = [x for each in measured.values() for x in (each.fixed, each.step, each.seed_mb)]
+        numbers = [
+            x for times in measured.values() for x in (times.fixed, times.step, times.seed_mb)
+        ]
         return measured if all(math.isfinite(x) and x >= 0 for x in numbers) else {}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def save(measured: Mapping[str, Measured], results: Path) -> None:
-    """Add measurements to the file that :func:`load` reads."""
-    measurements = {**load(results), **measured}
+def save_measurements(measured: Mapping[str, Measured], results: Path) -> None:
+    """Add measurements to the file that :func:`load_measurements` reads."""
+    measurements = {**load_measurements(results), **measured}
     write_json(results / MEASURED, {name: asdict(times) for name, times in measurements.items()})

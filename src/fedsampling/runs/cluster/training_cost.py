@@ -1,4 +1,4 @@
-"""Estimate of a network's training run before it runs: local steps, evaluations and time.
+"""Cost of training a network, before it runs: local steps, evaluations, time and memory.
 
 Rounds of a paper's size may take a minute each, so no round is run.  The numbers of steps and
 samples follow from the settings and the clients' sizes.  The time per step and per sample is
@@ -36,14 +36,14 @@ MAX_SYNTHETIC_CLIENTS = 100
 
 
 @dataclass(frozen=True)
-class Pace:
+class Timings:
     """Times on this machine, in seconds.
 
     Parameters
     ----------
     step : float
         A slot's local step.
-    turn : float
+    short_round : float
         A round of all seeds with a single local step per slot, including the sampler's
         computations.
     sample : float
@@ -51,12 +51,12 @@ class Pace:
     """
 
     step: float
-    turn: float
+    short_round: float
     sample: float
 
 
 @dataclass(frozen=True)
-class Effort:
+class TrainingCost:
     """Amount of work of one training run of a network.
 
     Parameters
@@ -68,18 +68,17 @@ class Effort:
         Expected number of clients that train in a round.
     steps : float
         Expected number of local steps of a client in a round.
-    evaluated : float
+    evaluated_samples : float
         Number of evaluated samples, for figures and for the sampler.
     sampler_bytes : float
         CPU memory of the sampler per run.
-    bytes_per_slot : int
-        Peak memory of a local step.
-    input_bytes : int
+    step_bytes : int
+        Peak memory of a slot's local step.
+    batch_bytes : int
         Memory of a slot's batch.
     network : Network
-    sample : tuple of int
-        Shape of one sample.
-    pace : Pace or None
+    sample_shape : tuple of int
+    timings : Timings or None
         None if not measured.
     """
 
@@ -87,22 +86,22 @@ class Effort:
     seeds: int
     slots: float
     steps: float
-    evaluated: float
+    evaluated_samples: float
     sampler_bytes: float
-    bytes_per_slot: int
-    input_bytes: int
+    step_bytes: int
+    batch_bytes: int
     network: Network
-    sample: tuple[int, ...]
-    pace: Pace | None
+    sample_shape: tuple[int, ...]
+    timings: Timings | None
 
     @property
     def seconds(self) -> float:
         """Time of a run on this machine in seconds; NaN without measurement."""
-        if self.pace is None:
+        if self.timings is None:
             return float("nan")
-        further = self.slots * max(self.steps - 1, 0.0) * self.pace.step
-        training = self.rounds * (self.pace.turn / self.seeds + further)
-        return training + self.evaluated * self.pace.sample
+        other_steps = self.slots * max(self.steps - 1, 0.0) * self.timings.step
+        training = self.rounds * (self.timings.short_round / self.seeds + other_steps)
+        return training + self.evaluated_samples * self.timings.sample
 
     @property
     def seed_bytes(self) -> int:
@@ -114,21 +113,22 @@ class Effort:
         """
         slots = round(self.slots)
         models = 4 * self.network.dimension * (2 + 5 * slots)
-        return models + slots * (self.input_bytes + self.bytes_per_slot)
+        return models + slots * (self.batch_bytes + self.step_bytes)
 
 
+# Shapes and types of samples and targets, and the number of classes.
 Layout = tuple[tuple[int, ...], tuple[int, ...], str, str, int | None]
 
 
-def effort(
+def training_cost(
     settings: Settings,
     data: str,
     where: Where,
     seeds: int = 1,
     measure: bool = True,
     limit: float = np.inf,
-) -> Effort:
-    """Estimate a run.
+) -> TrainingCost:
+    """Estimate the cost of a run.
 
     Parameters
     ----------
@@ -148,10 +148,9 @@ def effort(
     InputError
         If the settings do not fit the data, or the sampler needs too much memory or time.
     """
-    problem_settings = settings.model_dump_json(include={"dataset", "problem_seed", "holdout"})
     # Most runs that end by their clock end soon after their minimum number of rounds.
     rounds = (settings.until and settings.until.rounds) or settings.rounds
-    sizes, tests, layout = _sizes(problem_settings, data, where)
+    sizes, tests, layout = _sizes(_data_settings(settings), data, where)
     work, sampler, n = settings.work, settings.sampler, len(sizes)
     try:
         sampler.check_population(n)
@@ -159,56 +158,71 @@ def effort(
         raise InputError(str(error)) from None
     slots = min(sampler.expected_clients(n, rounds), float(n))
     steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
-    passes = rounds // settings.evaluation.every + 1
-    once = tests + (sum(sizes) if settings.evaluation.training_loss else 0)
+    evaluations = rounds // settings.evaluation.every + 1
+    per_evaluation = tests + (sum(sizes) if settings.evaluation.training_loss else 0)
     per_selection = sum(sizes) * getattr(sampler, "d", n) / n if "losses" in sampler.needs else 0.0
-    network, peak = _built(settings.model, layout[0], layout[-1], work.batch)
-    d = network.dimension
-    if line := obstacle(sampler, n, d, seeds, memory.available(), limit):
+    sample_shape, classes = layout[0], layout[-1]
+    network, peak_bytes = _built(settings.model, sample_shape, classes, work.batch)
+    if line := obstacle(sampler, n, network.dimension, seeds, memory.available(), limit):
         raise InputError(f"sampler.{line}")
-    pace = None
-    if measure:
-        alike = settings.model_dump(include=set(Training.model_fields), mode="json")
-        alike |= {"rounds": 1, "until": None, "availability": None, "problem_seed": 0}
-        alike["evaluation"] = {"every": 1000}
-        alike["delays"] = None if settings.delays is None else {"name": "synthetic"}
-        alike["work"] |= {"steps": 1, "epochs": None, "step": 1e-9, "decay": 1.0, "schedule": None}
-        one_round = json.dumps(alike, sort_keys=True)
-        plain = json.dumps({**alike, "sampler": {"name": "full"}, "delays": None}, sort_keys=True)
-        stack = max(round(seeds * slots), 1)
-        step, sample = _step(plain, layout, stack, where), _sample(plain, layout, where)
-        turn = stack * step
-        if turn < LONG_ROUND_SECONDS:
-            clients = min(n, MAX_SYNTHETIC_CLIENTS)
-            turn = _turn(one_round, layout, clients, seeds, where)
-            turn += selection_seconds(sampler, n, d, seeds)
-            turn -= selection_seconds(
-                sampler, min(n, MAX_SYNTHETIC_CLIENTS), d, seeds
-            )  # is measured
-        else:
-            turn += selection_seconds(sampler, n, d, seeds)
-            if sampler.needs & {"gradients", "heterogeneity"}:
-                turn += stack * settings.feature_batch * sample
-        pace = Pace(step, turn, sample)
-    return Effort(
+    return TrainingCost(
         rounds=rounds,
         seeds=seeds,
         slots=slots,
         steps=steps,
-        evaluated=passes * once + rounds * per_selection,
-        sampler_bytes=memory_bytes(sampler, n, d, seeds) / seeds,
-        bytes_per_slot=peak,
-        input_bytes=4 * work.batch * prod(layout[0]),
+        evaluated_samples=evaluations * per_evaluation + rounds * per_selection,
+        sampler_bytes=memory_bytes(sampler, n, network.dimension, seeds) / seeds,
+        step_bytes=peak_bytes,
+        batch_bytes=4 * work.batch * prod(sample_shape),
         network=network,
-        sample=layout[0],
-        pace=pace,
+        sample_shape=sample_shape,
+        timings=_timings(settings, layout, n, slots, seeds, network.dimension, where)
+        if measure
+        else None,
     )
 
 
 def most_samples(settings: Settings, data: str, where: Where) -> int:
     """Return the largest number of training samples of any client."""
-    problem_settings = settings.model_dump_json(include={"dataset", "problem_seed", "holdout"})
-    return max(_sizes(problem_settings, data, where)[0])
+    return max(_sizes(_data_settings(settings), data, where)[0])
+
+
+def _timings(
+    settings: Settings,
+    layout: Layout,
+    clients: int,
+    slots: float,
+    seeds: int,
+    dimension: int,
+    where: Where,
+) -> Timings:
+    """Measure the times of a run's parts; equal parts of several runs are measured once."""
+    sampler = settings.sampler
+    alike = settings.model_dump(include=set(Training.model_fields), mode="json")
+    alike |= {"rounds": 1, "until": None, "availability": None, "problem_seed": 0}
+    alike["evaluation"] = {"every": 1000}
+    alike["delays"] = None if settings.delays is None else {"name": "synthetic"}
+    alike["work"] |= {"steps": 1, "epochs": None, "step": 1e-9, "decay": 1.0, "schedule": None}
+    one_round = json.dumps(alike, sort_keys=True)
+    plain = json.dumps({**alike, "sampler": {"name": "full"}, "delays": None}, sort_keys=True)
+    stack = max(round(seeds * slots), 1)
+    step, sample = _step_seconds(plain, layout, stack, where), _sample_seconds(plain, layout, where)
+    selection = selection_seconds(sampler, clients, dimension, seeds)
+    if stack * step < LONG_ROUND_SECONDS:
+        synthetic = min(clients, MAX_SYNTHETIC_CLIENTS)
+        # The measured round contains a selection among the synthetic clients.
+        selection -= selection_seconds(sampler, synthetic, dimension, seeds)
+        short_round = _round_seconds(one_round, layout, synthetic, seeds, where) + selection
+    else:
+        short_round = stack * step + selection
+        if sampler.needs & {"gradients", "heterogeneity"}:
+            short_round += stack * settings.feature_batch * sample
+    return Timings(step, short_round, sample)
+
+
+def _data_settings(settings: Settings) -> str:
+    """Return the settings that determine the clients' samples, as JSON."""
+    return settings.model_dump_json(include={"dataset", "problem_seed", "holdout"})
 
 
 @lru_cache
@@ -233,7 +247,7 @@ def _built(
 
 
 @lru_cache
-def _step(alike: str, layout: Layout, most: int, where: Where) -> float:
+def _step_seconds(alike: str, layout: Layout, most: int, where: Where) -> float:
     """Measure the time of a slot's local step in seconds, in stacks of up to `most` slots."""
     settings = Training.model_validate_json(alike)
     problem = _synthetic(layout, 8, settings.work.batch)
@@ -245,9 +259,9 @@ def _step(alike: str, layout: Layout, most: int, where: Where) -> float:
         slots = Slots.stack([np.arange(stack) % problem.n_clients])
         return _timed(lambda: learner.work(theta, slots, settings.sampler, rng), where)
 
-    first, stack, more = seconds(1, 1), 1, 2
-    if first > LONG_ROUND_SECONDS:
-        return seconds(1, 1)
+    if seconds(1, 1) > LONG_ROUND_SECONDS:
+        return seconds(1, 1)  # without the warm-up of the first call
+    stack, more = 1, 2
     while True:
         seconds(stack, 1)  # warm-up: capture, autotuning, allocation
         spent = seconds(stack, 1 + more) - seconds(stack, 1)
@@ -257,7 +271,7 @@ def _step(alike: str, layout: Layout, most: int, where: Where) -> float:
 
 
 @lru_cache
-def _sample(alike: str, layout: Layout, where: Where) -> float:
+def _sample_seconds(alike: str, layout: Layout, where: Where) -> float:
     """Measure the time of a sample's evaluation in seconds."""
     settings = Training.model_validate_json(alike)
     for clients in (1, 8, 64):
@@ -273,42 +287,40 @@ def _sample(alike: str, layout: Layout, where: Where) -> float:
 
 
 @lru_cache
-def _turn(alike: str, layout: Layout, clients: int, seeds: int, where: Where) -> float:
+def _round_seconds(alike: str, layout: Layout, clients: int, seeds: int, where: Where) -> float:
     """Measure the time of a round with one local step per slot, in seconds."""
     settings = Training.model_validate_json(alike)
-    each = settings.work.batch
+    samples = settings.work.batch
     if settings.sampler.needs & {"gradients", "heterogeneity"}:
-        each = max(each, settings.feature_batch)
-    problem = _synthetic(layout, clients, each)
-
+        samples = max(samples, settings.feature_batch)
+    problem = _synthetic(layout, clients, samples)
     for rounds in (3, 12):
-        marks: list[float] = []
-        note = partial(_note, marks, where)
-        played = settings.model_copy(update={"rounds": rounds})
-        played.on(problem, "embedded", range(seeds), where, note)
+        times: list[float] = []  # at the end of each round
+        run = settings.model_copy(update={"rounds": rounds})
+        run.on(problem, "embedded", range(seeds), where, partial(_append_time, times, where))
         # The first round fills caches, and the last one ends in an evaluation.
-        spent = marks[-2] - marks[1]
+        spent = times[-2] - times[1]
         if spent > MIN_TIMED_SECONDS:
             break
     return spent / (rounds - 2)
 
 
-def _synthetic(layout: Layout, clients: int, each: int) -> FederatedDataset:
-    """Generate clients with `each` synthetic samples, and a tenth as many test samples."""
+def _synthetic(layout: Layout, clients: int, samples: int) -> FederatedDataset:
+    """Generate clients with some synthetic samples each, and a tenth as many test samples."""
     sample, target, kind, target_kind, classes = layout
-    rows, tests, rng = clients * each, max(clients * each // 10, 1), np.random.default_rng(0)
+    rows, tests, rng = clients * samples, max(clients * samples // 10, 1), np.random.default_rng(0)
     symbols = kind[1] not in "fu"
     drawn = rng.integers(0, 2 if symbols else 256, (rows + tests, *sample))
     x = (drawn if kind[1] != "f" else drawn / 256).astype(kind)
     y = rng.integers(0, classes or 2, (rows + tests, *target)).astype(target_kind)
-    start, p = each * np.arange(clients + 1), np.full(clients, 1 / clients)
+    start, p = samples * np.arange(clients + 1), np.full(clients, 1 / clients)
     return FederatedDataset(
         "synthetic", x[:rows], y[:rows], start, p, x[rows:], y[rows:], classes=classes
     )
 
 
-def _note(marks: list[float], where: Where, done: int) -> None:
-    marks.append(_clock(where))
+def _append_time(times: list[float], where: Where, done: int) -> None:
+    times.append(_clock(where))
 
 
 def _timed(task: Callable[[], object], where: Where) -> float:

@@ -13,7 +13,7 @@ from fedsampling.runs.cluster import forecast, resources
 
 
 @dataclass(frozen=True)
-class Requests:
+class RuleResources:
     """Resource requests of all jobs.
 
     Parameters
@@ -39,17 +39,17 @@ class Requests:
         ----------
         step : str
             A job pattern, such as ``{paper}/{experiment}/…``, a batch, or a key of
-            :data:`.resources.STATIONS`.
+            :data:`.resources.OTHER_STEPS`.
         """
 
         def resource(name: str) -> Callable[[Any, int], Any]:
             return lambda wildcards, attempt: self._request(step, wildcards, attempt)[name]
 
-        return {name: resource(name) for name in resources.NAMES}
+        return {name: resource(name) for name in resources.RESOURCES}
 
     def _request(self, step: str, wildcards: Any, attempt: int) -> dict[str, Any]:
-        if step in resources.STATIONS:
-            need = resources.STATIONS[step]
+        if step in resources.OTHER_STEPS:
+            need = resources.OTHER_STEPS[step]
         else:
             names = self.batches.get(step) or [step.format(**wildcards)]
             need = resources.largest(self._need(self.jobs[job]) for job in names)
@@ -65,4 +65,4 @@ class Requests:
 
     @cached_property
     def _measured(self) -> Mapping[str, resources.Measured]:
-        return resources.load(self.results)
+        return resources.load_measurements(self.results)

@@ -1,4 +1,4 @@
-"""Calibration runs no more of a job than it takes to time it, and only once of those alike."""
+"""A measurement runs no more of a job than it takes to time it, and only once of those alike."""
 
 import signal
 import time
@@ -8,7 +8,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
-from fedsampling.runs.cluster import calibration
+from fedsampling.runs.cluster import measuring
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[3] / "papers"
@@ -29,8 +29,8 @@ def test_pieces_grow_until_they_can_be_timed(monkeypatch, start, step, pieces):
         lengths.append(length)
         return start + step * length
 
-    monkeypatch.setattr(calibration, "_piece", piece)
-    result = calibration.measure(job, Path("nowhere"), Config())
+    monkeypatch.setattr(measuring, "_seconds", piece)
+    result = measuring.measure(job, Path("nowhere"), Config())
     assert result.step == pytest.approx(step)
     assert result.fixed == pytest.approx(start, abs=1e-9)
     assert len(lengths) <= pieces
@@ -42,10 +42,10 @@ def test_what_takes_too_long_is_ended(monkeypatch):
             pass
 
     ends = time.process_time() + 30
-    monkeypatch.setattr(calibration, "_measured", busy)
-    monkeypatch.setattr(calibration, "MAX_MEASURE_SECONDS", 0.05)
+    monkeypatch.setattr(measuring, "_measured", busy)
+    monkeypatch.setattr(measuring, "MAX_MEASURE_SECONDS", 0.05)
     with pytest.raises(InputError, match="a step takes more than 0 s"):
-        calibration.measure(None, Path("nowhere"), Config())
+        measuring.measure(None, Path("nowhere"), Config())
     assert time.process_time() < ends
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)  # nothing ends what follows
 
@@ -54,10 +54,10 @@ def test_jobs_that_differ_in_real_numbers_and_rounds_alone_are_measured_once():
     settings = {"papers": ["fraboni2021clustered"], "scale": "quick", "data": "embedded"}
     jobs = plan(settings, PAPERS).jobs
     name = "fraboni2021clustered/{}/md/block-0".format
-    assert calibration.alike(jobs[name("alpha/alpha-0.01")]) == calibration.alike(
+    assert measuring.timing_key(jobs[name("alpha/alpha-0.01")]) == measuring.timing_key(
         jobs[name("alpha/alpha-10")]
     )
-    assert calibration.alike(jobs[name("work/steps-10")]) != calibration.alike(
+    assert measuring.timing_key(jobs[name("work/steps-10")]) != measuring.timing_key(
         jobs[name("alpha/alpha-10")]
     )
 
@@ -71,4 +71,4 @@ def test_a_mirrors_files_are_at_hand(tmp_path, held, data):
     job = jobs["rizk2022importance/classification/base/fedavg/block-0"]
     for name in held:
         (tmp_path / name).touch()
-    assert calibration._data(job, tmp_path / "cache", str(tmp_path)) == data
+    assert measuring.available_data(job, tmp_path / "cache", str(tmp_path)) == data

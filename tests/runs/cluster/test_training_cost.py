@@ -9,7 +9,7 @@ import pytest
 
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.runs.cluster.effort import Effort, Pace, effort
+from fedsampling.runs.cluster.training_cost import Timings, TrainingCost, training_cost
 
 WHERE = Where(Path("unused"), None)
 # The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
@@ -31,9 +31,9 @@ def settings(sampler: dict[str, Any], work: dict[str, int], **changes: Any) -> N
     return Network.model_validate(defaults | changes)
 
 
-def counted(sampler: dict[str, Any], **given: Any) -> Effort:
+def counted(sampler: dict[str, Any], **given: Any) -> TrainingCost:
     work = given.pop("work", {"steps": 1})
-    return effort(settings(sampler, work, **given), "embedded", WHERE, measure=False)
+    return training_cost(settings(sampler, work, **given), "embedded", WHERE, measure=False)
 
 
 @pytest.mark.parametrize(
@@ -68,28 +68,28 @@ def test_steps_are_the_works_or_the_epochs_batches(work, steps):
     ],
 )
 def test_evaluated_is_what_figures_and_schemes_ask_for(sampler, changes, samples):
-    assert counted(sampler, **changes).evaluated == samples
+    assert counted(sampler, **changes).evaluated_samples == samples
 
 
 def test_seconds_are_of_rounds_and_further_steps_and_evaluations():
-    pace = Pace(step=1e-3, turn=0.3, sample=1e-6)
-    result = replace(counted({"name": "md", "m": 10}), rounds=20, seeds=3, steps=5.0, pace=pace)
-    result = replace(result, slots=10.0, evaluated=1e6)
+    timings = Timings(step=1e-3, short_round=0.3, sample=1e-6)
+    cost = replace(counted({"name": "md", "m": 10}), rounds=20, seeds=3, steps=5.0)
+    result = replace(cost, timings=timings, slots=10.0, evaluated_samples=1e6)
     assert result.seconds == pytest.approx(20 * (0.3 / 3 + 10 * 4 * 1e-3) + 1.0)
 
 
 def test_memory_of_a_seed_is_that_of_its_models_and_of_one_step_of_each_slot():
     result = counted({"name": "md", "m": 10})
     models = 4 * 39_760 * (2 + 5 * 10)  # two of each slot's in a captured graph
-    assert result.seed_bytes == models + 10 * (4 * 50 * 784 + result.bytes_per_slot)
-    assert 4 * 39_760 < result.bytes_per_slot < 3 * 4 * 39_760  # a gradient, and activations
+    assert result.seed_bytes == models + 10 * (4 * 50 * 784 + result.step_bytes)
+    assert 4 * 39_760 < result.step_bytes < 3 * 4 * 39_760  # a gradient, and activations
     assert result.seconds != result.seconds  # nothing was timed
 
 
 def test_the_estimate_is_the_processor_time_of_the_run():
     """Within a factor of four, since other work on the machine changes the processor's speed."""
     run = settings({"name": "divfl", "m": 10}, {"steps": 20}, rounds=10)
-    estimate = 2 * effort(run, "embedded", WHERE, seeds=2).seconds
+    estimate = 2 * training_cost(run, "embedded", WHERE, seeds=2).seconds
     begin = time.process_time()
     run.simulate("embedded", [0, 1], WHERE)
     assert estimate / 4 < time.process_time() - begin < 4 * estimate
