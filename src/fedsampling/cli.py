@@ -470,13 +470,13 @@ def list_names(project: "Project", kind: str) -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--set",
-    "words",
+    "settings",
     multiple=True,
     help="Setting of your samplers, key=value; key=value,value compares several values.",
 )
 @click.option(
     "--on",
-    "sets",
+    "datasets",
     default="",
     help="Datasets of the cross matrix, such as bench_spam,bench_dna.  [default: the benchmark]",
 )
@@ -511,21 +511,19 @@ def list_names(project: "Project", kind: str) -> None:
 def compare_file(
     project: "Project",
     files: tuple[Path, ...],
-    words: tuple[str, ...],
-    sets: str,
+    settings: tuple[str, ...],
+    datasets: str,
     scale: str | None,
     against: str,
     **problem: Any,
 ) -> None:
     """Rank the samplers in your FILES among all samplers."""
-    from fedsampling.workflow.comparing import compare, usual_scale
+    from fedsampling.workflow.comparing import Options, compare
     from fedsampling.workflow.own_problem import OwnProblem
 
-    datasets, others = ([name for name in names.split(",") if name] for names in (sets, against))
-    own_problem = OwnProblem(**problem)
-    scale = scale or usual_scale(datasets, own_problem)
-    status = compare(files, words, datasets, scale, project, click.echo, own_problem, others)
-    click.get_current_context().exit(status)
+    on, others = ([name for name in names.split(",") if name] for names in (datasets, against))
+    options = Options(files, settings, on, scale, others, OwnProblem(**problem))
+    click.get_current_context().exit(compare(options, project, click.echo))
 
 
 @main.command("tune")

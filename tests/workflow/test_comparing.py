@@ -96,7 +96,7 @@ def test_only_files_that_a_job_reads_are_announced() -> None:
     read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
     done = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
     plan: Any = SimpleNamespace(jobs={"read": read, "done": done}, due={"read"})
-    unread = comparing._unread(plan)
+    unread = comparing.unread_files(plan)
     assert "r_packages/Vowel.rda" not in unread
     assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
 
@@ -139,7 +139,7 @@ def test_mistakes_get_one_line(file, tmp_path, options, line):
 
 def test_at_paper_scale_a_scheme_is_compared_on_the_sets_that_two_cores_can_do():
     asked = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
-    chosen = comparing._sets(asked, (), "paper", comparing.NO_PROBLEM)
+    chosen = comparing.chosen_datasets(asked, (), "paper", comparing.NO_PROBLEM)
     assert chosen
     assert all(name.startswith(BENCH) for name in chosen)
 

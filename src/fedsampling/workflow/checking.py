@@ -66,7 +66,7 @@ def _misfits(project: Project, jobs: list[Job]) -> list[str]:
             lines: list[str] = []
             with gathering(lines):
                 _check_clients(job, job.simulation, project)
-            problems += [f"overrides.{job.experiment_id}.{line}" for line in lines]
+            problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
     return problems
 
 

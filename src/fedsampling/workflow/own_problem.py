@@ -17,13 +17,19 @@ from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.cross_matrix import TUNING
-from fedsampling.experiments.simulations.network import OPAQUE, Network
+from fedsampling.experiments.simulations.network import (
+    OPAQUE,
+    Network,
+    build_learner,
+    build_sampler,
+    load_problem,
+)
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project
 
-SET = "digit"  # the experiment whose data are replaced
-SHARE, MAX_M = 5, 10  # one client in SHARE is selected in a round, but at most MAX_M
+REPLACED_EXPERIMENT = "digit"  # whose data are replaced
+CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at most ten
 
 
 @dataclass(frozen=True)
@@ -109,21 +115,21 @@ class OwnProblem:
                 changes["model"]["loss"] = self.loss
         return changes
 
-    def shared(self) -> dict[str, int]:
+    def sampler_settings(self) -> dict[str, int]:
         """Return the samplers' settings that follow from the number of clients."""
         if self.data is None:
             return {}
-        m = min(MAX_M, max(self.clients.n_clients // SHARE, 1))
+        m = min(MAX_SELECTED, max(self.clients.n_clients // CLIENTS_PER_SELECTED, 1))
         return {"m": m, "first": m, "d": 2 * m, "available": 3 * m}
 
-    def opaque(self, samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    def untrainable(self, samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """Return the reasons why samplers, by label, cannot train a user's module."""
         if self.model is None or ":" not in self.model:
             return {}
         checked = {label: check(Scheme, dict(record), "") for label, record in samplers.items()}
         reason = OPAQUE.removeprefix("model: {} ")
         return {
-            label: reason for label, scheme in checked.items() if "heterogeneity" in scheme.needs
+            label: reason for label, sampler in checked.items() if "heterogeneity" in sampler.needs
         }
 
     def _rates(self) -> list[float]:
@@ -155,12 +161,6 @@ class OwnProblem:
 
 def misfits(project: Project) -> Mapping[str, str]:
     """Return the reasons why samplers, by label, do not fit the clients or the model."""
-    from fedsampling.experiments.simulations.network import (
-        build_learner,
-        build_sampler,
-        load_problem,
-    )
-
     where = Where(project.data, project.config.mirror)
     reasons: dict[str, str] = {}
     for settings, labels in _by_experiment(project):
@@ -183,5 +183,5 @@ def _by_experiment(project: Project) -> Iterator[tuple[str, dict[str, Network]]]
         simulations = {job.sampler: job.simulation for job in its_jobs}
         yield (
             its_jobs[0].runs[0].data,
-            {label: each for label, each in simulations.items() if isinstance(each, Network)},
+            {name: run for name, run in simulations.items() if isinstance(run, Network)},
         )
