@@ -18,7 +18,7 @@ from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
 from fedsampling.experiments.papers import Experiment, Paper, Reported
-from fedsampling.experiments.specs import run_settings
+from fedsampling.experiments.resolving import run_settings
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
 

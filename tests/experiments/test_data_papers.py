@@ -53,7 +53,7 @@ def test_every_figure_is_made_without_a_download_and_labelled(tmp_path):
             assert noted["provenance"]["inputs"] == {}
             assert (folder / f"{name}.svg").stat().st_size > 10_000
     assert reporting.build_report(project).is_file()
-    runs = [(line.finished, line.runs) for line in costs.estimate(project).lines]
+    runs = [(cost.finished, cost.runs) for cost in costs.estimate(project).experiments]
     assert sum(total for _, total in runs) > 0
     assert all(finished == total for finished, total in runs)
 
@@ -66,8 +66,8 @@ def test_what_is_left_to_do_is_estimated_for_runs_without_rounds_or_draws(tmp_pa
     (line,) = estimate.lines
     assert (line.jobs, line.runs, line.finished) == (4, 8, 0)
     assert 0 < line.hours < 1
-    assert estimate.download == {"cifar10/cifar-10-binary.tar.gz": 170_052_171}
-    assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in costs.show(estimate)
+    assert estimate.downloads == {"cifar10/cifar-10-binary.tar.gz": 170_052_171}
+    assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in costs.cost_table(estimate)
 
 
 def made_plan(**given: Any) -> Plan:

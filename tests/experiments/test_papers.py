@@ -7,8 +7,9 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
+from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.paper_selection import load_papers, without
-from fedsampling.experiments.papers import defining, draw_function, load_paper
+from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.specs import jobs
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -55,8 +56,8 @@ def test_null_at_a_scale_leaves_an_experiment_out_there_alone():
 @pytest.mark.parametrize("key", sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml")))
 def test_every_artefact_and_claim_has_its_function(key):
     paper = load_paper(key, PAPERS)
-    assert defining(paper, "figures", *paper.artefacts)
-    assert defining(paper, "claims", *paper.claims) or not paper.claims
+    assert defining_modules(paper.folder, "figures", *paper.artefacts)
+    assert defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
 
 
 def test_a_function_or_number_that_is_missing_names_the_nearest():

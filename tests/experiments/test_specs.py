@@ -16,7 +16,8 @@ from fedsampling.base.records import merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.specs import RunSpec, changed, jobs, resolve_experiments, scale_of
+from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
+from fedsampling.experiments.specs import RunSpec, jobs
 
 ROOT = Path(__file__).parents[2]
 TRAINING: dict[str, Any] = {

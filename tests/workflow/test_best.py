@@ -9,7 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.specs import scale_of
+from fedsampling.experiments.resolving import scale_of
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
 from fedsampling.workflow.best import left_to_run

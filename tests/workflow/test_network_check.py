@@ -32,7 +32,7 @@ def impossible(call, rewind):
 @pytest.mark.parametrize("name", sorted(network_check.networks()))
 def test_every_network_is_checked_with_inputs_that_it_takes(name):
     made = network_check.learner(Model.members()[name](), "cpu")
-    x, y = made.gather(torch.arange(2)[None])
+    x, y = made.samples.gather(torch.arange(2)[None])
     theta = torch.zeros(1, made.network.dimension)
     outputs = made.network.outputs(theta, x)
     assert outputs.shape == (*y.shape, made.data.classes or 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedsampling.base.files import digest
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
-from fedsampling.experiments.specs import differences
+from fedsampling.experiments.resolving import differences
 
 Summaries = Mapping[str, Summary]
 

@@ -1,33 +1,29 @@
 """The papers: one folder contains everything about a paper.
 
 ``papers/<key>/`` holds ``paper.yaml`` (experiments, artefacts and claims), ``reported.csv`` (the
-paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``, and the functions
-that draw artefacts (``figures*.py``) and judge claims (``claims*.py``), each named by its id.
-``simulations*.py`` define run kinds that no other paper uses.  Any folder with a ``paper.yaml`` is
-a paper; no list has to be edited.  :mod:`fedsampling.experiments.shorthand` describes its
-abbreviations; :mod:`fedsampling.experiments.specs` expands it into runs.
+paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``, and Python files
+(:mod:`.paper_code`).  Any folder with a ``paper.yaml`` is a paper; no list has to be edited.
+
+From a paper's file to its jobs: :func:`load_paper` reads and checks the file, :mod:`.shorthand`
+writes out its abbreviations, :mod:`.paper_selection` leaves out what the configuration does not select, :mod:`.resolving` applies
+the scale and the user's overrides, and :mod:`.specs` expands the experiments into hashed runs.
 """
 
-import ast
 import csv
 import datetime
 import math
 import re
-import sys
-from collections.abc import Callable
-from functools import cache, partial
-from importlib import import_module
+from collections.abc import Callable, Collection
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.families import load_members
 from fedsampling.base.records import Positive, Strict, check, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
+from fedsampling.experiments.paper_code import load_function, load_kinds
 from fedsampling.experiments.shorthand import matching, write_out
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
@@ -260,32 +256,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
     paper = _without_shorthand(check(Paper, {**read_yaml(path), **other_files}, origin), origin)
-    cases = {
-        case
-        for settings in paper.experiments.values()
-        for case in settings.get("cases") or ("base",)
-    }
-    problems = [
-        f"{kind}.{name}.{field}: '{word}' is unknown; {nearest(word, known)}"
-        for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims))
-        for name, spec in specs.items()
-        for field, known in (("experiments", paper.experiments), ("cases", cases))
-        for word in getattr(spec, field)
-        if word not in known
-    ]
-    problems += [
-        f"claims.{claim}.artefact: '{spec.artefact}' is unknown; "
-        f"{nearest(spec.artefact, paper.artefacts)}"
-        for claim, spec in paper.claims.items()
-        if spec.artefact not in paper.artefacts
-    ]
-    names = [choice.name for choice in paper.choices]
-    problems += [
-        f"claims.{claim}.open_choices: '{name}' is unknown; {nearest(name, names)}"
-        for claim, spec in paper.claims.items()
-        for name in spec.open_choices
-        if name not in names
-    ]
+    problems = _unknown_names(paper)
     if paper.key != key:
         problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
     if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
@@ -333,97 +304,37 @@ def as_plain(paper: Paper) -> dict[str, Any]:
 
 def draw_function(paper: Paper, artefact: str) -> Callable[..., Any]:
     """Return the function that draws an artefact, from one of ``figures*.py``."""
-    return _function(paper, "figures", artefact)
+    return load_function(paper.folder, "figures", artefact)
 
 
 def judge_function(paper: Paper, claim: str) -> Callable[..., Any]:
     """Return the function that judges a claim, from one of ``claims*.py``."""
-    return _function(paper, "claims", claim)
+    return load_function(paper.folder, "claims", claim)
 
 
-def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
-    """Import and return the run kinds that a paper's ``simulations*.py`` define.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be imported, or the name of a kind is already in use.
-    """
-    kinds: list[type[Simulation]] = []
-    for path in sorted(folder.glob("simulations*.py")):
-        _make_package(folder)
-        module = f"papers.{folder.name}.{path.stem}"
-        kinds += load_members(Simulation, module, path, partial(import_module, module))
-    return tuple(kinds)
-
-
-def defining(paper: Paper, files: str, *names: str) -> list[str]:
-    """Return the modules of a paper that define some functions, without importing them.
-
-    Parameters
-    ----------
-    files : {"figures", "claims"}
-        Prefix of the modules' names.
-    *names : str
-        Ids of artefacts or claims.
-
-    Returns
-    -------
-    list of str
-        Such as ``papers.rizk2022importance.figures``.
-    """
-    return sorted({_module(paper, files, name) for name in names})
-
-
-def _function(paper: Paper, files: str, name: str) -> Callable[..., Any]:
-    module = _module(paper, files, name)
-    _make_package(paper.folder)
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
-def _module(paper: Paper, files: str, name: str) -> str:
-    known: dict[str, str] = {}
-    for path in sorted(paper.folder.glob(f"{files}*.py")):
-        known |= dict.fromkeys(_names(path), f"papers.{paper.key}.{path.stem}")
-    if name not in known:
-        raise InputError(
-            f"{paper.folder}: no {files}*.py has a function '{name}'; {nearest(name, known)}"
-        )
-    return known[name]
-
-
-@cache
-def _names(path: Path) -> tuple[str, ...]:
-    """Return the names that a module defines at its top level."""
-    names: list[str] = []
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: is not Python ({error}); fix it") from None
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign):
-            parts = (part for target in node.targets for part in ast.walk(target))
-            names += [part.id for part in parts if isinstance(part, ast.Name)]
-    return tuple(names)
-
-
-def _make_package(folder: Path) -> None:
-    """Make a paper's folder, anywhere on disk, importable as ``papers.<key>``."""
-    name = f"papers.{folder.name}"
-    papers = _package("papers", folder.parent)
-    if not any(folder.samefile(other) for other in _package(name, folder).__path__):
-        raise InputError(f"papers: two folders are called '{folder.name}'; rename one")
-    setattr(papers, folder.name, sys.modules[name])
-
-
-def _package(name: str, folder: Path) -> ModuleType:
-    if name not in sys.modules:
-        sys.modules[name] = ModuleType(name)
-        sys.modules[name].__path__ = [str(folder.absolute())]
-    return sys.modules[name]
+def _unknown_names(paper: Paper) -> list[str]:
+    """Return a line for each name in an artefact or a claim that the paper does not define."""
+    known: dict[str, Collection[str]] = {
+        "experiments": paper.experiments,
+        "cases": {
+            case
+            for settings in paper.experiments.values()
+            for case in settings.get("cases") or ("base",)
+        },
+        "artefact": paper.artefacts,
+        "open_choices": [choice.name for choice in paper.choices],
+    }
+    lines = []
+    for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims)):
+        for name, spec in specs.items():
+            for field, options in known.items():
+                used = getattr(spec, field, [])
+                lines += [
+                    f"{kind}.{name}.{field}: '{word}' is unknown; {nearest(word, options)}"
+                    for word in ([used] if isinstance(used, str) else used)
+                    if word not in options
+                ]
+    return lines
 
 
 def _reported(path: Path) -> list[dict[str, str]]:

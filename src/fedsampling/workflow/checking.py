@@ -1,7 +1,7 @@
 """Validation of a configuration before anything runs: ``fedsampling check``."""
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.experiments.papers import defining
+from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
@@ -37,7 +37,7 @@ def check_all(project: Project) -> list[str]:
             paper_bibtex(paper.folder / "paper.bib", key)
         for files, names in (("figures", paper.artefacts), ("claims", paper.claims)):
             with gathering(problems):
-                defining(paper, files, *names)
+                defining_modules(paper.folder, files, *names)
     changed = [
         job
         for job in plan.jobs.values()

@@ -13,7 +13,8 @@ from typing import Any
 from fedsampling.base.files import digest, sha256
 from fedsampling.experiments.cross_matrix import PAPER as MATRIX
 from fedsampling.experiments.fingerprints import fingerprint, own_code
-from fedsampling.experiments.papers import Paper, defining
+from fedsampling.experiments.paper_code import defining_modules
+from fedsampling.experiments.papers import Paper
 from fedsampling.samplers.own_files import load_file
 from fedsampling.workflow.plan import Plan
 
@@ -66,7 +67,7 @@ def _summaries(plan: Plan) -> dict[str, str]:
 def _artefact(plan: Plan, paper: Paper, name: str, known: dict[str, str]) -> str:
     spec = paper.artefacts[name]
     summaries = [known[f"summaries/{paper.key}/{each}"] for each in spec.experiments]
-    code = fingerprint(*defining(paper, "figures", name), papers=paper.folder.parent)
+    code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
     inputs = [spec.model_dump(mode="json"), _reported(paper), summaries, _facts(plan), code]
     return digest(inputs + _compared_with(plan, paper.key, spec.experiments))
 
@@ -78,7 +79,10 @@ def _views(plan: Plan, summary: str) -> str:
 def _claims(plan: Plan, paper: Paper, known: dict[str, str]) -> str:
     claims = {key: claim.model_dump(mode="json") for key, claim in paper.claims.items()}
     summaries = [known[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
-    modules = [*defining(paper, "claims", *paper.claims), "fedsampling.evidence.grading"]
+    modules = [
+        *defining_modules(paper.folder, "claims", *paper.claims),
+        "fedsampling.evidence.grading",
+    ]
     code = fingerprint(*modules, papers=paper.folder.parent)
     return digest([claims, paper.left_out, _reported(paper), summaries, _facts(plan), code])
 

@@ -134,7 +134,9 @@ def learner(model: Model, device: str) -> NetworkLearner:
     p = np.full(CLIENTS, 1 / CLIENTS)
     data = FederatedDataset("made up", x, y, start, p, x[:0], y[:0], classes=classes)
     activation_bytes = step_bytes(network, sample, BATCH)
-    return NetworkLearner(network, data, ROUND, inputs, device=device, activation_bytes=activation_bytes)
+    return NetworkLearner(
+        network, data, ROUND, inputs, device=device, activation_bytes=activation_bytes
+    )
 
 
 def _fitting(model: Model) -> Iterator[tuple[Network, tuple[int, ...], int | None, Inputs]]:
@@ -154,7 +156,7 @@ def in_double(stacked: NetworkLearner, theta: Tensor, slots: Slots) -> Array:
     keys, velocity = torch.from_numpy(dropout_keys(slots, _draws())), w.new_empty(len(w), 0)
     for number, index in enumerate(plan.index):
         rows = torch.from_numpy(stacked.data.start[slots.client][:, None] + index)
-        x, y = on_cpu.gather(rows)
+        x, y = on_cpu.samples.gather(rows)
         x = x if stacked.inputs == "tokens" else x.double()
         keep = keeper(keys, torch.tensor(number))
         sgd_step(stacked.network, stacked.local, w, start, velocity, step, x, y, weight, keep)

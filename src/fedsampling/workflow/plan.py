@@ -16,9 +16,11 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import digest
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.paper_selection import load_papers
-from fedsampling.experiments.papers import Paper, load_kinds
-from fedsampling.experiments.specs import Job, jobs, resolve_experiments
+from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import resolve_experiments
+from fedsampling.experiments.specs import Job, jobs
 from fedsampling.experiments.uses import Use, uses
 from fedsampling.runs.places import CARDS, is_published
 from fedsampling.samplers.own_files import load_file

@@ -6,7 +6,8 @@ from pathlib import Path
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.evidence import summaries
 from fedsampling.experiments.paper_selection import no_experiment
-from fedsampling.experiments.specs import Job, changed, scale_of
+from fedsampling.experiments.resolving import changed, scale_of
+from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import finished_runs

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.experiments.papers import load_kinds
+from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 
 REGRESSION = {

@@ -12,8 +12,8 @@ from papers.fraboni2021clustered.theory import inclusion, variance
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
+from fedsampling.experiments.resolving import resolve_experiments, run_settings
 from fedsampling.experiments.simulations.simulation import tidy
-from fedsampling.experiments.specs import resolve_experiments, run_settings
 from papers.fraboni2021clustered import figures_clients, figures_training
 
 KEY = "fraboni2021clustered"

@@ -11,7 +11,7 @@ from papers.fraboni2022general.runs import departures, deviations, gap_curve
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.experiments.specs import resolve_experiments
+from fedsampling.experiments.resolving import resolve_experiments
 from papers.fraboni2022general import claims, figures_settings, figures_training
 
 KEY = "fraboni2022general"

@@ -9,7 +9,7 @@ import pandas as pd
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import judge_function, load_paper
-from fedsampling.experiments.specs import resolve_experiments
+from fedsampling.experiments.resolving import resolve_experiments
 
 PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[3] / "papers")
 NAMES = ["case", "sampler", "seed", "at", "metric", "value"]

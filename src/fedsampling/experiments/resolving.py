@@ -1,0 +1,268 @@
+"""Experiments at one scale, with the user's overrides, and the checked settings of their runs.
+
+An experiment of ``paper.yaml`` has the settings of the paper's size.  The values under ``quick`` or
+``reduced`` change them for a smaller scale, and the user's ``overrides`` come last.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from fedsampling.base import memory
+from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.records import check, merge
+from fedsampling.experiments.config import Config
+from fedsampling.experiments.paper_selection import NOT_AT, no_experiment
+from fedsampling.experiments.papers import Experiment, Paper
+from fedsampling.experiments.simulations.simulation import Simulation
+from fedsampling.samplers.in_settings import expand_star
+
+SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that update its own settings
+
+SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
+
+
+class Resolved(NamedTuple):
+    """An experiment at one scale, with the user's overrides.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    simulations : mapping
+        Checked settings of the runs, by case and sampler.
+    """
+
+    experiment: Experiment
+    simulations: Mapping[tuple[str, str], Simulation]
+
+
+def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
+    """Resolve a paper's experiments at the configured scale, with the user's overrides.
+
+    Raises
+    ------
+    InputError
+        With one line for every error; lines about an override begin with ``overrides``.
+    """
+    problems = [
+        f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
+        for name, change in config.overrides.get(paper.key, {}).items()
+        if change is not None
+        and name not in paper.experiments
+        and paper.left_out.get(name) in (None, NOT_AT.format(config.scale))
+    ]
+    resolved = {}
+    for name in paper.experiments:
+        with gathering(problems):
+            resolved[name] = _resolve(paper, name, config)
+    if problems:
+        raise InputError(*problems)
+    return resolved
+
+
+def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
+    """Resolve an experiment, and check it with the settings of its runs."""
+    changes, prefix = _overrides(paper, name, config)
+    experiment = _experiment(paper, name, config)
+    simulations: dict[tuple[str, str], Simulation] = {}
+    problems = [
+        f"{prefix}.{key}: each case sets its own value; override it below cases"
+        for key in _flat(_grouped(changes)["settings"])
+        if not _is_used(key.split("."), experiment)
+    ]
+    for case, sampler in product(experiment.cases, experiment.samplers):
+        with gathering(problems):  # every run is checked before the first one starts
+            simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
+    problems += _obstacles(experiment, simulations, config, prefix)
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+    return Resolved(experiment, simulations)
+
+
+def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
+    """Apply scale and overrides to an experiment; settings of single runs are not checked."""
+    written, (changes, prefix) = paper.experiments[name], _overrides(paper, name, config)
+    paper_size = {key: value for key, value in written.items() if key not in SMALLER_SCALES}
+    at_scale = merge(paper_size, written.get(paper.scales.get(name, config.scale)) or {})
+    merged = _grouped(merge(at_scale, changes))
+    samplers = merged.get("samplers")
+    if isinstance(samplers, dict) and isinstance(samplers.get("*"), dict):
+        try:
+            availability = merged["settings"].get("availability") or {}
+            away = availability.get("name", "always") != "always"
+            merged["samplers"] = expand_star(samplers, away)
+        except InputError as error:
+            raise InputError(*(f"{prefix}.samplers.{line}" for line in error.lines)) from None
+    elif isinstance(samplers, dict) and "*" in (at_scale.get("samplers") or ()):
+        # Overrides remove "*", so the paper's nulls, which leave samplers out of "*", go, too.
+        merged["samplers"] = {
+            label: settings for label, settings in samplers.items() if settings is not None
+        }
+    experiment = check(Experiment, merged, f"{prefix}.")
+    code = Simulation.member(experiment.kind).code
+    if code.startswith("papers.") and not code.startswith(f"papers.{paper.key}."):
+        raise InputError(
+            f"{prefix}.kind: '{experiment.kind}' belongs to papers/{code.split('.')[1]}; move its "
+            "module to fedsampling/experiments/simulations to share it"
+        )
+    return experiment
+
+
+def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:
+    """Return the checked settings of one case and sampler; `prefix` is the start of error lines."""
+    changes = dict(experiment.cases[case])
+    of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
+    settings = merge(experiment.settings, changes)
+    start = f"{prefix}." if prefix else ""
+    if "sampler" in settings:
+        raise InputError(f"{start}sampler: unknown key; did you mean 'samplers'?")
+    settings["kind"] = experiment.kind
+    settings["sampler"] = merge(experiment.samplers[sampler], of_sampler)
+    try:
+        return check(Simulation, settings, "")
+    except InputError as error:
+        lines = (_written_key(line, experiment, case, sampler) for line in error.lines)
+        raise InputError(*(start + line for line in lines)) from None
+
+
+def _written_key(line: str, experiment: Experiment, case: str, sampler: str) -> str:
+    """Replace the key in an error line by the key in the experiment that sets the value."""
+    key = line.partition(":")[0]
+    if line.startswith(("sampler.", "sampler:")):
+        return line.replace("sampler", f"samplers.{sampler}", 1)
+    if _has_key(experiment.cases[case], key):
+        return f"cases.{case}.{line}"
+    if line.startswith(f"{key}: unknown key; ") and "." not in key:
+        known = {*Simulation.member(experiment.kind).model_fields, *Experiment.model_fields}
+        return f"{key}: unknown key; {nearest(key, known - {'sampler', 'settings'})}"
+    return line
+
+
+def _obstacles(
+    experiment: Experiment,
+    simulations: Mapping[tuple[str, str], Simulation],
+    config: Config,
+    prefix: str,
+) -> list[str]:
+    """Return a line for each setting with which a job exceeds the available memory or time."""
+    block = min(experiment.seed_block, len(experiment.seeds))
+    needed = max((run.least_bytes(block) for run in simulations.values()), default=0.0)
+    available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
+    if line := memory.lacking(needed, available):
+        return [f"{prefix}: {line}"]
+    # Jobs can stop between rounds only, so one selection must fit into the time limit.
+    seconds = 60 * config.cluster.max_runtime
+    return [
+        f"{prefix}.samplers.{sampler}.{line}"
+        for (_, sampler), run in simulations.items()
+        if (line := run.obstacle(block, available, seconds))
+    ]
+
+
+def scale_of(paper: Paper, name: str, config: Config) -> str:
+    """Return the scale of an experiment as configured.
+
+    Returns
+    -------
+    str
+        ``"paper"`` if the experiment includes all runs of the paper's size, at any configured
+        scale; ``"changed"`` if overrides remove runs; otherwise the configured scale.
+    """
+    scale = paper.scales.get(name, config.scale)
+    at_paper_scale = paper.model_copy(update={"scales": {name: "paper"}})
+    unchanged = config.model_copy(update={"overrides": {}})
+    configured = _experiment(paper, name, config)
+    if _covers(configured, _experiment(at_paper_scale, name, unchanged)):
+        return "paper"
+    is_complete = _covers(configured, _experiment(paper, name, unchanged))
+    return scale if is_complete and scale != "paper" else "changed"
+
+
+def changed(paper: Paper, name: str, config: Config) -> list[str]:
+    """List the settings that overrides change: ``key value (value in paper.yaml)``."""
+    if not config.overrides.get(paper.key, {}).get(name):
+        return []
+    unchanged = config.model_copy(update={"overrides": {}})
+    ours, papers = (
+        _experiment(paper, name, either).model_dump(mode="json") for either in (config, unchanged)
+    )
+    return differences(ours, papers)
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """List the settings in which two resolved experiments differ: ``key value (other's value)``."""
+    values, others = _flat(first), _flat(second)
+    return [
+        f"{key.removeprefix('settings.')} {_text(values, key)} ({_text(others, key)})"
+        for key in {**others, **values}
+        if values.get(key) != others.get(key)
+    ]
+
+
+def _overrides(paper: Paper, name: str, config: Config) -> tuple[dict[str, Any], str]:
+    """Return the overrides of an experiment, and the prefix of errors in its settings."""
+    changes = config.overrides.get(paper.key, {})
+    prefix = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
+    return changes.get(name) or {}, prefix
+
+
+def _covers(larger: Experiment, smaller: Experiment) -> bool:
+    """Whether `larger` includes all runs of `smaller`."""
+    return (
+        larger.settings == smaller.settings
+        and larger.cases.items() >= smaller.cases.items()
+        and larger.samplers.items() >= smaller.samplers.items()
+        and set(larger.seeds) >= set(smaller.seeds)
+    )
+
+
+def _is_used(path: Sequence[str], experiment: Experiment) -> bool:
+    """Whether some case uses the experiment's value at this path, instead of its own."""
+    mark = object()
+    marked: Any = mark
+    for key in reversed(path):
+        marked = {key: marked}
+    for case in experiment.cases.values():
+        value: Any = merge(merge(experiment.settings, marked), case)
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is mark:
+            return True
+    return False
+
+
+def _has_key(case: Any, dotted: str) -> bool:
+    """Whether a case sets the value of a dotted key."""
+    for key in dotted.split("."):
+        if not isinstance(case, dict):
+            return True  # an element of a list in the case
+        if key not in case:
+            return False
+        case = case[key]
+    return True
+
+
+def _grouped(written: dict[str, Any]) -> dict[str, Any]:
+    """Move all keys that are not fields of :class:`Experiment` into ``settings``."""
+    fields = set(Experiment.model_fields) - {"settings"}
+    grouped = {key: value for key, value in written.items() if key in fields}
+    grouped["settings"] = {key: value for key, value in written.items() if key not in fields}
+    return grouped
+
+
+def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by dotted key."""
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, Mapping) and value:
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key, "none")
+    if isinstance(value, list) and len(value) > 3:
+        return f"{len(value)} values"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
