@@ -15,15 +15,15 @@ from fedsampling.runs.cluster.rule_resources import RuleResources
 from fedsampling.workflow.snakefile import (
     select_experiments,
     check_targets,
-    checked_file,
-    checked_project,
-    stopped,
+    check_file,
+    open_project,
+    is_stopped_by_user,
 )
 
 min_version("9.12")
 
 
-checked_file(Path("config.yaml"))
+check_file(Path("config.yaml"))
 
 
 configfile: "config.yaml"
@@ -31,8 +31,8 @@ configfile: "config.yaml"
 
 # A target can be an experiment: then only the targeted experiments are run.
 targets = get_argument_parser().parse_known_args()[0].targets
-chosen = select_experiments(targets, config, workflow.config_settings)
-project = checked_project(config, workflow.config_settings)
+target_experiments = select_experiments(targets, config, workflow.config_settings)
+project = open_project(config, workflow.config_settings)
 plan = project.plan
 rule_resources = RuleResources(plan.jobs, plan.batches, project.config.cluster, project.results)
 
@@ -73,7 +73,7 @@ onstart:
 # After a failure, unless the user stopped Snakemake: report the finished part, and why the rest is
 # missing.
 onerror:
-    if not stopped(log):
+    if not is_stopped_by_user(log):
         shell("fedsampling report --unfinished --config {project.config_file:q}")
 
 

@@ -68,7 +68,7 @@ _PUBLIC = {
     "plot": "report.drawing.histories",
     "samplers": "",  # a module, which lists its members when it is called
     "scheme": "samplers.scheme",
-    "summary": "workflow.published",
+    "summary": "workflow.publishing",
     "to_latex": "report.drawing.histories",
     "train": "library",
 }

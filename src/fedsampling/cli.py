@@ -125,9 +125,9 @@ def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[...,
         try:
             verb(Project.open(config, results, papers), **options)
         except InputError as error:
-            from fedsampling.experiments.config import attributed
+            from fedsampling.experiments.config import with_origins
 
-            raise InputError(*attributed(error.lines, config)) from None
+            raise InputError(*with_origins(error.lines, config)) from None
 
     return command
 
@@ -136,9 +136,9 @@ def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[...,
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
-    from fedsampling.workflow.working_folder import start
+    from fedsampling.workflow.working_folder import create_working_folder
 
-    start(folder)
+    create_working_folder(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
 
 
@@ -279,7 +279,7 @@ def summarise(project: "Project", paper: str, experiment: str) -> None:
 @in_project
 def publish(project: "Project", names: tuple[str, ...]) -> None:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
-    from fedsampling.workflow.published import publish_runs
+    from fedsampling.workflow.publishing import publish_runs
 
     for line in publish_runs(names, project):
         click.echo(line)
@@ -428,9 +428,9 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     observed information and saved state, on several populations of clients.
     """
     if timeout:
-        from fedsampling.workflow.sampler_check import check_within
+        from fedsampling.workflow.sampler_check import check_in_subprocess
 
-        status, out, err = check_within(timeout, name, options)
+        status, out, err = check_in_subprocess(timeout, name, options)
         click.echo(out, nl=False)
         click.echo(err, nl=False, err=True)
         click.get_current_context().exit(status)
@@ -538,7 +538,7 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     """
     from fedsampling.workflow.tuning import tune
 
-    status = tune(names, project, click.echo, evaluates=not trials_only)
+    status = tune(names, project, click.echo, runs_chosen=not trials_only)
     click.get_current_context().exit(status)
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from fedsampling.base import stopping
 from fedsampling.base.stopping import (
-    AGAIN,
     END_VARIABLE,
-    hand_back,
+    EXIT_UNFINISHED,
     parse_left,
+    requeue,
     seconds_left,
     watching,
 )
@@ -117,14 +117,14 @@ def test_a_simulation_that_does_not_listen_works_on_after_sigusr1():
 
 
 def test_without_slurm_the_status_says_run_me_again():
-    assert hand_back() == AGAIN
+    assert requeue() == EXIT_UNFINISHED
 
 
 def test_slurm_is_asked_to_queue_the_job_again(client, monkeypatch):
     log = client("scontrol", "")
-    monkeypatch.setattr(stopping, "ENDING", 0.3)
+    monkeypatch.setattr(stopping, "REQUEUE_SECONDS", 0.3)
     before = time.monotonic()
-    assert hand_back() == AGAIN
+    assert requeue() == EXIT_UNFINISHED
     assert log.read_text().split() == ["requeue", "42"]
     assert time.monotonic() - before > 0.3  # SLURM ends it, which is no failure
 
@@ -132,8 +132,8 @@ def test_slurm_is_asked_to_queue_the_job_again(client, monkeypatch):
 def test_where_slurm_refuses_the_job_ends_at_once(client):
     client("scontrol", "Requested operation not permitted", status=1)
     before = time.monotonic()
-    assert hand_back() == AGAIN
-    assert time.monotonic() - before < stopping.ENDING / 4
+    assert requeue() == EXIT_UNFINISHED
+    assert time.monotonic() - before < stopping.REQUEUE_SECONDS / 4
 
 
 TOY = """
@@ -187,7 +187,7 @@ def test_a_stopped_run_says_so_and_the_same_call_continues_it(tmp_path):
         return done.returncode, [int(x[6:]) for x in lines if x.startswith("round ")], done.stderr
 
     status, first, said = run(**{END_VARIABLE: "1.5"})
-    assert status == AGAIN
+    assert status == EXIT_UNFINISHED
     assert f"stopped before round {len(first)}; run the same command to resume" in said
     assert 0 < len(first) < 60
     assert not list(results.rglob("*.lock"))

@@ -96,7 +96,7 @@ def test_a_line_about_a_key_names_where_it_is_said_last_and_deepest(tmp_path):
         "store: is the default",
         "papers/a/paper.yaml: is no key",
     ]
-    result = config.attributed(lines, base, more, tmp_path / "none.yaml", config=changes)
+    result = config.with_origins(lines, base, more, tmp_path / "none.yaml", config=changes)
     places = [more, base, base, more, "--config", "--config", ""]
     assert result == [
         f"{at}: {line}" if at else line for at, line in zip(places, lines, strict=True)

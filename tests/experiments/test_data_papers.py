@@ -63,7 +63,7 @@ def test_what_is_left_to_do_is_estimated_for_runs_without_rounds_or_draws(tmp_pa
     overrides = {FRABONI: FEWER[FRABONI]}
     config = Config(scale="quick", shipped=False, papers=[FRABONI], overrides=overrides)
     estimate = costs.estimate(Project(config, tmp_path / "results", ROOT / "papers"))
-    (line,) = estimate.lines
+    (line,) = estimate.experiments
     assert (line.jobs, line.runs, line.finished) == (4, 8, 0)
     assert 0 < line.hours < 1
     assert estimate.downloads == {"cifar10/cifar-10-binary.tar.gz": 170_052_171}

@@ -15,7 +15,7 @@ from filelock import SoftFileLease
 
 from fedsampling.base.errors import InputError
 from fedsampling.runs import leases
-from fedsampling.runs.leases import held
+from fedsampling.runs.leases import hold_leases
 
 START = """
 import sys, time
@@ -24,21 +24,21 @@ from fedsampling.runs import leases
 leases.POLL_SECONDS = 0.001
 """
 HOLDER = """
-with leases.held([Path(name) for name in sys.argv[1:]]):
+with leases.hold_leases([Path(name) for name in sys.argv[1:]]):
     print("holds", flush=True)
     time.sleep(60)
 """
 COUNTING = """
 counter = Path(sys.argv[1])
 for _ in range(20):
-    with leases.held([counter.with_suffix(".lock")]):
+    with leases.hold_leases([counter.with_suffix(".lock")]):
         n = int(counter.read_text())
         time.sleep(0.001)
         counter.write_text(str(n + 1))
 """
 CROSSING = """
 for _ in range(30):
-    with leases.held([Path(sys.argv[1]) / name for name in sys.argv[2]]):
+    with leases.hold_leases([Path(sys.argv[1]) / name for name in sys.argv[2]]):
         time.sleep(0.001)
 """
 
@@ -55,7 +55,7 @@ def owner(path: Path) -> int | None:
 
 def elsewhere(path: Path) -> None:
     """Write the lease of a process on another machine."""
-    with held([path]):
+    with hold_leases([path]):
         lines = path.read_text().splitlines()
     lines = ["host=node7" if line.startswith("host=") else line for line in lines]
     path.write_text("\n".join(lines) + "\n")
@@ -76,10 +76,10 @@ def other(*paths: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_lease_is_gone_when_it_is_released_also_after_an_error(lease):
-    with held([lease]):
+    with hold_leases([lease]):
         assert owner(lease) == os.getpid()
     assert list(lease.parent.iterdir()) == []
-    with pytest.raises(ZeroDivisionError), held([lease]):
+    with pytest.raises(ZeroDivisionError), hold_leases([lease]):
         _ = 1 / 0
     assert list(lease.parent.iterdir()) == []
 
@@ -99,7 +99,7 @@ def test_the_second_waits_and_names_the_owner(lease):
         # One that nobody has waited for yet counts as alive.
         threading.Timer(0.5, lambda: (process.kill(), process.wait())).start()
         before = time.monotonic()
-        with held([lease], calls.append):
+        with hold_leases([lease], calls.append):
             assert time.monotonic() - before > 0.3
     assert len(calls) == 1
     assert calls[0].startswith(f"process {process.pid} on ")
@@ -111,7 +111,7 @@ def test_a_killed_owners_lease_is_taken_over_at_once(lease):
         process.wait()
         assert lease.exists()
         before = time.monotonic()
-        with held([lease]):
+        with hold_leases([lease]):
             assert time.monotonic() - before < 5
             assert owner(lease) == os.getpid()
 
@@ -131,7 +131,7 @@ def test_an_owner_elsewhere_is_waited_for_until_it_is_silent(lease, monkeypatch)
     threading.Timer(1.5, over.set).start()
     before = time.monotonic()
     calls: list[str] = []
-    with held([lease], calls.append):
+    with hold_leases([lease], calls.append):
         assert 1.9 < time.monotonic() - before < 10
         assert owner(lease) == os.getpid()
     toucher.join()
@@ -141,7 +141,7 @@ def test_an_owner_elsewhere_is_waited_for_until_it_is_silent(lease, monkeypatch)
 def test_an_owner_touches_all_of_its_leases(tmp_path, monkeypatch):
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.05)
     paths = [tmp_path / "a.lock", tmp_path / "b.lock"]
-    with held(paths):
+    with hold_leases(paths):
         for path in paths:
             os.utime(path, (0, 0))
         time.sleep(0.5)
@@ -153,13 +153,13 @@ def test_a_lease_that_was_never_written_to_its_end_is_taken_over(lease, monkeypa
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     lease.touch()
     calls: list[str] = []
-    with held([lease], calls.append):
+    with hold_leases([lease], calls.append):
         assert owner(lease) == os.getpid()
     assert calls == ["an unknown process"]
 
 
 def test_who_lost_a_lease_does_not_release_the_new_owners(lease):
-    with held([lease]):
+    with hold_leases([lease]):
         lease.unlink()  # this process was frozen, and another took over
         elsewhere(lease)
     assert "host=node7" in lease.read_text()
@@ -176,7 +176,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with (
         pytest.raises(InputError, match="choose a writable folder"),
-        held([tmp_path / "file" / "run.lock"]),
+        hold_leases([tmp_path / "file" / "run.lock"]),
     ):
         pass
 
@@ -184,7 +184,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
 def test_others_may_read_who_holds_a_lease(lease):
     before = os.umask(0o077)
     try:
-        with held([lease]):
+        with hold_leases([lease]):
             assert lease.stat().st_mode & 0o777 == leases.MODE
     finally:
         os.umask(before)

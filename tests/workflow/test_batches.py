@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fedsampling.base.files import write_record
-from fedsampling.base.stopping import AGAIN, END_VARIABLE, Stop, Stopped
+from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stop, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.cluster.rule_resources import RuleResources
@@ -166,11 +166,11 @@ def test_a_signal_ends_a_job_that_does_not_listen_after_one_that_did(batch):
 
 
 def test_a_signal_stops_a_job_that_listens_after_one_that_does_not(batch):
-    assert batch(nothing, signalled(listening), nothing) == (AGAIN, ["0-nothing"])
+    assert batch(nothing, signalled(listening), nothing) == (EXIT_UNFINISHED, ["0-nothing"])
 
 
 def test_no_job_begins_after_a_signal(batch, capfd):
-    assert batch(asks_no_more, nothing) == (AGAIN, ["0-asks_no_more"])
+    assert batch(asks_no_more, nothing) == (EXIT_UNFINISHED, ["0-asks_no_more"])
     assert (
         "1-nothing: stopped before it began; run the same command to resume"
         in capfd.readouterr().err
@@ -181,4 +181,4 @@ def test_no_job_begins_after_a_signal(batch, capfd):
 @pytest.mark.parametrize("works", [(asking, deaf, nothing), (nothing, deaf, listening)])
 def test_no_job_begins_after_the_time_limit(batch, monkeypatch, works):
     monkeypatch.setenv(END_VARIABLE, "1.5")
-    assert batch(*works) == (AGAIN, [f"0-{works[0].__name__}", "1-deaf"])
+    assert batch(*works) == (EXIT_UNFINISHED, [f"0-{works[0].__name__}", "1-deaf"])

@@ -13,10 +13,10 @@ from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.snakefile import (
-    checked_file,
-    checked_project,
+    check_file,
+    is_stopped_by_user,
+    open_project,
     select_experiments,
-    stopped,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -89,9 +89,7 @@ class TestOneExperiment:
 def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys):
     overrides = {RIZK: {"regression": {"rounds": 0}, "gradient": {"draws": 0}}}
     with pytest.raises(SystemExit) as caught:
-        checked_project(
-            {"papers": [RIZK], "scale": "quick", "overrides": overrides}, ConfigSettings()
-        )
+        open_project({"papers": [RIZK], "scale": "quick", "overrides": overrides}, ConfigSettings())
     assert caught.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
         f"fedsampling: config.yaml: overrides.{RIZK}.{key}: 0 is out of range; must be at least 1"
@@ -104,16 +102,16 @@ def test_what_the_command_line_says_is_read_as_in_a_file(capsys):
     text = parse_config([f"overrides={{{RIZK}: {{regression: {{seeds: 3}}, gradient: null}}}}"])
     assert text["overrides"][RIZK] == {"regression": {"seeds": "3"}, "gradient": "null"}
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", **text}
-    result = checked_project(settings, ConfigSettings(config=text)).plan
+    result = open_project(settings, ConfigSettings(config=text)).plan
     assert len(result.jobs[JOB].runs) == 3
     assert not result.jobs_of(RIZK, "gradient")
     with pytest.raises(SystemExit):
-        checked_project({"scale": "quik"}, ConfigSettings(config={"scale": "quik"}))
+        open_project({"scale": "quik"}, ConfigSettings(config={"scale": "quik"}))
     assert capsys.readouterr().err.startswith("fedsampling: --config: scale: 'quik' is unknown")
 
 
 @pytest.mark.parametrize(
-    "read", [checked_file, lambda path: checked_project({}, ConfigSettings(configfiles=[path]))]
+    "read", [check_file, lambda path: open_project({}, ConfigSettings(configfiles=[path]))]
 )
 def test_a_file_beyond_bounds_is_one_line(tmp_path, capsys, read):
     path = tmp_path / "deep.yaml"
@@ -129,14 +127,14 @@ def test_results_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caps
     monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path / "results")
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
     with pytest.raises(SystemExit):
-        checked_project(settings, ConfigSettings())
+        open_project(settings, ConfigSettings())
     line = f"fedsampling: {tmp_path}/results: cannot be written ("
     assert capsys.readouterr().err.startswith(line)
 
 
 def test_snakemakes_own_keys_are_no_errors():
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", "_internal": 1}
-    assert checked_project(settings, ConfigSettings()).config == plan().config
+    assert open_project(settings, ConfigSettings()).config == plan().config
     with pytest.raises(InputError, match="internal: unknown key"):
         plan(internal=1)
 
@@ -146,13 +144,13 @@ def test_a_dry_run_updates_only_an_old_plan_of_the_same_configuration(tmp_path, 
     (tmp_path / "papers").symlink_to(ROOT / "papers")
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
     path = tmp_path / "results" / "plan.json"
-    project = checked_project(settings, ConfigSettings())
+    project = open_project(settings, ConfigSettings())
     assert not path.exists()
     project.write()
     path.write_text("outdated")
-    checked_project({**settings, "device": "cuda"}, ConfigSettings())
+    open_project({**settings, "device": "cuda"}, ConfigSettings())
     assert path.read_text() == "outdated"
-    checked_project(settings, ConfigSettings())
+    open_project(settings, ConfigSettings())
     assert path.read_text().startswith('{"digest"')
 
 
@@ -160,17 +158,17 @@ def test_snakemakes_log_says_whether_it_was_stopped(tmp_path):
     one, other = tmp_path / "one.log", tmp_path / "other.log"
     one.write_text("Error in rule fetch")
     other.write_text("Terminating processes on user request, this might take some time.")
-    assert not stopped([str(one)])
-    assert stopped([str(one), str(other)])
+    assert not is_stopped_by_user([str(one)])
+    assert is_stopped_by_user([str(one), str(other)])
 
 
 def test_planning_imports_no_heavy_library():
     """Every cluster job parses the Snakefile again."""
     code = (
-        "import sys; from fedsampling.workflow.snakefile import checked_project; "
+        "import sys; from fedsampling.workflow.snakefile import open_project; "
         "from fedsampling.runs.cluster.rule_resources import RuleResources; "
         "from snakemake.settings.types import ConfigSettings; "
-        "checked_project({'scale': 'quick', 'data': 'embedded'}, ConfigSettings()).digests; "
+        "open_project({'scale': 'quick', 'data': 'embedded'}, ConfigSettings()).digests; "
         "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow'}; "
         "print(*sorted(heavy & set(sys.modules)))"
     )

@@ -13,7 +13,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.runs.places import PUBLISHED, index
-from fedsampling.workflow.working_folder import PROJECT, start
+from fedsampling.workflow.working_folder import PROJECT, create_working_folder
 
 ROOT = Path(__file__).parents[2]
 MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository
@@ -34,16 +34,16 @@ def run(*command: str | Path, folder: Path, package: Path) -> str:
 
 
 def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
-    start(tmp_path / "new")
+    create_working_folder(tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
     assert run("fedsampling.cli", "check", folder=tmp_path / "new", package=ROOT / "src")
     readme = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
     assert not re.search(r"\bmake ", readme)  # it has no Makefile
     with pytest.raises(InputError) as error:
-        start(tmp_path)
+        create_working_folder(tmp_path)
     assert error.value.lines == (f"{tmp_path}: is not empty; name a new folder",)
     with pytest.raises(InputError) as error:
-        start(tmp_path / "new" / "Snakefile")
+        create_working_folder(tmp_path / "new" / "Snakefile")
     (line,) = error.value.lines
     assert line.endswith("cannot be written (Not a directory); name another folder")
 

@@ -48,7 +48,7 @@ for paper in plan.papers:
 
 
 # An experiment named as a target is a target, too; the plan then contains only such experiments.
-for experiment in chosen:
+for experiment in target_experiments:
 
     rule:
         name:

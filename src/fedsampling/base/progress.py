@@ -13,7 +13,7 @@ REFRESH = 0.2  # seconds between updates of a line that is rewritten
 
 @contextmanager
 def reporter() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function ``tell(name, done, total)`` that reports a job's finished steps."""
+    """Yield a function of (name, done, total) that reports the finished steps of a job."""
     if not sys.stderr.isatty():
         yield _lines()
         return
@@ -23,19 +23,19 @@ def reporter() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, object] = {}
 
-        def tell(name: str, done: int, total: int) -> None:
+        def report(name: str, done: int, total: int) -> None:
             if name not in tasks:
                 tasks[name] = bars.add_task(name, total=total)
             bars.update(tasks[name], completed=done, total=total)  # type: ignore[arg-type]
 
-        yield tell
+        yield report
 
 
 @contextmanager
 def rewritten_line(
     name: str, total: int, show: bool | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Yield ``tell(done)``, which updates a progress line on stderr; it is erased at the end.
+    """Yield a function of `done` that updates a progress line on stderr; it is erased at the end.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def rewritten_line(
     began = last = time.monotonic()
     width = 0
 
-    def tell(done: int) -> None:
+    def report(done: int) -> None:
         nonlocal last, width
         now = time.monotonic()
         if done and (now - last >= REFRESH or done == total):
@@ -62,7 +62,7 @@ def rewritten_line(
             print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
 
     try:
-        yield tell
+        yield report
     finally:
         print(f"\r{'':{width}}\r", end="", file=sys.stderr, flush=True)
 
@@ -75,11 +75,11 @@ def _in_a_notebook() -> bool:
 def _lines() -> Callable[[str, int, int], None]:
     last = time.monotonic()
 
-    def tell(name: str, done: int, total: int) -> None:
+    def report(name: str, done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last > PERIOD:
             last = now
             print(f"{name}: {done} of {total} ({100 * done / total:.0f} %)", file=sys.stderr)
 
-    return tell
+    return report

@@ -3,7 +3,7 @@
 A simulation with checkpoints calls :class:`Stop` between rounds; if the result is true, it writes a
 checkpoint and raises :class:`Stopped`.  A process with several jobs also checks between jobs.  The
 job is then requeued: under SLURM with the same job number, under other schedulers through the exit
-status ``AGAIN``.
+status ``EXIT_UNFINISHED``.
 
 A process asks the scheduler for its time limit when it starts, so it does not depend on signals
 that pass through the scheduler's shells.
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-AGAIN = 75  # exit status EX_TEMPFAIL: not finished, run again
+EXIT_UNFINISHED = 75  # exit status EX_TEMPFAIL: not finished, run again
 END_VARIABLE = "FEDSAMPLING_SECONDS_LEFT"  # for schedulers other than SLURM
-SHARE = 0.25  # upper bound of the grace, as a share of the time left at the start
-ENDING = 120.0  # seconds in which a scheduler ends a requeued job
+MAX_GRACE_SHARE = 0.25  # of the time left at the start
+REQUEUE_SECONDS = 120.0  # seconds in which a scheduler ends a requeued job
 
 
 class Stopped(Exception):  # noqa: N818 (an outcome, not an error)
@@ -40,11 +40,11 @@ class Stop:
     def __init__(self, seconds: float | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
         self._requested = False
-        self.heard = False  # whether the running job checks, and so stops by itself
+        self.is_polled = False  # whether the running job checks, and so stops by itself
 
     def __call__(self) -> bool:
         """Return whether to stop; after the first call, signals no longer end the process."""
-        self.heard = True
+        self.is_polled = True
         return self._due()
 
     def begin(self) -> None:
@@ -55,11 +55,11 @@ class Stop:
         Stopped
             If the time is up, or a signal arrived during the previous job.
         """
-        self.heard = False  # first: from here on a signal ends the process
+        self.is_polled = False  # first: from here on a signal ends the process
         if self._due():
             raise Stopped("stopped before it began")
 
-    def tell(self) -> None:
+    def request(self) -> None:
         """Request the job to stop."""
         self._requested = True
 
@@ -81,15 +81,15 @@ def watching(grace: float) -> Iterator[Stop]:
         Seconds before the time limit at which a job should stop.
     """
     left = seconds_left()
-    stop = Stop(None if left is None else left - min(grace, SHARE * left))
+    stop = Stop(None if left is None else left - min(grace, MAX_GRACE_SHARE * left))
 
-    def tell(number: int, _: FrameType | None) -> None:
-        stop.tell()
-        if number != signal.SIGUSR1 and not stop.heard:
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stop.request()
+        if number != signal.SIGUSR1 and not stop.is_polled:
             raise SystemExit(128 + number)
 
-    heard = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    before = {number: signal.signal(number, tell) for number in heard}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    before = {number: signal.signal(number, on_signal) for number in signals}
     try:
         yield stop
     finally:
@@ -102,7 +102,7 @@ def seconds_left() -> float | None:
     if seconds := os.environ.get(END_VARIABLE):
         return float(seconds)
     if job := os.environ.get("SLURM_JOB_ID"):
-        return parse_left(_client("squeue", "--noheader", "--jobs", job, "--format=%L") or "")
+        return parse_left(_slurm_output("squeue", "--noheader", "--jobs", job, "--format=%L") or "")
     return None
 
 
@@ -115,7 +115,7 @@ def parse_left(text: str) -> float | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def hand_back() -> int:
+def requeue() -> int:
     """Requeue this job.
 
     Returns
@@ -125,12 +125,12 @@ def hand_back() -> int:
         exited first, the job would count as failed.
     """
     job = os.environ.get("SLURM_JOB_ID")
-    if job and _client("scontrol", "requeue", job) is not None:
-        time.sleep(ENDING)
-    return AGAIN
+    if job and _slurm_output("scontrol", "requeue", job) is not None:
+        time.sleep(REQUEUE_SECONDS)
+    return EXIT_UNFINISHED
 
 
-def _client(*command: str) -> str | None:
+def _slurm_output(*command: str) -> str | None:
     """Return the output of a SLURM command; None if it fails or is not installed."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)

@@ -25,19 +25,20 @@ from fedsampling.samplers.own_files import load_file
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"
 # Keys that describe a machine: no result depends on them, and reports do not show them.
-PRIVATE = frozenset({"mirror", "reuse", "store", "cluster", "converted_share"})
-UNNAMED = "results"  # name of the run without a name, for `beside`
+MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster", "converted_share"})
+UNNAMED_RUN = "results"  # name of the run without a name, for `beside`
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # Folders of results and logs: a run cannot have these names.
-RESERVED = frozenset(
+RESERVED_NAMES = frozenset(
     [
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
         *("compare", "data", "gpus", "made", "report", "runs", "store", "summaries"),
-        *("unfinished", UNNAMED),
+        *("unfinished", UNNAMED_RUN),
         *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
     ]
 )
-FILES = (".json", ".log", ".parquet", ".lock", ".tmp")  # suffixes of files next to these folders
+# Suffixes of files next to these folders.
+RESERVED_SUFFIXES = (".json", ".log", ".parquet", ".lock", ".tmp")
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of common file systems
 # Characters that SLURM accepts in partitions (separated by commas) and GPU models.  The plugin
 # passes these values to a shell, so nothing else is allowed.
@@ -123,7 +124,7 @@ class Cluster(Strict):
 
     @field_validator("gpu_model", "gpu_partition")
     @classmethod
-    def _of_a_gpu(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _only_with_a_gpu(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("gpu") == "none":
             raise ValueError("no effect with gpu: none; set gpu to gpu or gres, or remove it")
         return value
@@ -232,7 +233,7 @@ class Config(Strict):
 
     @field_validator("data")
     @classmethod
-    def _of_finished_runs(cls, data: str, info: ValidationInfo) -> str:
+    def _not_embedded_at_scale_best(cls, data: str, info: ValidationInfo) -> str:
         if data == "embedded" and info.data.get("scale") == "best":
             raise ValueError("'embedded' has no finished runs; use data: official, or scale: quick")
         return data
@@ -248,7 +249,7 @@ class Config(Strict):
 
     @field_validator("experiments")
     @classmethod
-    def _of_papers(cls, experiments: list[str] | None) -> list[str] | None:
+    def _paper_and_experiment(cls, experiments: list[str] | None) -> list[str] | None:
         for name in experiments or ():
             if not all(parts := name.split("/")) or len(parts) != 2:
                 raise ValueError(f"{short(name)} is invalid; must be paper/experiment")
@@ -259,14 +260,14 @@ class Config(Strict):
     @field_validator("run")
     @classmethod
     def _not_reserved(cls, run: str | None) -> str | None:
-        if run and (run.casefold() in RESERVED or run.casefold().endswith(FILES)):
+        if run and (run.casefold() in RESERVED_NAMES or run.casefold().endswith(RESERVED_SUFFIXES)):
             raise ValueError(f"'{run}' is reserved for results; use another name")
         return run
 
     @field_validator("beside")
     @classmethod
-    def _another(cls, beside: str | None, info: ValidationInfo) -> str | None:
-        if beside and beside == (info.data.get("run") or UNNAMED):
+    def _not_this_run(cls, beside: str | None, info: ValidationInfo) -> str | None:
+        if beside and beside == (info.data.get("run") or UNNAMED_RUN):
             raise ValueError(f"{short(beside)} is this run itself; name another run")
         return beside
 
@@ -287,11 +288,11 @@ class Config(Strict):
         """Return the results folder of the run to compare with, if any."""
         if self.beside is None:
             return None
-        return results if self.beside == UNNAMED else results / self.beside
+        return results if self.beside == UNNAMED_RUN else results / self.beside
 
     def public(self) -> dict[str, Any]:
         """Return the settings that a report shows: no private keys, file names without paths."""
-        public = self.model_dump(mode="json", exclude=set(PRIVATE))
+        public = self.model_dump(mode="json", exclude=set(MACHINE_KEYS))
         public["schemes"] = [Path(name).name for name in self.schemes]
         if self.papers is not None:
             public["papers"] = [Path(name).name for name in self.papers]
@@ -366,7 +367,7 @@ def _unusable_store(store: str) -> str:
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"
 
 
-def attributed(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]) -> list[str]:
+def with_origins(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]) -> list[str]:
     """Prefix each error line about a configuration key with the file or option that sets the key.
 
     Parameters
@@ -385,14 +386,15 @@ def attributed(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]) 
             origins[str(file)] = read_yaml(file)
     origins |= {f"--{option}": content for option, content in others.items()}
 
-    def depth(content: Any, path: list[str]) -> int:
-        inside = bool(path) and isinstance(content, Mapping) and path[0] in content
-        return 1 + depth(content[path[0]], path[1:]) if inside else 0
+    def matching_keys(content: Any, path: list[str]) -> int:
+        if not path or not isinstance(content, Mapping) or path[0] not in content:
+            return 0
+        return 1 + matching_keys(content[path[0]], path[1:])
 
     prefixed = []
     for line in lines:
         path = line.partition(": ")[0].split(".")
-        origin = max(reversed(origins), key=lambda name: depth(origins[name], path))
-        is_key = path[0] in Config.model_fields or depth(origins[origin], path)
+        origin = max(reversed(origins), key=lambda name: matching_keys(origins[name], path))
+        is_key = path[0] in Config.model_fields or matching_keys(origins[origin], path)
         prefixed.append(f"{origin}: {line}" if is_key else line)
     return prefixed

@@ -28,8 +28,8 @@ from fedsampling.experiments.simulations.simulation import Simulated, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
-from fedsampling.runs.leases import held
-from fedsampling.runs.places import finished_runs
+from fedsampling.runs.leases import hold_leases
+from fedsampling.runs.places import run_stores
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 # Environment variables that select kernels, and so the rounding, of libraries.
@@ -103,7 +103,7 @@ def execute_stacked(
     """
     check_writable(results)
     choose_products(config)
-    target, shared = finished_runs(results, config)
+    target, shared = run_stores(results, config)
     job = jobs[0]
     code = job.code
     # Each run is computed once: two cases with the same settings have the same runs.
@@ -122,7 +122,7 @@ def execute_stacked(
         raise InputError(f"{job.name}: {len(due)} of its runs cannot be read; {fix}")
     if due:
         waiting = "{}: waits for {}, which computes the same runs".format
-        with held(
+        with hold_leases(
             [store.lease_of(target, run.hash) for _, run in due],
             lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
         ):

@@ -25,7 +25,7 @@ MODE = 0o644  # all users of a shared store must be able to read who holds a lea
 
 
 @contextmanager
-def held(
+def hold_leases(
     paths: Iterable[Path], on_wait: Callable[[str], None] = lambda owner: None
 ) -> Iterator[None]:
     """Hold several leases; wait for leases that other processes hold.

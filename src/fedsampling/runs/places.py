@@ -60,7 +60,7 @@ def index(folder: Path) -> Mapping[str, Sequence[str]]:
     }
 
 
-def finished_runs(results: Path, config: Config) -> tuple[Path, list[Path]]:
+def run_stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
     """Return the store of this configuration, and the folders whose finished runs are reused.
 
     Reused runs may come from other versions of the code.  At scale best, which computes nothing,
@@ -72,13 +72,13 @@ def finished_runs(results: Path, config: Config) -> tuple[Path, list[Path]]:
     return target, shared if config.computes else [target, *shared]
 
 
-def state(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
+def plan_inputs(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
     """Yield the state of finished runs that a plan depends on, in named parts.
 
     These are the index of published runs and, at scale best, the names of the runs in all stores
     and the published cards.
     """
-    _, stores = finished_runs(results, config)
+    _, stores = run_stores(results, config)
     for folder in stores:
         if (path := folder / INDEX).is_file():
             yield str(path), path.read_bytes()

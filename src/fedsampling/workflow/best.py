@@ -4,14 +4,15 @@ The scales are chosen before any job is listed.  The Snakefile imports this modu
 light.  Experiments without finished runs are left out of the paper, with the reason and a command.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.specs import Job, jobs
-from fedsampling.runs.places import finished_runs, is_finished
+from fedsampling.runs.places import is_finished, run_stores
 
 LARGEST_FIRST = ("paper", "reduced")
 
@@ -34,38 +35,49 @@ def at_best(paper: Paper, config: Config, results: Path) -> Paper:
     """
     if config.computes:
         return paper
-    stores = finished_runs(results, config)[1]
+    stores = run_stores(results, config)[1]
     scales: dict[str, str] = {}
-    reasons = {}
     jobs_at: dict[str, dict[str, list[Job]]] = {}  # by experiment and scale
     for scale in LARGEST_FIRST:
-        for name, its_jobs in _jobs(
-            without(paper, dict.fromkeys(scales, "")), config, scale
-        ).items():
+        undecided = without(paper, dict.fromkeys(scales, ""))
+        for name, its_jobs in _jobs(undecided, config, scale).items():
             jobs_at.setdefault(name, {})[scale] = its_jobs
             if not _missing(its_jobs, stores):
                 scales[name] = scale
     experiments = dict(paper.experiments)
-    for name in paper.experiments:
+    reasons = {}
+    for name, experiment in paper.experiments.items():
         if name in scales:
             continue
-        # A new sampler must not move the others to another scale.
-        unfinished = {
-            scale: sorted({job.sampler for job in _missing(its_jobs, stores)})
-            for scale, its_jobs in jobs_at[name].items()
-        }
-        scale = min(unfinished, key=lambda scale: len(unfinished[scale]))
-        some = len(unfinished[scale]) < len({job.sampler for job in jobs_at[name][scale]})
-        if some and "*" in experiments[name].get("samplers", ()):
-            scales[name] = scale
-            samplers = {**experiments[name]["samplers"], **dict.fromkeys(unfinished[scale])}
-            experiments[name] = {**experiments[name], "samplers": samplers}
+        if finished := _finished_part(experiment, jobs_at[name], stores):
+            scales[name], experiments[name] = finished
         else:
-            least = [*jobs_at[name]][-1]  # the smallest
-            reasons[name] = _reason(paper, least, jobs_at[name][least], stores)
+            smallest = [*jobs_at[name]][-1]
+            reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], stores)
     remaining = without(paper, reasons)
     remaining_experiments = {name: experiments[name] for name in remaining.experiments}
     return remaining.model_copy(update={"experiments": remaining_experiments, "scales": scales})
+
+
+def _finished_part(
+    experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], stores: Collection[Path]
+) -> tuple[str, dict[str, Any]] | None:
+    """Return an experiment over all samplers without the unfinished ones, and its scale.
+
+    So a new sampler does not move the others to another scale.  None if no sampler is finished, or
+    the experiment names its samplers.
+    """
+    if "*" not in experiment.get("samplers", ()):
+        return None
+    unfinished = {
+        scale: sorted({job.sampler for job in _missing(its_jobs, stores)})
+        for scale, its_jobs in jobs_at.items()
+    }
+    scale = min(unfinished, key=lambda scale: len(unfinished[scale]))
+    if len(unfinished[scale]) == len({job.sampler for job in jobs_at[scale]}):
+        return None
+    samplers = {**experiment["samplers"], **dict.fromkeys(unfinished[scale])}
+    return scale, {**experiment, "samplers": samplers}
 
 
 def _jobs(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
@@ -92,7 +104,7 @@ def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[J
     at_paper_size = config.model_copy(
         update={"scale": "paper", "data": "official", "overrides": {}}
     )
-    target, shared = finished_runs(results, at_paper_size)
+    target, shared = run_stores(results, at_paper_size)
     stores = [target, *shared]
     return {
         name: _missing(its_jobs, stores)

@@ -13,7 +13,7 @@ from fedsampling.base.records import merge
 from fedsampling.experiments.cross_matrix import FACTORS, PAPER, REFERENCE, TUNING
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import finished_runs
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.comparison_entries import Entry
 from fedsampling.workflow.own_problem import OwnProblem, misfits
 from fedsampling.workflow.project import Project
@@ -162,7 +162,7 @@ class Comparison:
     def _unfinished(self, overrides: Overrides) -> dict[str, list[str]]:
         """Return, by experiment, the other samplers with missing runs, tuning included."""
         project = self.matrix.with_config(overrides={PAPER: overrides})
-        target, shared = finished_runs(project.results, project.config)
+        target, shared = run_stores(project.results, project.config)
         missing: dict[str, dict[str, None]] = {}  # by dataset; the inner dict is an ordered set
         for job in project.plan.jobs.values():
             samplers = missing.setdefault(job.experiment.removeprefix(TUNING), {})

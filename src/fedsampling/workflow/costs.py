@@ -20,7 +20,7 @@ from fedsampling.runs.cluster.resources import (
     measurement_key,
     save_measurements,
 )
-from fedsampling.runs.places import finished_runs, path_of, published_runs
+from fedsampling.runs.places import path_of, published_runs, run_stores
 from fedsampling.runs.store import find
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
@@ -101,7 +101,7 @@ def estimate(
         Time limit of the measurements in seconds.
     """
     plan, config = project.plan, project.config
-    target, shared = finished_runs(project.results, config)
+    target, shared = run_stores(project.results, config)
     open_runs = {
         job.name: sum(not _is_finished(run.hash, target, shared, job.code) for run in job.runs)
         for job in plan.jobs.values()

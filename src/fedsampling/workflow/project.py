@@ -20,7 +20,7 @@ from fedsampling.base.files import write_json
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import PACKAGE
-from fedsampling.runs.places import state
+from fedsampling.runs.places import plan_inputs
 from fedsampling.workflow import plan_file
 from fedsampling.workflow.digests import TEMPLATES, VENDOR, digests
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, resolve
@@ -168,7 +168,7 @@ class Project:
         for path in sorted({*_files_named(self.config.overrides)}):
             status = path.stat()  # data may be large: compare size and date in place of content
             yield str(path), f"{status.st_size} {status.st_mtime_ns}".encode()
-        yield from state(self.results, self.config)
+        yield from plan_inputs(self.results, self.config)
 
 
 def _files_named(settings: Any) -> Iterator[Path]:

@@ -27,7 +27,7 @@ from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device
-from fedsampling.runs.places import finished_runs
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _finished(
     A spot check leaves out long runs.  The seeds of a job are trained together and share its time;
     a seed alone may take nearly as long as all of them.
     """
-    stores = finished_runs(project.results, project.config)[1]
+    stores = run_stores(project.results, project.config)[1]
     for job, run in drawn:
         result = None if job.simulation.timed else store.find(stores, run.hash, None)
         if result is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.progress import reporter
-from fedsampling.base.stopping import Stopped, hand_back, watching
+from fedsampling.base.stopping import Stopped, requeue, watching
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster.devices import assigned, visible
 from fedsampling.runs.execute import execute_stacked, stacks
@@ -73,5 +73,5 @@ def execute_all(jobs: Collection[Job], project: Project, done: Callable[[Path], 
                     done(manifest)
     except Stopped as stopped:
         print(f"{at}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
-        return hand_back()
+        return requeue()
     return 0

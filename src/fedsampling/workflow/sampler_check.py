@@ -17,7 +17,7 @@ _TRACE_SECONDS = 10.0  # time for an interrupted process to print its stack
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
-def check_within(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
+def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
     """Check a sampler within a time limit.
 
     Parameters

@@ -22,7 +22,7 @@ from fedsampling.workflow.project import Project
 EXPERIMENT = rf"(?!{RESULTS}/)[a-z0-9]+/[A-Za-z0-9_-]+"
 
 
-def checked_file(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Check a configuration file before Snakemake reads it: Snakemake does not limit its size.
 
     Prints errors as lines and ends the process.  A missing file is not an error.
@@ -35,7 +35,7 @@ def checked_file(path: Path) -> None:
         sys.exit(2)
 
 
-def checked_project(config: Mapping[str, Any], settings: Any) -> Project:
+def open_project(config: Mapping[str, Any], settings: Any) -> Project:
     """Return the project of Snakemake's configuration.
 
     Prints errors as lines and ends the process.
@@ -60,7 +60,7 @@ def checked_project(config: Mapping[str, Any], settings: Any) -> Project:
         return project
     except InputError as error:
         files = [Path("config.yaml"), *map(Path, settings.configfiles)]
-        for line in configuration.attributed(error.lines, *files, config=settings.config):
+        for line in configuration.with_origins(error.lines, *files, config=settings.config):
             print(f"fedsampling: {line}", file=sys.stderr)
         sys.exit(2)
 
@@ -75,7 +75,7 @@ def select_experiments(targets: Iterable[str], config: dict[str, Any], settings:
     targets : iterable of str
         ``paper/experiment`` is an experiment, unless a file with that name exists.
     config, settings
-        As in :func:`checked_project`; `experiments` is added to both.
+        As in :func:`open_project`; `experiments` is added to both.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project
         sys.exit(2)
 
 
-def stopped(logs: Iterable[str]) -> bool:
+def is_stopped_by_user(logs: Iterable[str]) -> bool:
     """Whether the user stopped Snakemake, according to its logs of this call."""
     texts = (Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)
     return any("on user request" in text for text in texts)
@@ -122,7 +122,7 @@ def _typed(value: Any, setting: Any) -> Any:
     if isinstance(setting, Mapping):
         return {**value, **{key: _typed(value[key], setting[key]) for key in setting}}
     if isinstance(setting, list):
-        return [_typed(each, each) for each in setting]
+        return [_typed(element, element) for element in setting]
     parsed = setting
     if isinstance(setting, str):
         with suppress(InputError):  # a string such as "a: b: c" is not YAML and stays a string

@@ -12,7 +12,7 @@ from pathlib import Path
 from fedsampling.base.errors import WARNING
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs.leases import LEASE_SECONDS
-from fedsampling.runs.places import finished_runs, path_of, published_runs
+from fedsampling.runs.places import path_of, published_runs, run_stores
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
@@ -72,7 +72,7 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
 
 def _state(project: Project, name: str) -> State:
     plan = project.plan
-    target, others = finished_runs(project.results, project.config)
+    target, others = run_stores(project.results, project.config)
     stores = list(dict.fromkeys([target, *others]))
     published = [published_runs(folder) for folder in stores]
     paper, _, experiment = name.partition("/")

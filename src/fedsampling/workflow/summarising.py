@@ -10,7 +10,7 @@ from fedsampling.experiments.resolving import changed, scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import finished_runs
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 
@@ -30,7 +30,7 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
         raise InputError(
             f"{missing[0]}: not computed yet{others}; run 'fedsampling run' or snakemake first"
         )
-    target, shared = finished_runs(project.results, project.config)
+    target, shared = run_stores(project.results, project.config)
     runs: list[summaries.Run] = []
     problems: list[str] = []
     for job in jobs:

@@ -28,8 +28,8 @@ FOLDER = "tune"  # of the results, for the summaries of the trials
 def tune(
     names: Sequence[str],
     project: Project,
-    tell: Callable[[str], None],
-    evaluates: bool = True,
+    echo: Callable[[str], None],
+    runs_chosen: bool = True,
 ) -> int:
     """Tune experiments, and run the chosen cases.
 
@@ -39,9 +39,9 @@ def tune(
         Experiments as ``paper/name``; each needs the experiment ``paper/tuning_name``.
     project : Project
         Its scale must not be ``best``, which computes no runs.
-    tell : callable
-        Called with each line of output.
-    evaluates : bool
+    echo : callable
+        Prints a line.
+    runs_chosen : bool
         Whether the chosen cases are also run.
 
     Returns
@@ -61,7 +61,7 @@ def tune(
     if unknown := [name for name in names if name not in tunable]:
         raise InputError(*(f"'{name}' has no tuning; {nearest(name, tunable)}" for name in unknown))
     trials = _only(project, [_tuning(name) for name in names])
-    if status := _run(trials, tell):
+    if status := _run(trials, echo):
         return status
     for name in names:
         paper, _, experiment = name.partition("/")
@@ -70,10 +70,10 @@ def tune(
         file = spec.folder / CHOSEN
         write_text(file, merged(file, rows))
         best = sum(row["chosen"] == "True" for row in rows)
-        tell(f"{name}: {len(rows)} trials of {best} samplers scored; the best are in {file}")
-    if not evaluates:
+        echo(f"{name}: {len(rows)} trials of {best} samplers scored; the best are in {file}")
+    if not runs_chosen:
         return 0
-    return _run(_only(project, names), tell)
+    return _run(_only(project, names), echo)
 
 
 def merged(file: Path, rows: Sequence[Mapping[str, str]]) -> str:
@@ -122,12 +122,12 @@ def _only(project: Project, names: Sequence[str]) -> Project:
     return project.with_config(experiments=list(names), overrides=overrides).in_subfolder(FOLDER)
 
 
-def _run(project: Project, tell: Callable[[str], None]) -> int:
+def _run(project: Project, echo: Callable[[str], None]) -> int:
     """Compute all missing runs of a project's experiments."""
     project.write()
     for paper in project.plan.papers:
         jobs = [project.plan.jobs[name] for name in project.plan.jobs_to_run(paper)]
-        tell(f"{paper}: {len(jobs)} jobs; finished runs are reused")
+        echo(f"{paper}: {len(jobs)} jobs; finished runs are reused")
         if status := execute_all(jobs, project, lambda manifest: None):
             return status
     return 0

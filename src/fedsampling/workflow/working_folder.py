@@ -23,7 +23,7 @@ WITHOUT_MAKE = {
 }
 
 
-def start(folder: Path) -> None:
+def create_working_folder(folder: Path) -> None:
     """Create a working folder with everything that `snakemake` needs.
 
     Raises
@@ -44,7 +44,9 @@ def start(folder: Path) -> None:
         if not (folder / PUBLISHED / INDEX).is_file():
             write_record(folder / PUBLISHED / INDEX, index(folder / PUBLISHED))
         for page in (folder / "README.md", *(folder / "docs").glob("*.md")):
-            page.write_text(_for_a_folder(page.read_text(encoding="utf-8")), encoding="utf-8")
+            page.write_text(
+                _without_repository_parts(page.read_text(encoding="utf-8")), encoding="utf-8"
+            )
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
@@ -57,7 +59,7 @@ def project_folder() -> Path:
     return within if within.is_dir() else package.parents[1]
 
 
-def _for_a_folder(page: str) -> str:
+def _without_repository_parts(page: str) -> str:
     """Remove the parts of a page that apply only to the repository."""
     text = REPOSITORY_ONLY.sub("", page)
     for command, same in WITHOUT_MAKE.items():

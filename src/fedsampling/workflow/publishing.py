@@ -11,7 +11,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import INDEX, PUBLISHED, finished_runs, published_runs
+from fedsampling.runs.places import INDEX, PUBLISHED, published_runs, run_stores
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.working_folder import project_folder
@@ -61,7 +61,7 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
             "scale: runs at quick scale or with embedded data cannot be published; "
             "use scale=reduced or scale=paper, and data=official"
         )
-    target, shared = finished_runs(project.results, config)
+    target, shared = run_stores(project.results, config)
     published = set(published_runs(folder))
     gained: dict[str, dict[str, store.Result]] = {}
     for job in plan.jobs.values():

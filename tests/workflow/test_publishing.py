@@ -18,7 +18,7 @@ from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.published import publish_runs
+from fedsampling.workflow.publishing import publish_runs
 
 ROOT = Path(__file__).parents[2]
 PAPERS, SHIPPED = ROOT / "papers", ROOT / "published_runs"
