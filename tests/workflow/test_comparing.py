@@ -15,6 +15,7 @@ from fedsampling.experiments.cross_matrix import BENCH, PAPER
 from fedsampling.workflow import comparing, comparison_entries
 from fedsampling.workflow.comparison_entries import Entry, check_entry
 from fedsampling.workflow.comparison_lines import chosen_steps, properties, ranking
+from fedsampling.workflow.comparison_overrides import Comparison
 from fedsampling.workflow.own_problem import OwnProblem
 from fedsampling.workflow.plan import Plan, plan
 
@@ -150,6 +151,21 @@ def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, m
     monkeypatch.setattr(comparing, "execute_all", note)
     compare(file, tmp_path, "--on", "bench_spam", "--scale", "paper", "--against", "uniform")
     assert {job.sampler for job in plans[0].jobs.values()} == {"md", "uniform", "mine_compared"}
+
+
+def test_the_benchmark_leaves_out_datasets_whose_runs_of_md_are_not_finished(
+    file, tmp_path, monkeypatch
+):
+    plans: list[Plan] = []
+    note = lambda jobs, project, done: plans.append(project.plan) or 1  # noqa: E731
+    monkeypatch.setattr(comparing, "execute_all", note)
+    missing = dict.fromkeys(("bench_dna", "tuning_bench_dna"), ("md",))
+    monkeypatch.setattr(Comparison, "_unfinished", lambda *_: dict(missing))
+    done = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
+    assert "left out because their runs are not finished: bench_dna\n" in done.stdout
+    kept = {job.experiment for job in plans[0].jobs.values()}
+    assert "bench_spam" in kept
+    assert not kept & {*missing}
 
 
 def test_a_scheme_that_breaks_its_word_is_not_run(file, tmp_path):

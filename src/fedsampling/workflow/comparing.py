@@ -102,6 +102,7 @@ def compare(options: Options, project: Project, echo: Callable[[str], None]) -> 
     else:
         is_benchmark = not options.datasets and all(name.startswith(BENCH) for name in datasets)
         overrides = comparison.with_finished_samplers(is_benchmark, echo)
+        datasets = [name for name in datasets if overrides[name]]
     names = [member.named for member in members]
     subfolder = "compare/" + "-".join(filter(None, [*names, problem.name]))
     compared = matrix.with_config(overrides={PAPER: overrides}).in_subfolder(subfolder)

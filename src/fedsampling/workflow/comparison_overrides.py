@@ -80,17 +80,20 @@ class Comparison:
     def with_finished_samplers(self, is_benchmark: bool, echo: Echo) -> Overrides:
         """Return overrides with the samplers whose runs are finished; at quick scale, with all.
 
+        Datasets of the benchmark on which the reference's runs are not finished are left out.
+
         Parameters
         ----------
         is_benchmark : bool
             Whether to compare on the benchmark, which includes the design of clients' properties.
         echo : callable
-            Prints a line, with the samplers that are left out.
+            Prints a line, with the datasets and samplers that are left out.
 
         Raises
         ------
         InputError
-            If the runs of the reference are not finished.
+            If the runs of the reference are not finished on another dataset, or on no dataset of
+            the benchmark.
         """
         scale = self.matrix.config.scale
         has_design = is_benchmark and f"{PAPER}/{FACTORS}" in self.matrix.plan.experiments
@@ -98,17 +101,20 @@ class Comparison:
         if scale == "quick":
             return overrides
         missing = self._unfinished(overrides)
-        if REFERENCE in missing.get(FACTORS, ()):  # the design is not needed for a rank
-            overrides[FACTORS] = None
-            del missing[FACTORS]
+        unusable = [name for name, samplers in missing.items() if REFERENCE in samplers]
+        if unusable and (not is_benchmark or {*self.datasets} <= {*unusable}):
+            raise InputError(
+                f"--on {unusable[0].removeprefix(TUNING)}: the runs of {REFERENCE}, which sets the "
+                f"target, are not finished at {scale} scale; use another dataset or scale"
+            )
+        for experiment in unusable:  # a rank needs neither the design nor all datasets
+            overrides[experiment] = None
+            del missing[experiment]
         for experiment, samplers in missing.items():
-            if REFERENCE in samplers:
-                raise InputError(
-                    f"--on {experiment.removeprefix(TUNING)}: the runs of {REFERENCE}, which sets "
-                    f"the target, are not finished at {scale} scale; use another dataset or scale"
-                )
             overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
-        if left_out := sorted({name for samplers in missing.values() for name in samplers}):
+        left_out = [name for name in unusable if not name.startswith(TUNING)]
+        left_out += sorted({name for samplers in missing.values() for name in samplers})
+        if left_out:
             echo(f"left out because their runs are not finished: {', '.join(left_out)}")
         return overrides
 
