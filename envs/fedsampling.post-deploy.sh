@@ -6,8 +6,8 @@ if [ -f pyproject.toml ]; then
     pip install --quiet --no-deps --no-build-isolation --editable .
     exit
 fi
-# A folder of `fedsampling init`: the package is copied from where Snakemake runs, whose command
-# is still found behind the environment's own.
+# In a folder of `fedsampling init`, copy the package from the environment in which Snakemake runs;
+# its `fedsampling` command is still on the PATH.
 origin=$("$(sed -n '1s/^#!//p' "$(command -v fedsampling)")" -c \
     'import fedsampling; print(*fedsampling.__path__)')
 cp -R "$origin" "$origin"-*.dist-info "$(python -c 'import site; print(site.getsitepackages()[0])')"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh LOCK [PYTHON]: installs what the lock names; pip checks every file against its hashes.
-# The CPU build of PyTorch is taken where pip finds it, without CUDA's libraries.
+# install.sh LOCK [PYTHON]: installs the packages of a lock; pip checks every file against its hashes.
+# If pip finds the CPU build of PyTorch, it is used, without CUDA's libraries.
 set -eu
 lock=$1
 python=${2:-python}
@@ -8,7 +8,7 @@ here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-entries() { # entries COMPARISON NAMES: the lock's entries whose name compares so with a pattern
+entries() { # entries '~' NAMES: the lock's entries with these names; '!~': all others
     awk -v names="^($2)" "/^[^ ]/ { kept = \$0 $1 names } kept" "$lock"
 }
 

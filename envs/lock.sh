@@ -1,6 +1,6 @@
 #!/bin/sh
-# lock.sh BIN [--upgrade]: pins every package of pyproject.toml, with the hashes of its files, by the
-# uv and pip in BIN. A lock serves all platforms and Pythons. Without --upgrade, versions stay.
+# lock.sh BIN [--upgrade]: pins every package of pyproject.toml, with the hashes of its files, with
+# the uv and pip in BIN. A lock serves all platforms and Pythons. Without --upgrade, versions stay.
 set -eu
 bin=$1
 shift
@@ -20,8 +20,8 @@ pin requirements-pfl.txt pyproject.toml --extra dev --extra pfl "$@"
 pin requirements-docs.txt --group docs "$@"
 pin requirements-mutants.txt --group mutants --constraint envs/requirements.lock "$@"
 
-# The package index has no CPU builds of PyTorch for Linux. Those that pip finds elsewhere, one for
-# each Python, are accepted too; where it finds none, the file stays.
+# The package index has no CPU builds of PyTorch for Linux. If pip finds them elsewhere, their hashes
+# (one for each Python) are written to torch-cpu.lock; otherwise the file stays.
 torch=$(sed -n 's/^\(torch==[0-9.]*\).*/\1+cpu/p' envs/requirements.lock)
 wheels=$(mktemp -d)
 trap 'rm -rf "$wheels"' EXIT

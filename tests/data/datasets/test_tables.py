@@ -97,7 +97,7 @@ def test_vowels_clients_are_its_speakers(mirror, tmp_path):
 
 def test_one_label_per_client_counts_the_labels_of_the_table():
     from fedsampling.base.records import check
-    from fedsampling.data.datasets.letter import Letter
+    from fedsampling.data.datasets.r_packages import Letter
 
     record = check(Letter, {"name": "letter", "partition": {"name": "by_digit"}}, "")
     assert record.most_clients == 260
