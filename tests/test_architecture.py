@@ -25,7 +25,7 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def test_the_rooms_are_those_of_the_tree():
+def test_the_table_lists_all_rooms():
     there = {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.stem}
     assert set(ROOMS) == there - {"py"}
 

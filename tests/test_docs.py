@@ -98,7 +98,7 @@ def printed(page: str, project: Path) -> dict[str, str]:
     return outputs
 
 
-def test_added_sampler_runs_beside_the_others(tmp_path):
+def test_an_added_sampler_runs_with_the_others(tmp_path):
     outputs = printed("add-a-sampler.md", tmp_path)
     assert outputs["check"].startswith("config.yaml: valid")
     for name in ("systematic", "smoothed_loss"):
@@ -114,7 +114,7 @@ def test_added_sampler_runs_beside_the_others(tmp_path):
     assert second["job"] == "crossmatrix/digit/step-0.1/smoothed_loss/block-0"
 
 
-def test_the_page_names_all_that_a_scheme_can_need():
+def test_the_page_lists_all_names_in_needs():
     text = (ROOT / "docs" / "add-a-sampler.md").read_text(encoding="utf-8")
     table = text.partition("| `needs` |")[2].partition("\n\n")[0]
     shown: dict[str, set[str]] = {"networks": set(), "convex models": set()}
@@ -165,7 +165,7 @@ def test_a_paper_in_a_folder_elsewhere_is_drawn_and_judged(tmp_path):
     assert len(json.loads((project / own_kind).read_text(encoding="utf-8"))["runs"]) == 200
 
 
-def test_links_between_files_lead_somewhere():
+def test_links_between_files_work():
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     links = [
         (page, link)
@@ -199,7 +199,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path):
     assert re.findall(elsewhere, pages) == []
 
 
-def test_evidence_that_the_cluster_page_names_exists():
+def test_tests_that_the_cluster_page_names_exist():
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "cluster.md").read_text("utf-8")))
     sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]
     assert len(named) > 10

@@ -82,7 +82,7 @@ def test_pure_functions_keep_their_names_and_meanings():
     assert estimate.n == 3
 
 
-def test_all_that_is_offered_is_there_and_nothing_is_imported_before_it_is_asked_for():
+def test_all_public_names_exist_and_are_imported_on_first_use():
     assert all(getattr(fs, name) is not None for name in fs.__all__)
     assert set(fs.__all__) <= set(dir(fs))
     code = "import sys, fedsampling; print(sorted({'torch', 'pandas', 'numpy'} & set(sys.modules)))"
@@ -215,7 +215,7 @@ def test_keywords_of_other_libraries_are_translated(data):
     assert {*OTHER_KEYWORDS.values()} <= known
 
 
-def test_mistakes_in_a_scheme_of_ones_own_get_one_line(data):
+def test_errors_in_a_users_sampler_get_one_line(data):
     class Wrong(fs.Scheme, name="wrong"):
         """Selects a list, which is no Slots."""
 

@@ -122,7 +122,7 @@ def test_share_of_the_largest_counts_at_least_one_client():
         (images, {"start_test": np.array([0, 0, 0])}, "start_test must rise from 0 to 1"),
     ],
 )
-def test_parts_that_do_not_fit_together_are_refused(make, changed, reason):
+def test_inconsistent_arrays_are_rejected(make, changed, reason):
     with pytest.raises(ValueError, match=reason):
         FederatedDataset(**make(**changed))
 

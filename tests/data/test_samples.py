@@ -17,7 +17,7 @@ def samples() -> Samples:
     )
 
 
-def test_counts_as_published_are_named(samples):
+def test_matching_counts_are_listed(samples):
     assert check_counts(samples, (2, 2), [1, 2], [1, 0]) == (
         "samples of shape (2, 2)",
         "3 training samples",
@@ -27,7 +27,7 @@ def test_counts_as_published_are_named(samples):
     )
 
 
-def test_counts_that_differ_only_between_classes_are_found(samples):
+def test_counts_that_differ_only_between_classes_are_detected(samples):
     with pytest.raises(InputError) as caught:
         check_counts(samples, (2, 2), [2, 1], [0, 1])
     assert [line.split(" as published")[0] for line in caught.value.lines] == [
@@ -36,7 +36,7 @@ def test_counts_that_differ_only_between_classes_are_found(samples):
     ]
 
 
-RAW = Samples(
+SAMPLES = Samples(
     name="small",
     x=np.arange(10, 14, dtype=np.uint8)[:, None],
     y=np.array([0, 1, 2, 0]),
@@ -51,7 +51,7 @@ TRAIN = (np.array([3, 0, 2, 3]), np.array([0, 1, 4]))
 
 def test_rows_follow_their_clients_and_provenance_is_kept():
     test = (np.array([1, 0]), np.array([0, 0, 2]))
-    data = gather(RAW, TRAIN, test, "samples")
+    data = gather(SAMPLES, TRAIN, test, "samples")
     assert data.x.ravel().tolist() == [13, 10, 12, 13]
     assert data.y.tolist() == [0, 0, 2, 0]
     assert data.x_test.ravel().tolist() == [8, 7]
@@ -59,11 +59,11 @@ def test_rows_follow_their_clients_and_provenance_is_kept():
     assert data.start_test.tolist() == [0, 0, 2]
     assert data.p.tolist() == [0.25, 0.75]
     assert data.unverified
-    assert data.inputs == RAW.inputs
+    assert data.inputs == SAMPLES.inputs
 
 
-def test_without_own_tests_all_are_everybodys():
-    data = gather(RAW, TRAIN, None, "equal")
+def test_without_test_shares_the_test_set_is_common():
+    data = gather(SAMPLES, TRAIN, None, "equal")
     assert data.start_test is None
     assert data.y_test.tolist() == [2, 1]
     assert data.p.tolist() == [0.5, 0.5]

@@ -55,7 +55,7 @@ def test_images_tokens_and_targets_keep_their_kind():
     assert (regression.y.dtype, regression.classes) == (np.float64, None)
 
 
-def test_a_partition_deals_samples_out_and_tests_are_held_back():
+def test_a_partition_assigns_samples_and_tests_are_held_out():
     partition = fs.partitions.AllByDirichlet(alpha=1.0, clients=5)
     data = fs.federated(X, Y, partition=partition, test_share=0.2)
     assert (data.n_clients, len(data.x), len(data.x_test)) == (5, 48, 12)
@@ -67,7 +67,7 @@ def test_a_partition_deals_samples_out_and_tests_are_held_back():
     assert (own.n_samples.tolist(), len(own.x_test)) == ([8, 16, 24], 12)
 
 
-def test_three_ways_to_give_the_same_clients_give_the_same_data():
+def test_arrays_clients_and_frames_give_the_same_data():
     pooled = fs.federated(X, Y, clients=OWNER)
     parts = [(X[owner == OWNER], Y[owner == OWNER]) for owner in "abc"]
     for other in (fs.from_clients(parts), fs.from_frame(FRAME, target="y", client="client")):
@@ -202,7 +202,7 @@ UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
         ),
     ],
 )
-def test_other_forms_that_cannot_be_converted_get_one_line(call, line):
+def test_invalid_clients_frames_and_files_get_one_line(call, line):
     with pytest.raises(fs.InputError) as error:
         call()
     assert error.value.lines == (line,)
@@ -257,7 +257,7 @@ def test_the_hash_of_a_run_covers_the_content_of_its_file(tmp_path):
         Simulation.model_validate(first.settings)
 
 
-def test_whole_numbers_as_targets_are_warned_of():
+def test_whole_numbers_as_targets_cause_a_warning():
     labels = np.arange(60) % 3
     with pytest.warns(UserWarning, match="convert them to integers if they are classes"):
         assert fs.federated(X, labels.astype(float), clients=OWNER).classes is None

@@ -44,7 +44,7 @@ class TestBinary:
         assert (len(samples.inputs), samples.unverified) == (6, False)
 
     @pytest.mark.parametrize("content", [b"", b"\0" * 3074])
-    def test_files_that_are_no_records_are_refused(self, folder, content):
+    def test_files_that_are_no_records_are_rejected(self, folder, content):
         (folder / "data_batch_3.bin").write_bytes(content)
         with pytest.raises(ValueError, match=r"data_batch_3.bin: .* are not records of 3,073"):
             cifar10.read_binary(folder)
@@ -60,7 +60,7 @@ class TestSheets:
         assert real.x.shape == (50_000, 32, 32, 3)
         assert (real.unverified, len(real.inputs)) == (True, 25)
 
-    def test_mean_colours_are_those_known_to_everybody(self, real):
+    def test_mean_colours_are_the_well_known_ones(self, real):
         mean = real.x.mean((0, 1, 2)) / 255
         assert mean == pytest.approx([0.49139968, 0.48215841, 0.44653091], abs=2e-6)
 
@@ -79,7 +79,7 @@ class TestSheets:
         assert cut[:, 0, 0, 0].tolist() == np.repeat(np.arange(50), 50).tolist()
         assert cut[:, 0, 0, 1].tolist() == np.tile(np.arange(50), 50).tolist()
 
-    def test_sheet_of_other_size_is_refused(self, tmp_path):
+    def test_sheet_of_other_size_is_rejected(self, tmp_path):
         Image.new("RGB", (32, 32)).save(tmp_path / "one.webp", lossless=True)
         with pytest.raises(ValueError, match="is not 50 x 50 images"):
             cifar10._sheet(tmp_path / "one.webp")

@@ -43,7 +43,7 @@ class TestParser:
     @pytest.mark.parametrize(
         "text", [b"1 1:a", b"1 1:2 3", b"1 0:1", b"1 5:1", b"1 1.5:1", b"1 2:1 1:1", b"1 1:1 1:2"]
     )
-    def test_other_text_is_refused(self, text):
+    def test_other_text_is_rejected(self, text):
         with pytest.raises(ValueError, match=r"LIBSVM|could not convert"):
             parse_libsvm(text, 4)
 
@@ -92,6 +92,6 @@ class TestEmbedded:
 
         assert spread(0.1) > 2 * spread(None)
 
-    def test_sizes_that_cannot_be_met_are_refused(self):
+    def test_sizes_that_cannot_be_met_are_rejected(self):
         with pytest.raises(InputError, match="there are 3,500; change"):
             loaded(agents=2)

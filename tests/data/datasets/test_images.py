@@ -52,7 +52,7 @@ def test_groups_shrink_with_the_stand_in_and_a_fifth_are_tests():
     assert np.diff(data.start_test).tolist() == (data.n_samples // 5).tolist()
 
 
-def test_every_client_sees_training_and_tests_turned_by_one_angle():
+def test_a_clients_training_and_test_images_have_the_same_angle():
     upright = loaded("mnist", ROTATED | {"degrees": 0})
     turned = loaded("mnist", ROTATED)
     np.testing.assert_array_equal(upright.y, turned.y)
@@ -84,7 +84,7 @@ def test_some_of_the_writers_are_a_prefix_of_more():
         loaded("mnist", {"name": "by_writer", "clients": 55})
 
 
-def test_a_fraction_of_the_images_is_drawn_before_they_are_shared_out():
+def test_a_fraction_of_the_images_is_drawn_before_the_partition():
     upright = {"name": "rotated", "clients": 10, "degrees": 0}
     few, every = loaded("mnist", upright, fraction=0.1), loaded("mnist", upright)
     assert (len(few.x), len(few.x_test)) == (600, 100)
@@ -92,7 +92,7 @@ def test_a_fraction_of_the_images_is_drawn_before_they_are_shared_out():
     assert all(image.tobytes() in known for image in few.x)
 
 
-def test_writers_are_known_of_mnist_alone():
+def test_only_mnist_has_writers():
     partition = {"name": "by_writer", "unbalance": None}
     with pytest.raises(InputError, match=r"partition\.name: 'by_writer' is unknown"):
         loaded("cifar10", partition)

@@ -75,7 +75,7 @@ class TestConvert:
         leaf_femnist.convert(by_class(tmp_path, wrong), by_write(tmp_path), target)
         assert leaf_femnist.read(target).y[0] == 7
 
-    def test_image_of_no_class_is_refused(self, tmp_path):
+    def test_image_of_no_class_is_rejected(self, tmp_path):
         more = {"by_write/hsf_4/f2100_06/d2100_06/d2100_06_00002.png": png(60)}
         target = tmp_path / "femnist.npz"
         with pytest.raises(InputError, match=r"d2100_06_00002.png is not in by_class.zip"):
@@ -83,12 +83,12 @@ class TestConvert:
         assert not target.exists()
 
     @pytest.mark.parametrize("code", ["2b", "zz", "fffffffffffff"])
-    def test_folder_of_no_letter_or_digit_is_refused(self, tmp_path, code):
+    def test_folder_of_no_letter_or_digit_is_rejected(self, tmp_path, code):
         more = {f"by_class/{code}/hsf_0/hsf_0_00000.png": png(60)}
         with pytest.raises(InputError, match=f"folder {code} is not a character's code"):
             leaf_femnist.convert(by_class(tmp_path, more), by_write(tmp_path), tmp_path / "a.npz")
 
-    def test_damaged_archive_is_refused(self, tmp_path):
+    def test_damaged_archive_is_rejected(self, tmp_path):
         classes, writers = by_class(tmp_path), by_write(tmp_path)
         content = bytearray(classes.read_bytes())
         content[content.index(b"IDAT") + 8] ^= 1
@@ -99,7 +99,7 @@ class TestConvert:
         with pytest.raises(InputError, match="not a zip archive"):
             leaf_femnist.convert(by_class(tmp_path), writers, tmp_path / "a.npz")
 
-    def test_image_that_would_fill_the_memory_is_refused(self, tmp_path):
+    def test_image_that_would_fill_the_memory_is_rejected(self, tmp_path):
         more = {"by_class/30/hsf_0/hsf_0_00009.png": bytes(2 << 20)}
         with pytest.raises(InputError, match="too large for an image"):
             leaf_femnist.convert(by_class(tmp_path, more), by_write(tmp_path), tmp_path / "a.npz")
@@ -124,7 +124,7 @@ class TestShrink:
         expected = np.clip(255 * window[column] / window.sum(0), 0, 255)
         assert result == pytest.approx(expected, abs=1)
 
-    def test_other_sizes_are_refused(self):
+    def test_other_sizes_are_rejected(self):
         with pytest.raises(InputError, match=r"\(64, 64\) is not \(128, 128\)"):
             leaf_femnist.shrink(png(0, size=64))
 

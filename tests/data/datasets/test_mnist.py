@@ -52,7 +52,7 @@ class TestIdx:
             (bytes([0, 0, 8, 3]) + b"\xff" * 12, "0 bytes of numbers"),
         ],
     )
-    def test_other_content_is_refused(self, content, fault):
+    def test_other_content_is_rejected(self, content, fault):
         with pytest.raises(ValueError, match=fault):
             mnist.parse_idx(content)
 
@@ -69,7 +69,7 @@ class TestIdx:
             mnist.read_idx(tmp_path / "labels")
 
 
-def test_one_wrong_label_is_found(mirror):
+def test_one_wrong_label_is_detected(mirror):
     samples = mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
     y = samples.y.copy()
     y[0] = (y[0] + 1) % 10
@@ -77,7 +77,7 @@ def test_one_wrong_label_is_found(mirror):
         mnist.verify(replace(samples, y=y))
 
 
-def test_mean_pixels_are_those_known_to_everybody(mirror):
+def test_mean_pixels_are_the_well_known_ones(mirror):
     known = {"mnist": 0.1307, "fashion_mnist": 0.2860}
     for name, mean in known.items():
         x = mnist.read_idx(Path(mirror, name, IDX_FILES[0]))

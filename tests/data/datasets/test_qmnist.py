@@ -46,14 +46,14 @@ def test_label_and_writer_columns_are_not_confused(three, tmp_path):
     assert samples.writer.tolist() == [2154, 7, 2154]  # the fourth row is no image of MNIST
 
 
-def test_labels_of_other_images_are_refused(three, tmp_path):
+def test_labels_of_other_images_are_rejected(three, tmp_path):
     path = tables(tmp_path, [5, 0, 3], [1, 2, 3])
     with pytest.raises(ValueError, match="its labels are not those of MNIST"):
         mnist.add_writers(three, path, path)
 
 
 @pytest.mark.parametrize(("labels", "columns"), [([5, 0], 8), ([5, 0, 4], 7)])
-def test_tables_of_other_shape_are_refused(three, tmp_path, labels, columns):
+def test_tables_of_other_shape_are_rejected(three, tmp_path, labels, columns):
     path = tables(tmp_path, labels, labels, columns)
     with pytest.raises(ValueError, match=r"is not \(3 or more, 8\)"):
         mnist.add_writers(three, path, path)
@@ -73,6 +73,6 @@ class TestReal:
         assert written.y is digits.y
         assert set(written.inputs) == {*IDX_FILES, *LABELS}
 
-    def test_mixed_up_writers_are_found(self, written):
+    def test_swapped_writers_are_detected(self, written):
         with pytest.raises(InputError, match="539 writers"):
             mnist.verify_writers(replace(written, writer=written.writer % 500))

@@ -60,6 +60,6 @@ def test_every_client_has_tests_of_its_own():
     assert dataset.x.dtype == np.float32
 
 
-def test_a_range_that_runs_backwards_is_refused():
+def test_a_range_that_runs_backwards_is_rejected():
     with pytest.raises(InputError, match="eigenvalues"):
         loaded(eigenvalues=(2.0, 1.0))

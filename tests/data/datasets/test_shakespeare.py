@@ -123,7 +123,7 @@ class TestEmbedded:
             ({"min_samples": 10**6}, "min_samples: 1000000 leave no client"),
         ],
     )
-    def test_more_clients_or_samples_than_there_are_are_refused(self, changed, line):
+    def test_too_many_clients_or_samples_are_rejected(self, changed, line):
         with pytest.raises(InputError, match=line):
             loaded(**changed)
 

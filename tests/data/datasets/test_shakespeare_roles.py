@@ -91,7 +91,7 @@ def test_archive_and_carriage_returns_change_nothing(name, tmp_path):
     assert said(read(path)) == said(parse(PLAYS))
 
 
-def test_other_text_is_refused(tmp_path):
+def test_other_text_is_rejected(tmp_path):
     with pytest.raises(ValueError, match="not the complete works"):
         parse("by William Shakespeare\n")
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:

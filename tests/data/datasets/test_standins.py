@@ -56,7 +56,7 @@ def test_owners_are_unequal_and_have_tastes():
     assert np.mean([np.bincount(own).max() for own in labels]) > 20  # of equal tastes: about 4
 
 
-def test_roles_babble_each_in_its_way_and_the_next_letter_can_be_learnt():
+def test_roles_differ_and_the_next_letter_can_be_learnt():
     texts = standins.play_like(stream(0, "test"))
     assert standins.play_like(stream(0, "test")) == texts
     assert len(texts) == standins.ROLES

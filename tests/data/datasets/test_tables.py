@@ -40,7 +40,7 @@ def test_columns_become_features_labels_and_owners(file):
     assert verify("toy", LAYOUT, table)[-1] == "2 owners"
 
 
-def test_another_file_is_refused(file):
+def test_another_file_is_rejected(file):
     with pytest.raises(ValueError, match="has no table Toy with label and who"):
         read(file, Layout("Toy", label="label", features=2, per_label=(2, 1), owner="who"))
     other = Layout("Toy", label="kind", features=3, per_label=(1, 2), owner="who")

@@ -27,7 +27,7 @@ def test_bytes_written_by_hand():
     st.lists(st.floats(width=32, allow_nan=False), max_size=40),
     st.lists(st.binary(max_size=300), max_size=5),
 )
-def test_whatever_is_written_is_read(numbers, floats, lines):
+def test_any_record_is_read_back(numbers, floats, lines):
     settings = {
         "numbers": np.array(numbers, np.int64),
         "floats": np.array(floats, np.float32),
@@ -62,11 +62,11 @@ def reads_as_features(content: bytes) -> bool:
 
 
 @given(st.binary(min_size=1, max_size=60))
-def test_random_bytes_are_refused_or_read_as_features(content):
+def test_random_bytes_are_rejected_or_read_as_features(content):
     reads_as_features(content)  # any other error fails, as does what cannot be written again
 
 
-def test_a_record_with_one_changed_byte_is_refused_or_read_as_features():
+def test_a_record_with_one_changed_byte_is_rejected_or_read_as_features():
     whole = example({"pixels": np.arange(3, dtype=np.float32), "label": np.array([3])})
     read = [
         reads_as_features(whole[:at] + bytes([byte]) + whole[at + 1 :])
@@ -85,12 +85,12 @@ def test_a_record_with_one_changed_byte_is_refused_or_read_as_features():
         (message(1, message(1, message(1, b"y"))), "has no values"),
     ],
 )
-def test_damage_is_named(content, fault):
+def test_corruption_is_named(content, fault):
     with pytest.raises(ValueError, match=fault):
         parse_example(content)
 
 
-def test_every_truncation_of_a_record_is_refused_or_has_no_wrong_values():
+def test_every_truncation_of_a_record_is_rejected_or_has_no_wrong_values():
     whole = example({"pixels": np.arange(5, dtype=np.float32), "label": np.array([3])})
     for end in range(1, len(whole)):
         with pytest.raises(ValueError, match="not a record of examples"):

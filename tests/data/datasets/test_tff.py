@@ -56,7 +56,7 @@ class TestDigits:
         digest = hashlib.sha256((tmp_path / "train.h5").read_bytes()).hexdigest()
         assert samples.inputs["train.h5"] == digest
 
-    def test_client_without_samples_is_passed_over(self, tmp_path):
+    def test_a_client_without_samples_is_skipped(self, tmp_path):
         path = write(tmp_path / "a.h5", digits(DIGITS | {"f0000_00": (np.float32(0), [])}))
         samples = tff.read_digits("tff_emnist", path, path)
         assert samples.writer.tolist() == [1, 2, 2, 2, 3, 3]
@@ -70,12 +70,12 @@ class TestDigits:
             ({"pixels": np.zeros((2, 28, 28), np.float32), "label": [1]}, r"label \(1,\)"),
         ],
     )
-    def test_other_layouts_are_refused(self, tmp_path, features, fault):
+    def test_other_layouts_are_rejected(self, tmp_path, features, fault):
         path = write(tmp_path / "a.h5", {"a": features})
         with pytest.raises(ValueError, match=fault):
             tff.read_digits("tff_emnist", path, path)
 
-    def test_file_without_examples_is_refused(self, tmp_path):
+    def test_file_without_examples_is_rejected(self, tmp_path):
         h5py.File(tmp_path / "a.h5", "w").close()
         with pytest.raises(ValueError, match="has no group 'examples'"):
             tff.read_digits("tff_emnist", Part(tmp_path / "a.h5"), Part(tmp_path / "a.h5"))
@@ -103,7 +103,7 @@ class TestVerify:
             "all 10 labels",
         )
 
-    def test_a_missing_client_is_found(self):
+    def test_a_missing_client_is_detected(self):
         samples = self.published()
         with pytest.raises(InputError, match="3,383 clients"):
             tff.verify(replace(samples, writer=np.arange(len(samples.y)) % 3382))

@@ -35,7 +35,7 @@ def test_snippets_are_joined_and_cut_and_the_rest_dropped():
 
 
 @given(st.lists(st.lists(st.binary(max_size=30), max_size=4), min_size=1, max_size=5))
-def test_no_role_meets_another_ones_text(lines):
+def test_no_sequence_mixes_two_roles(lines):
     snippets = {str(k): tuple(each) for k, each in enumerate(lines)}
     codes, role = sequences(snippets)
     for k, each in enumerate(lines):

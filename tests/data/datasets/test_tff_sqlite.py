@@ -73,7 +73,7 @@ def test_snippets_are_bytes_by_role(tmp_path):
         ({"image": np.zeros(3072, np.int64), "label": np.array([1, 2])}, r"label int64 \(2,\)"),
     ],
 )
-def test_samples_of_another_kind_are_refused(tmp_path, sample, fault):
+def test_samples_of_another_kind_are_rejected(tmp_path, sample, fault):
     path = database(tmp_path / "a.sqlite", {"train": {"9": [sample]}})
     with pytest.raises(ValueError, match=fault):
         tff.read_cifar100(Part(path, "train"), Part(path, "train"))
@@ -84,7 +84,7 @@ def opened(path: Path, split: str = "train") -> dict[str, int]:
         return result.sizes
 
 
-def test_files_that_are_no_such_database_are_refused(tmp_path):
+def test_other_files_are_rejected_as_databases(tmp_path):
     path = tmp_path / "a.sqlite"
     path.write_bytes(b"<html>" * 1000)
     with pytest.raises(ValueError, match="not a database of examples"):
@@ -108,7 +108,7 @@ def test_a_view_is_not_mistaken_for_the_table(tmp_path):
         opened(tmp_path / "a.sqlite")
 
 
-def test_a_value_that_would_fill_the_memory_is_refused(tmp_path):
+def test_a_value_that_would_fill_the_memory_is_rejected(tmp_path):
     sample = {"label": np.array([1]), "other": [bytes(2 << 20)]}
     path = database(tmp_path / "a.sqlite", {"train": {"a": [sample]}})
     with (
@@ -125,7 +125,7 @@ def test_reading_leaves_nothing_behind(tmp_path, parts):
     assert parts[0].path.read_bytes() == before
 
 
-def test_damaged_archive_is_refused(tmp_path):
+def test_damaged_archive_is_rejected(tmp_path):
     (tmp_path / "all.sqlite.lzma").write_bytes(lzma.compress(bytes(9))[:-9])
     with pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"):
         unpack_parts(tmp_path / "all.sqlite.lzma", "tff_emnist", "sqlite", tmp_path)

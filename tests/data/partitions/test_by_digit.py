@@ -51,7 +51,7 @@ def test_small_data_give_every_client_equally_many():
 
 
 @pytest.mark.parametrize("n", [0, 3])
-def test_more_clients_than_samples_are_refused(n):
+def test_more_clients_than_samples_are_rejected(n):
     with pytest.raises(InputError, match=f"{n} clients cannot .* use 1 to 2"):
         by_digit([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n, "text", stream(0, "test"))
 

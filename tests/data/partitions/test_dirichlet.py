@@ -128,7 +128,7 @@ def test_all_by_dirichlet_follows_the_law():
     assert np.abs(table.sum(1) - 400).std() < 15
 
 
-def test_large_alpha_gives_all_clients_the_same_labels_in_rows_drawn_at_random():
+def test_large_alpha_gives_all_clients_the_same_labels_and_random_rows():
     one, other = (all_by_dirichlet(LABELS, 100, 1e12, stream(seed, "test")) for seed in (0, 1))
     for shares in (one, other):
         assert np.array_equal(counts(LABELS, shares), np.full((100, 10), 50))
@@ -143,11 +143,11 @@ def test_rounding_keeps_the_total_and_moves_no_count_by_one(weights, total):
     assert np.abs(whole - share * total).max() < 1
 
 
-def test_labels_with_a_gap_are_refused():
+def test_labels_with_a_gap_are_rejected():
     with pytest.raises(InputError, match=r"no sample has label \[1\]"):
         all_by_dirichlet([0, 2, 2], 1, 1.0, stream(0, "test"))
 
 
-def test_clients_left_without_samples_are_refused():
+def test_clients_left_without_samples_are_rejected():
     with pytest.raises(InputError, match="larger alpha or fewer clients"):
         all_by_dirichlet(np.arange(20) % 2, 30, 1e-3, stream(0, "test"))

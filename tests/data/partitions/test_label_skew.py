@@ -76,7 +76,7 @@ def test_shares_follow_the_dirichlet_law_while_no_label_runs_out():
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
-def test_exhausted_labels_bend_the_law_for_all_clients_alike():
+def test_exhausted_labels_change_the_law_for_all_clients_alike():
     got = np.stack(
         [
             shares(LABELS, SIZES, label_skew(LABELS, SIZES, 100.0, stream(seed, "test")))

@@ -30,7 +30,7 @@ def test_papers_request_is_met_exactly():
 
 @settings(max_examples=300)
 @given(requests, st.integers(0, 9))
-def test_sizes_meet_every_bound_or_the_request_is_refused(request, seed):
+def test_sizes_meet_every_bound_or_the_request_is_rejected(request, seed):
     total, K, low, high = request
     # Between its extremes every total can be had: one step up in one client at a time.
     ends = (high + (K - 1) * low, low + (K - 1) * high)

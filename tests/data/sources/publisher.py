@@ -19,7 +19,7 @@ from fedsampling.data.sources.sources import Source
 
 CONTENT = random.Random(0).randbytes(300_000)
 OTHER = random.Random(1).randbytes(300_000)
-HASTE = Patience(connect=2, read=0.4, attempts=3, pause=0.01, longest=2)
+SHORT_WAITS = Patience(connect=2, read=0.4, attempts=3, pause=0.01, longest=2)
 
 
 class Publisher(ThreadingHTTPServer):
@@ -36,7 +36,7 @@ class Publisher(ThreadingHTTPServer):
         self.delay = 0.0
         self.faults: list[Any] = []
         self.always: Any = None
-        self.asked: list[dict[str, str]] = []
+        self.requests: list[dict[str, str]] = []
 
     @property
     def url(self) -> str:
@@ -53,7 +53,7 @@ class Answer(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self.server.asked.append(dict(self.headers))
+        self.server.requests.append(dict(self.headers))
         time.sleep(self.server.delay)
         fault = self.server.faults.pop(0) if self.server.faults else self.server.always
         fault(self) if fault else self.answer()
@@ -129,18 +129,18 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-def beside(folder: Path) -> set[str]:
+def files_in(folder: Path) -> set[str]:
     """Name what is in a folder but for locks, which stay."""
     return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
 
 
-def bring(cache: Path, source: Source, patience: Patience = HASTE) -> bytes:
+def fetched_content(cache: Path, source: Source, patience: Patience = SHORT_WAITS) -> bytes:
     path = fetch(source, cache, None, patience=patience)
-    assert beside(path.parent) == {path.name}  # and nothing besides
+    assert files_in(path.parent) == {path.name}  # and nothing besides
     return path.read_bytes()
 
 
-def complaint(cache: Path, source: Source, patience: Patience = HASTE) -> str:
+def error_line(cache: Path, source: Source, patience: Patience = SHORT_WAITS) -> str:
     target = cache / "big/big.bin"
     before = target.read_bytes() if target.exists() else None
     with pytest.raises(InputError) as caught:

@@ -41,13 +41,13 @@ SMALL = Source(
     citation="none",
     becomes="a test",
 )
-HASTE = Patience(pause=0.0)
+SHORT_WAITS = Patience(pause=0.0)
 pytestmark = pytest.mark.usefixtures("requested")
 
 
-def complaint(cache: Path, mirror: str | None) -> str:
+def error_line(cache: Path, mirror: str | None) -> str:
     with pytest.raises(InputError) as caught:
-        fetch(SMALL, cache, mirror, patience=HASTE)
+        fetch(SMALL, cache, mirror, patience=SHORT_WAITS)
     assert len(caught.value.lines) == 1
     assert "\n" not in caught.value.lines[0]
     return caught.value.lines[0]
@@ -103,7 +103,7 @@ def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
 ):
     held = put(tmp_path / "mirror/small" / name, content)
     stood = put(tmp_path / "cache/small/small.txt", b"what stood there before")
-    line = complaint(tmp_path / "cache", str(tmp_path / "mirror"))
+    line = error_line(tmp_path / "cache", str(tmp_path / "mirror"))
     assert line.startswith(f"mirror: {held} is not the published small.txt: it ")
     assert what in line
     assert f"copy it again from {URL}" in line
@@ -118,7 +118,7 @@ def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
 def test_decompression_bomb_is_never_unpacked(tmp_path, suffix, compress):
     put(tmp_path / f"small.txt{suffix}", compress(bytes(64 << 20)))
     tracemalloc.start()
-    line = complaint(tmp_path / "cache", str(tmp_path))
+    line = error_line(tmp_path / "cache", str(tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "more than the 4,800 bytes" in line
@@ -126,7 +126,7 @@ def test_decompression_bomb_is_never_unpacked(tmp_path, suffix, compress):
 
 
 def test_missing_mirror_folder_is_an_error_that_names_mirror(tmp_path, requested):
-    line = complaint(tmp_path / "cache", str(tmp_path / "nowhere"))
+    line = error_line(tmp_path / "cache", str(tmp_path / "nowhere"))
     assert line.startswith(f"mirror: '{tmp_path / 'nowhere'}' is not a folder")
     assert line.endswith("folder or URL of small/")
     assert requested == []
@@ -136,22 +136,22 @@ def test_missing_mirror_folder_is_an_error_that_names_mirror(tmp_path, requested
 def test_a_mirror_entry_that_is_no_file_is_named_and_does_not_block(tmp_path, make):
     path = tmp_path / "small.txt"
     make(path)
-    line = complaint(tmp_path / "cache", str(tmp_path))
+    line = error_line(tmp_path / "cache", str(tmp_path))
     assert line == f"mirror: {path} cannot be read (not a regular file); fix it or unset mirror"
 
 
 def test_offline_error_names_file_url_and_where_to_put_it(tmp_path, requested):
-    line = complaint(tmp_path / "cache", None)
+    line = error_line(tmp_path / "cache", None)
     assert line == (
         f"small.txt: {URL} cannot be reached (no connection); download {URL} by hand, "
         "save it as small/small.txt.bz2 in any folder, and set mirror to that folder"
     )
-    assert requested == [URL] * HASTE.attempts
+    assert requested == [URL] * SHORT_WAITS.attempts
     assert files_below(tmp_path / "cache") == []
 
 
 def test_publisher_is_asked_for_what_the_mirror_does_not_hold(tmp_path, requested):
-    line = complaint(tmp_path / "cache", str(tmp_path))
+    line = error_line(tmp_path / "cache", str(tmp_path))
     looked = (
         "small/small.txt, small/small.txt.xz, small/small.txt.bz2, small/small.txt.gz, small.txt"
     )
@@ -170,7 +170,7 @@ class TestWithoutChecksum:
             (b"", "has 0 bytes"),
         ],
     )
-    def test_a_login_page_or_an_empty_file_is_refused(self, tmp_path, content, reason):
+    def test_a_login_page_or_an_empty_file_is_rejected(self, tmp_path, content, reason):
         put(tmp_path / "mirror/small/small.zip", content)
         with pytest.raises(InputError, match=reason):
             fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
@@ -193,4 +193,4 @@ def test_name_of_several_datasets_counts_only_in_their_folders(tmp_path, mirror)
     fashion = Path(mirror, "fashion_mnist", source.file).read_bytes()
     put(tmp_path / "mirror" / source.file, fashion)
     with pytest.raises(InputError, match="not in the mirror"):
-        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"), patience=HASTE)
+        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"), patience=SHORT_WAITS)

@@ -18,45 +18,57 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.sources.fetch import fetch, fetch_all
 from fedsampling.data.sources.sources import Source
 
-from .publisher import CONTENT, HASTE, OTHER, beside, big, bring, complaint, cut, status
+from .publisher import (
+    CONTENT,
+    OTHER,
+    SHORT_WAITS,
+    big,
+    cut,
+    error_line,
+    fetched_content,
+    files_in,
+    status,
+)
 
 
 class TestMirrorAtAUrl:
     def test_a_packed_file_is_fetched(self, tmp_path, publisher):
         publisher.content = gzip.compress(CONTENT)
         publisher.faults = [status(404)] * 3  # of the plain file, .xz and .bz2
-        path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=HASTE)
+        path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=SHORT_WAITS)
         assert path.read_bytes() == CONTENT
 
     def test_a_corrupt_file_is_named(self, tmp_path, publisher):
         publisher.content = OTHER
         with pytest.raises(InputError, match=f"mirror: {publisher.url}/big/big.bin is not the pub"):
-            fetch(big(), tmp_path, publisher.url, patience=HASTE)
+            fetch(big(), tmp_path, publisher.url, patience=SHORT_WAITS)
 
 
 class TestWrongContent:
-    def test_wrong_bytes_are_named_and_nothing_stays(self, tmp_path, publisher):
+    def test_wrong_content_is_named_and_deleted(self, tmp_path, publisher):
         publisher.content = OTHER
-        line = complaint(tmp_path, big(publisher.url))
+        line = error_line(tmp_path, big(publisher.url))
         assert f"{publisher.url}: it has sha256 " in line
-        assert not beside(tmp_path / "big")
+        assert not files_in(tmp_path / "big")
 
-    def test_endless_answer_is_cut(self, tmp_path, publisher):
+    def test_an_endless_response_is_stopped(self, tmp_path, publisher):
         publisher.content = bytes(1 << 24)
         for length in (True, False):
             publisher.always = lambda answer, length=length: answer.answer(length=length)
-            assert "more than the 3" in (line := complaint(tmp_path, big(publisher.url))) or (
+            assert "more than the 3" in (line := error_line(tmp_path, big(publisher.url))) or (
                 "longer than the 3" in line
             )
-            assert not beside(tmp_path / "big")
+            assert not files_in(tmp_path / "big")
 
     def test_next_url_is_tried(self, tmp_path, publisher):
         publisher.faults = [status(404), cut(1000, length=False)]
-        assert bring(tmp_path, big(*(f"{publisher.url}?{i}" for i in range(3)))) == CONTENT
+        assert (
+            fetched_content(tmp_path, big(*(f"{publisher.url}?{i}" for i in range(3)))) == CONTENT
+        )
 
 
 def in_process(cache: Path, source: Source, results: Any) -> None:
-    results.put(fetch(source, cache, None, patience=HASTE).read_bytes() == CONTENT)
+    results.put(fetch(source, cache, None, patience=SHORT_WAITS).read_bytes() == CONTENT)
 
 
 def test_two_processes_fetch_a_file_once(tmp_path, publisher):
@@ -70,11 +82,11 @@ def test_two_processes_fetch_a_file_once(tmp_path, publisher):
     assert [results.get(timeout=20) for _ in processes] == [True] * 3
     for process in processes:
         process.join()
-    assert len(publisher.asked) == 1
-    assert beside(tmp_path / "big") == {"big.bin"}
+    assert len(publisher.requests) == 1
+    assert files_in(tmp_path / "big") == {"big.bin"}
 
 
-def test_killed_process_leaves_nothing_in_the_way(tmp_path, publisher):
+def test_after_a_killed_process_the_next_one_resumes(tmp_path, publisher):
     publisher.faults = [cut(300_000, pause=0.001)]
     process = multiprocessing.get_context("fork").Process(
         target=fetch, args=(big(publisher.url), tmp_path, None)
@@ -86,7 +98,7 @@ def test_killed_process_leaves_nothing_in_the_way(tmp_path, publisher):
     process.kill()
     process.join()
     assert fetch(big(publisher.url), tmp_path, None).read_bytes() == CONTENT
-    assert "Range" in publisher.asked[1]
+    assert "Range" in publisher.requests[1]
 
 
 def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher):
@@ -101,7 +113,7 @@ def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher
         fetch_all(sources, tmp_path, None, tell=interrupt)
     assert time.monotonic() - begin < 10  # of 30 s that they would take
     for folder in tmp_path.iterdir():
-        assert beside(folder) == {"big.bin.part", "big.bin.part.json"}
+        assert files_in(folder) == {"big.bin.part", "big.bin.part.json"}
 
 
 @pytest.fixture
@@ -117,21 +129,21 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 class TestDisk:
     def test_full_disk_is_named(self, small_disk, publisher):
-        line = complaint(small_disk, big(publisher.url))
+        line = error_line(small_disk, big(publisher.url))
         assert line.startswith(f"{small_disk}/big/big.bin.part: cannot be written (No space left")
-        assert len(publisher.asked) == 1
+        assert len(publisher.requests) == 1
 
     def test_read_only_disk_is_named_unless_all_is_there(self, small_disk, publisher):
         publisher.content = CONTENT[:1000]
         source = big(publisher.url, content=publisher.content)
         fetch(source, small_disk / "held", None)
         subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-        assert "(Read-only file system)" in complaint(small_disk / "new", source)
+        assert "(Read-only file system)" in error_line(small_disk / "new", source)
         assert fetch(source, small_disk / "held", None).read_bytes() == publisher.content
 
     def test_folder_that_cannot_be_made_is_named(self, tmp_path, publisher):
         (tmp_path / "cache").write_text("a file")
-        line = complaint(tmp_path / "cache", big(publisher.url))
+        line = error_line(tmp_path / "cache", big(publisher.url))
         assert line.startswith(f"{tmp_path}/cache/big/big.bin.lock: cannot be written (")
 
     def test_limit_on_file_size_is_named(self, tmp_path, publisher):
@@ -151,5 +163,7 @@ class TestDisk:
         process.join()
         assert "big.bin.part: cannot be written (File too large)" in line
         assert not (tmp_path / "big/big.bin").exists()
-        assert bring(tmp_path, big(publisher.url)) == CONTENT  # continued once there is room
-        assert publisher.asked[1]["Range"] == "bytes=100000-"
+        assert (
+            fetched_content(tmp_path, big(publisher.url)) == CONTENT
+        )  # continued once there is room
+        assert publisher.requests[1]["Range"] == "bytes=100000-"

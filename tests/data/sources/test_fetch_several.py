@@ -13,10 +13,10 @@ from fedsampling.data.sources.download import Patience
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.sources import SOURCES, Source, editions
 
-from .publisher import beside, put
+from .publisher import files_in, put
 
 TEXT = b"-1 1:0.5 3:1\n"
-HASTE = Patience(pause=0.0)
+SHORT_WAITS = Patience(pause=0.0)
 URL = "https://publisher.example/things/small.txt"
 
 
@@ -38,14 +38,14 @@ def small(dataset: str, file: str, edition: str = "", urls: tuple[str, ...] = (U
 
 
 class TestSeveral:
-    def test_all_arrive_and_all_that_lack_are_named(self, tmp_path):
+    def test_available_files_are_fetched_and_missing_ones_named(self, tmp_path):
         sources = [small("some", f"{i}.txt", urls=()) for i in range(4)]
         for i in (0, 2):
             put(tmp_path / f"mirror/some/{i}.txt", TEXT)
         with pytest.raises(InputError) as caught:
             fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
         assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
-        assert beside(tmp_path / "cache/some") == {"0.txt", "2.txt"}
+        assert files_in(tmp_path / "cache/some") == {"0.txt", "2.txt"}
         assert list(fetch_all(sources[::2], tmp_path / "cache", None)) == [
             "some/0.txt",
             "some/2.txt",
@@ -73,7 +73,7 @@ class TestSeveral:
             monkeypatch.setitem(SOURCES, source.name, source)
 
     @pytest.mark.usefixtures("two_editions")
-    def test_edition_of_the_mirror_is_taken(self, tmp_path, requested):
+    def test_the_edition_in_the_mirror_is_used(self, tmp_path, requested):
         for name in ("one", "other"):
             put(tmp_path / f"mirror/two/{name}.txt", TEXT)
         for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
@@ -82,11 +82,11 @@ class TestSeveral:
         assert requested == []
 
     @pytest.mark.usefixtures("two_editions")
-    def test_preferred_edition_is_named_where_there_is_none(self, tmp_path):
+    def test_without_any_edition_the_error_names_the_preferred_one(self, tmp_path):
         put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
         for mirror in (str(tmp_path / "mirror"), None):
             with pytest.raises(InputError) as caught:
-                fetch_dataset("two", tmp_path / "cache", mirror, patience=HASTE)
+                fetch_dataset("two", tmp_path / "cache", mirror, patience=SHORT_WAITS)
             assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
 
 
@@ -103,7 +103,7 @@ def test_real_datasets_need_no_network(tmp_path, mirror, dataset, requested):
     assert requested == []
 
 
-def test_of_many_who_ask_one_makes_it(tmp_path):
+def test_only_one_of_several_callers_converts(tmp_path):
     made = []
 
     def make(target: Path) -> None:
@@ -121,7 +121,7 @@ def test_of_many_who_ask_one_makes_it(tmp_path):
     assert converted(target, make).read_bytes() == b"arrays"
 
 
-def test_who_fails_leaves_the_next_one_to_try(tmp_path):
+def test_after_a_failure_the_next_call_tries_again(tmp_path):
     def fail(target: Path) -> None:
         raise ValueError("no")
 

@@ -1,7 +1,7 @@
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, editions
 
 
-def test_every_source_has_what_fetching_and_citing_need():
+def test_every_source_has_the_fields_for_fetching_and_citing():
     for name, source in SOURCES.items():
         assert source.name == name
         assert source.urls or source.page, name
@@ -30,7 +30,7 @@ def test_editions_come_in_order_of_preference_each_with_all_its_files():
     assert editions("nothing") == {}
 
 
-def test_a_base_takes_the_name_and_the_suffix_of_packing_and_another_url_is_taken_as_it_is():
+def test_urls_that_end_in_a_slash_get_the_file_name_and_suffix():
     source = SOURCES["ijcnn1/ijcnn1.t"]
     assert source.urls[0].endswith("/binary/ijcnn1.t.bz2")
     (url,) = SOURCES["cookup/dataverse_files.zip"].urls
