@@ -45,7 +45,7 @@ class Runs:
 
     def named(self) -> list[summaries.Run]:
         asked = {path.stem: seed for seed, path in self.paths.items()}
-        return summaries.named(self.manifest, JOB, asked, [self.store])
+        return summaries.runs_of_manifest(self.manifest, JOB, asked, [self.store])
 
     def summarise(self) -> Summary:
         facts = {"scale": "quick", "data": "embedded"}

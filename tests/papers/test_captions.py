@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.drawing.saving import PLACE
+from fedsampling.report.drawing.saving import PLACEHOLDER
 
 PAPERS = Path(__file__).parents[2] / "papers"
 # Names with numbers in them, and what no run decides.
@@ -37,7 +37,7 @@ def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key):
     for name, spec in paper.artefacts.items():
         if not spec.experiments:
             continue
-        left = NAMES.sub("", PLACE.sub("", spec.caption))
+        left = NAMES.sub("", PLACEHOLDER.sub("", spec.caption))
         known = printed.union(FIXED.get(f"{key}/{name}", []))
         assert [one for one in re.findall(r"\d+(?:\.\d+)?", left) if one not in known] == []
 

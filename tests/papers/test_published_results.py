@@ -24,7 +24,7 @@ from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.report import content, findings
 from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.saving import COLUMNS, PLACE, finished_caption
+from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarising import summarise
@@ -93,7 +93,7 @@ def drawn(key: str, cheap: bool) -> Iterator[tuple[str, Artefact, dict[str, Summ
         if cheap and (
             dear
             or name in {"alternatives", *DEAR_ARTEFACTS.get(key, ())}
-            or not PLACE.search(spec.caption)
+            or not PLACEHOLDER.search(spec.caption)
         ):
             continue
         used = {one: loaded(key, one).only(spec.cases) for one in spec.experiments}
@@ -131,7 +131,7 @@ def disagreements(
 ) -> list[str]:
     """Compare the numbers of a finished caption with the CSV, in both directions."""
     template, data = paper.artefacts[name].caption, artefact.data
-    caption = artefact.caption or finished_caption(template, used, data)
+    caption = artefact.caption or filled_caption(template, used, data)
     shown = set(NUMBER.findall(NAMES.sub("", caption)))
     printed = {row.value for row in paper.reports} | SAID.get(f"{paper.key}/{name}", set())
     columns = {column: numbers(data[column].unique()) for column in data}
@@ -150,8 +150,8 @@ def disagreements(
     wrong = [
         f"{name}: {number} is neither drawn nor the paper's" for number in sorted(shown - known)
     ]
-    for place in PLACE.finditer(template):
-        column = "rounds" if place["path"] == "rounds" else COLUMNS.get(place["path"])
+    for place in PLACEHOLDER.finditer(template):
+        column = "rounds" if place["path"] == "rounds" else SETTING_COLUMNS.get(place["path"])
         if column in columns and not place["experiment"]:
             wrong += [f"{name}: {column} {one} is drawn" for one in sorted(columns[column] - shown)]
         if place["path"] == "seeds" and not place["experiment"]:

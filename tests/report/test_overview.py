@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.report.content import Chapter
-from fedsampling.report.overview import answers, readme_table, summary
+from fedsampling.report.overview import main_outcomes, readme_table, summary
 
 
 def claim(verdict: str, grade: str = "paper's size", kind: str = "empirical") -> Claim:
@@ -37,7 +37,7 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     held, failed = claim("reproduced", "transfer"), claim("contradicted")
     first = paper(held, failed, claim("reproduced", kind="code check"), claim("not run", "not run"))
     second = paper(claim("inconclusive"), claim("opposes", "preliminary"))
-    by_title = {one.title: one for one in answers([first, second])}
+    by_title = {one.title: one for one in main_outcomes([first, second])}
     assert by_title["Holds"].claims == ((first, held),)
     assert by_title["Does not hold"].claims == ((first, failed),)
     assert summary([first, second]) == [
@@ -56,12 +56,12 @@ def test_the_summary_says_if_no_claim_is_contradicted() -> None:
 
 
 def test_without_claims_the_first_screen_has_no_answers():
-    assert answers([paper()]) == ()
+    assert main_outcomes([paper()]) == ()
 
 
 def test_without_a_contradiction_the_first_screen_names_preliminary_evidence_against():
     opposed = claim("opposes", "preliminary")
     chapter = paper(claim("reproduced"), opposed)
-    failing = next(one for one in answers([chapter]) if one.title == "Does not hold")
+    failing = next(one for one in main_outcomes([chapter]) if one.title == "Does not hold")
     assert failing.claims == ((chapter, opposed),)
     assert failing.text == "No claim at the paper's size. Smaller runs give evidence against:"

@@ -64,7 +64,10 @@ def manifest_file(path: Path) -> Read:
     asked = {run["hash"]: run["seed"] for run in listed}
 
     def read(file: Path) -> Any:
-        return [_content(run) for _, _, run in summaries.named(file, JOB, asked, [path.parent])]
+        return [
+            _content(run)
+            for _, _, run in summaries.runs_of_manifest(file, JOB, asked, [path.parent])
+        ]
 
     return read
 

@@ -95,7 +95,7 @@ def aggregate(
 
     means = np.stack([part.mean(-1) for part in strata])
     value = geometric_mean(means)
-    picks = _picks(strata, rng, resamples)
+    picks = _resampled_runs(strata, rng, resamples)
     resampled = [part[:, runs].mean(-1) for part, runs in zip(strata, picks, strict=True)]
     values = geometric_mean(np.stack(resampled))
     tails = ((1 - level) / 2, (1 + level) / 2)
@@ -120,7 +120,7 @@ def aggregate(
 
 
 @dataclass(frozen=True)
-class Chances:
+class WinProbabilities:
     """Probability that a run of a sampler beats a run of the reference, by sampler.
 
     Parameters
@@ -140,7 +140,7 @@ def improvement(
     rng: np.random.Generator,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
-) -> Chances:
+) -> WinProbabilities:
     """Estimate P(X > Y) of a sampler's score X and the reference's Y, ties counted half.
 
     The estimate is the share of all pairs of runs on a dataset (Mann and Whitney's statistic),
@@ -161,13 +161,13 @@ def improvement(
     every = [np.arange(part.shape[1])[None] for part in strata]
     value, values = (
         np.nanmean(
-            [_beaten(part, runs, reference) for part, runs in zip(strata, picks, strict=True)],
+            [_win_shares(part, runs, reference) for part, runs in zip(strata, picks, strict=True)],
             axis=0,
         )
-        for picks in (every, _picks(strata, rng, resamples))
+        for picks in (every, _resampled_runs(strata, rng, resamples))
     )
     low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=1)
-    return Chances(value.squeeze(-1), low, high)
+    return WinProbabilities(value.squeeze(-1), low, high)
 
 
 @dataclass(frozen=True)
@@ -217,14 +217,14 @@ def friedman(costs: Array, level: float = LEVEL) -> Friedman:
     return Friedman(ranks.mean(0), float(statistic), float(p), critical)
 
 
-def _picks(
+def _resampled_runs(
     strata: Sequence[Array], rng: np.random.Generator, resamples: int
 ) -> list[NDArray[np.int64]]:
     """Draw the runs of each resample in each dataset, each of shape (resamples, runs)."""
     return [rng.integers(part.shape[1], size=(resamples, part.shape[1])) for part in strata]
 
 
-def _beaten(scores: Array, picks: NDArray[np.int64], reference: int) -> Array:
+def _win_shares(scores: Array, picks: NDArray[np.int64], reference: int) -> Array:
     """Return the share of pairs of resampled runs that beat the reference.
 
     A pair counts as often as both of its runs were picked.  All sums are exact: whole numbers and

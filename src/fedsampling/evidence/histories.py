@@ -28,15 +28,8 @@ COSTS = {
     "seconds": ("seconds", "asking_seconds"),
 }
 AXES = ("rounds", *COSTS)
-SMALLER = (
-    "loss",
-    "error",
-    "seconds",
-    "bits",
-    "never",
-    "deviation",
-    "gap",
-)  # in the names of metrics that should be small
+# Metrics with one of these words in their names should be small.
+SMALLER_IS_BETTER = ("loss", "error", "seconds", "bits", "never", "deviation", "gap")
 SIGNIFICANCE = {1: "better", 0: "no", -1: "worse"}
 NO_DIFFERENCE = Estimate(np.nan, np.nan, np.nan, 0)  # difference of the reference from itself
 MAX_LISTED_METRICS = 12  # metrics that a message lists
@@ -85,7 +78,7 @@ def ranking(
     sign = 1 if larger else -1
     rows = []
     for label, of_label in values.items():
-        estimate, gap = _bounded(of_label, metric), apart.get(label, NO_DIFFERENCE)
+        estimate, gap = _clipped_mean(of_label, metric), apart.get(label, NO_DIFFERENCE)
         better = [sign * side for side in sides[label].values()]
         rows.append(
             {
@@ -118,7 +111,7 @@ def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
         measures = by_client.fairness(by_client.by_client(history))
         if metric in measures:
             return measures[metric].droplevel([*range(measures.index.nlevels - 1)])
-    rows = _of(history, metric)
+    rows = _rows_of(history, metric)
     return rows.sort_values("at", kind="stable").groupby("seed")["value"].last(skipna=False)
 
 
@@ -142,11 +135,13 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
 
     if x not in AXES:
         raise InputError(f"x: {x!r} is unknown; {nearest(x, AXES)}")
-    values = _of(history, y).pivot(index="at", columns="seed", values="value")
-    estimates = [_bounded(row, y) for row in values.to_numpy(np.float64)]
+    values = _rows_of(history, y).pivot(index="at", columns="seed", values="value")
+    estimates = [_clipped_mean(row, y) for row in values.to_numpy(np.float64)]
     return pd.DataFrame(
         {
-            "x": values.index.to_numpy() if x == "rounds" else _spent(history, x, values.index),
+            "x": values.index.to_numpy()
+            if x == "rounds"
+            else _cumulative_cost(history, x, values.index),
             "mean": [each.value for each in estimates],
             "low": [each.low for each in estimates],
             "high": [each.high for each in estimates],
@@ -154,7 +149,7 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
     )
 
 
-def _bounded(values: Array, metric: str) -> Estimate:
+def _clipped_mean(values: Array, metric: str) -> Estimate:
     """Return the mean with its interval, clipped to the bounds of the metric."""
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
@@ -163,7 +158,7 @@ def _bounded(values: Array, metric: str) -> Estimate:
     return replace(estimate, low=float(low), high=float(high))
 
 
-def _spent(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.ndarray:
+def _cumulative_cost(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.ndarray:
     """Sum a cost up to each round, mean over seeds."""
     rows = history[history["metric"].isin(COSTS[cost])]
     if rows.empty:
@@ -175,7 +170,7 @@ def _spent(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.ndarray:
     return total
 
 
-def _of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
+def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     """Return the rows of a metric that was measured in rounds."""
     in_rounds = (history["at"] >= 0) & ~history["metric"].astype(str).str.startswith(PREFIX)
     rows = history[(history["metric"] == metric) & in_rounds]
@@ -226,4 +221,4 @@ def _side(gap: Estimate) -> int:
 
 
 def _is_larger_better(metric: str) -> bool:
-    return not any(word in metric for word in SMALLER)
+    return not any(word in metric for word in SMALLER_IS_BETTER)

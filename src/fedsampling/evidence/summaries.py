@@ -31,7 +31,7 @@ KEYS = ["case", "sampler", "metric", "at"]
 # Intervals of fewer seeds are useless: Student's factor is 13 for two seeds and 4 for three.
 FEWEST_SEEDS = 3
 # Metadata that may differ between runs: a summary keeps every value.
-OCCURRED = ("code", "package", "commit", "python", "device")
+VARYING = ("code", "package", "commit", "python", "device")
 # Bounds of each metric; intervals are clipped to them.
 BOUNDS = {
     "accuracy": (0.0, 1.0),
@@ -183,7 +183,9 @@ def _matches(value: str, options: str | Sequence[str] | None) -> bool:
     return value in options
 
 
-def named(manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[Path]) -> list[Run]:
+def runs_of_manifest(
+    manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[Path]
+) -> list[Run]:
     """Load the runs that a manifest lists.
 
     Parameters
@@ -202,7 +204,7 @@ def named(manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[P
         manifest's entry; the manifest is removed, so that the next call recomputes it.
     """
     try:
-        digests = _listed(manifest, job, seeds)
+        digests = _digests_in(manifest, job, seeds)
         runs = {run: store.find(stores, run, None) for run in seeds}
         problems = [
             f"{manifest.with_suffix('').name} of {manifest.parent.parent.name}/"
@@ -221,7 +223,7 @@ def named(manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[P
     return [(case, sampler, result) for result in runs.values() if result]
 
 
-def _listed(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
+def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
     """Return the digests of a manifest's runs, by hash."""
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
@@ -328,7 +330,7 @@ def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "runs": 1,
             "seeds": [run["spec"]["seed"]],
             "hashes": [run["hash"]],
-            **{key: [] if run[key] is None else [str(run[key])] for key in OCCURRED},
+            **{key: [] if run[key] is None else [str(run[key])] for key in VARYING},
             "versions": run["versions"],
             "seconds": run["seconds"],
             "peak_mb": run["peak_mb"],
@@ -345,7 +347,7 @@ def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Join the provenance of several groups of runs."""
     every = list(parts)
-    lists = ("seeds", "hashes", *OCCURRED, "run_data")
+    lists = ("seeds", "hashes", *VARYING, "run_data")
     return {
         "runs": sum(part["runs"] for part in every),
         **{key: sorted({value for part in every for value in part[key]}) for key in lists},

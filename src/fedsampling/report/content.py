@@ -20,7 +20,7 @@ from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.findings import as_published
 
-ANSWERS = "answers.md"  # replies of the authors, in the paper's folder
+REPLIES = "answers.md"  # of the authors, in the paper's folder
 # Builds the report from published runs; in a clone, `make reproduce` does the same.
 FROM_PUBLISHED_RUNS = "snakemake --cores all --config scale=best"
 Record = TypeVar("Record")
@@ -39,7 +39,7 @@ class Chapter:
     claims : tuple of Claim
     findings : str
         HTML; empty unless the results are those that ``docs/findings.md`` describes.
-    answers : mapping of str to tuple of str
+    replies : mapping of str to tuple of str
         Paragraphs of the authors' reply, by claim.
     """
 
@@ -47,7 +47,7 @@ class Chapter:
     bibtex: str
     exhibits: tuple[Exhibit, ...]
     claims: tuple[Claim, ...]
-    answers: Mapping[str, tuple[str, ...]]
+    replies: Mapping[str, tuple[str, ...]]
     findings: str = ""
 
     @property
@@ -136,29 +136,30 @@ def clearest(claims: Iterable[Claim]) -> Claim | None:
 
 def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
     judgements = claims(judged) if judged.exists() else ()
-    declared = [results / "artefacts" / paper.key / n / "artefact.json" for n in paper.artefacts]
+    folder = results / "artefacts" / paper.key
+    records = [folder / name / "artefact.json" for name in paper.artefacts]
     return Chapter(
         paper=paper,
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
-        exhibits=tuple(_exhibit(path) for path in declared if path.exists()),
+        exhibits=tuple(_exhibit(path) for path in records if path.exists()),
         claims=judgements,
-        answers=_answers(paper.folder / ANSWERS, paper),
-        findings=as_published(paper, judgements, results / "artefacts" / paper.key),
+        replies=_replies(paper.folder / REPLIES, paper),
+        findings=as_published(paper, judgements, folder),
     )
 
 
-def _answers(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
+def _replies(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
     """Read the authors' replies: for each claim a heading ``## c1`` and paragraphs."""
     if not path.is_file():
         return {}
     _, *sections = re.split(r"^## *", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    answers = {}
+    replies = {}
     for section in sections:
         name, _, text = section.partition("\n")
         if (name := name.strip()) not in paper.claims:
             raise InputError(f"{path}: claim '{name}' is unknown; {nearest(name, paper.claims)}")
-        answers[name] = tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))
-    return answers
+        replies[name] = tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))
+    return replies
 
 
 def claims(path: Path) -> tuple[Claim, ...]:

@@ -54,7 +54,7 @@ def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.globals |= _Numbers(paper, claims, artefacts).offered()
+    environment.globals |= _Numbers(paper, claims, artefacts).template_functions()
     try:
         text = environment.from_string(path.read_text(encoding="utf-8")).render()
     except (LookupError, OSError, TemplateError, ValueError) as error:
@@ -67,10 +67,10 @@ def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
 
     HTML in the text itself is escaped.
     """
-    known = paper.folder.resolve().parents[1] / DOCS
+    published = paper.folder.resolve().parents[1] / DOCS
     try:
         text = section(paper, claims, artefacts)
-        if not text or text not in known.read_text(encoding="utf-8"):
+        if not text or text not in published.read_text(encoding="utf-8"):
             return ""
     except (InputError, OSError):
         return ""
@@ -87,11 +87,11 @@ class _Numbers:
         self._paper, self._artefacts = paper, artefacts
         self._claims = {claim.id: claim for claim in claims}
 
-    def offered(self) -> dict[str, Any]:
+    def template_functions(self) -> dict[str, Any]:
         """Return the functions that templates can call, by name."""
         names = ("changes", "claim", "noted", "ours", "reported", "row", "rows", "table", "value")
-        plain = {"n": write, "interval": interval, "listed": listed}
-        return {name: getattr(self, name) for name in names} | plain
+        formats = {"n": number, "interval": interval, "listed": listed}
+        return {name: getattr(self, name) for name in names} | formats
 
     def claim(self, name: str) -> Any:
         """Return a claim with its verdict."""
@@ -169,7 +169,7 @@ def _with_grade(claim: Claim) -> str:
     return f"{claim.verdict} ({', '.join(filter(None, (claim.grade, claim.covers)))})"
 
 
-def write(value: float, digits: int = 3, per: float = 1.0) -> str:
+def number(value: float, digits: int = 3, per: float = 1.0) -> str:
     """Format a number with `digits` significant digits, in units of `per`."""
     return show(float(value) / per, digits) if not math.isnan(value) else "N/A"
 

@@ -49,8 +49,8 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A question that the first screen answers: its title, a sentence, and claims with chapters."""
+class Outcome:
+    """An outcome on the first screen: its title, a sentence, and the claims with their chapters."""
 
     title: str
     text: str
@@ -65,7 +65,7 @@ class MapRow:
     cells: Mapping[Column, tuple[Claim, ...]]
 
     @property
-    def filled(self) -> tuple[Column, ...]:
+    def used_columns(self) -> tuple[Column, ...]:
         """The columns in which the paper has claims."""
         return tuple(column for column, claims in self.cells.items() if claims)
 
@@ -163,40 +163,42 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     transfer, smaller = by_grade["transfer"], by_grade["preliminary"]
     full = [*by_grade["paper's size"], *transfer]
     tested = len(claims) - len(by_grade["not run"])
-    sentences = [f"{_who(chapters)}; we tested {tested}."]
+    sentences = [f"{_papers_and_claims(chapters)}; we tested {tested}."]
     if full:
         elsewhere = f" ({len(transfer)} on other data)" if transfer else ""
-        verdicts = _counts(full, named=("contradicted",))
+        verdicts = _count_verdicts(full, named=("contradicted",))
         sentences.append(f"Of the {len(full)} tested at the paper's size{elsewhere}, {verdicts}.")
     if smaller:
-        sentences.append(f"Of the {len(smaller)} tested in smaller runs, {_counts(smaller)}.")
+        sentences.append(
+            f"Of the {len(smaller)} tested in smaller runs, {_count_verdicts(smaller)}."
+        )
     return sentences
 
 
-def answers(chapters: Sequence[Chapter]) -> tuple[Answer, ...]:
+def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
     """Return the claims that hold and those that do not.
 
     If no claim at full size has the verdict, preliminary evidence takes its place.
 
     Returns
     -------
-    tuple of Answer
-        No answer without claims.
+    tuple of Outcome
+        Empty without claims.
     """
     if not empirical(chapters):
         return ()
-    everything = []
-    for title, verdict, likely, side in (
+    outcomes = []
+    for title, verdict, preliminary, side in (
         ("Holds", "reproduced", "supports", "for"),
         ("Does not hold", "contradicted", "opposes", "against"),
     ):
-        named, text = _with_verdict(chapters, verdict), ""
-        if not named:
-            named = _with_verdict(chapters, likely)
+        claims, text = _with_verdict(chapters, verdict), ""
+        if not claims:
+            claims = _with_verdict(chapters, preliminary)
             text = "No claim at the paper's size."
-            text += f" Smaller runs give evidence {side}:" if named else ""
-        everything.append(Answer(title, text, named))
-    return tuple(everything)
+            text += f" Smaller runs give evidence {side}:" if claims else ""
+        outcomes.append(Outcome(title, text, claims))
+    return tuple(outcomes)
 
 
 def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chapter, Claim], ...]:
@@ -208,27 +210,27 @@ def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chap
     )
 
 
-def _who(chapters: Sequence[Chapter]) -> str:
+def _papers_and_claims(chapters: Sequence[Chapter]) -> str:
     papers = sum(any(claim.kind == "empirical" for claim in chapter.claims) for chapter in chapters)
     return (
-        f"{_number(papers).capitalize()} paper{'s'[: papers != 1]} make{'s'[: papers == 1]} "
+        f"{_in_words(papers).capitalize()} paper{'s'[: papers != 1]} make{'s'[: papers == 1]} "
         f"{len(empirical(chapters))} empirical claims about client sampling"
     )
 
 
-def _counts(claims: Iterable[Claim], named: Collection[str] = ()) -> str:
+def _count_verdicts(claims: Iterable[Claim], named: Collection[str] = ()) -> str:
     """Count the verdicts in words; those in `named` even if there are none."""
     counts = Counter(claim.verdict if claim.verdict in CLEAR else "unclear" for claim in claims)
-    verbs = {**CLEAR, "unclear": ("has no clear answer", "have no clear answer")}
+    predicates = {**CLEAR, "unclear": ("has no clear answer", "have no clear answer")}
     return listed(
         [
-            f"{counts[word] or 'none'} {verb[counts[word] > 1]}"
-            for word, verb in verbs.items()
+            f"{counts[word] or 'none'} {predicate[counts[word] > 1]}"
+            for word, predicate in predicates.items()
             if counts[word] or word in named
         ]
     )
 
 
-def _number(count: int) -> str:
+def _in_words(count: int) -> str:
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[count] if count < len(words) else str(count)

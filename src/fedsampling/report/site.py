@@ -24,7 +24,7 @@ from fedsampling.report.data_cards import Card
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
-_PAPER = ("paper.yaml", "paper.bib", "reported.csv", content.ANSWERS)
+_PAPER = ("paper.yaml", "paper.bib", "reported.csv", content.REPLIES)
 
 
 def build(

@@ -169,4 +169,4 @@ def _overlaid(
     except Exception as error:  # as in _render: the settings of the other run may not fit
         note = f"{other.name} cannot be drawn in this layout ({in_one_line(error)})."
         return replace(ours, notes=(*ours.notes, note))
-    return saving.overlaid(ours, theirs, other.name, used, other_summaries, project.facts)
+    return saving.with_overlay(ours, theirs, other.name, used, other_summaries, project.facts)

@@ -37,7 +37,9 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
         with gathering(problems):
             if job.name in manifests:
                 seeds = {run.hash: run.seed for run in job.runs}
-                runs += summaries.named(manifests[job.name], job.name, seeds, [target, *shared])
+                runs += summaries.runs_of_manifest(
+                    manifests[job.name], job.name, seeds, [target, *shared]
+                )
             else:
                 results = _finished(job, target, shared)
                 runs += ((job.case, job.sampler, result) for result in results)

@@ -56,12 +56,12 @@ def save(
         links to it.
     """
     spec = paper.artefacts[name]
-    obstacles = badges(summaries, facts)
+    labels = badges(summaries, facts)
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
     layered = artefact.figure is not None and number_layer(artefact.figure)
     if artefact.figure is not None:
-        _stamp(artefact.figure, obstacles, artefact.beside)
+        _print_badges(artefact.figure, labels, artefact.beside)
         _lay_out(artefact.figure)
         for kind in ("svg", "png"):
             files[kind] = f"{name}.{kind}"
@@ -74,7 +74,7 @@ def save(
     else:
         files |= {"html": f"{name}.html", "tex": f"{name}.tex"}
         shown = artefact.data if artefact.table is None else artefact.table
-        html, tex = markup(displayed(shown, artefact.formats), obstacles)
+        html, tex = markup(displayed(shown, artefact.formats), labels)
         write_text(folder / files["html"], html)
         write_text(folder / files["tex"], tex)
     exhibit = Exhibit(
@@ -82,10 +82,10 @@ def save(
         artefact=name,
         kind=spec.kind,
         title=spec.title,
-        caption=artefact.caption or finished_caption(spec.caption, summaries, artefact.data),
+        caption=artefact.caption or filled_caption(spec.caption, summaries, artefact.data),
         alt=artefact.alt,
-        notes=(*artefact.notes, *_larger(summaries), *_changes(summaries)),
-        badges=tuple(obstacles),
+        notes=(*artefact.notes, *_at_paper_scale(summaries), *_changed_settings(summaries)),
+        badges=tuple(labels),
         files=files,
         digests={kind: sha256(folder / name) for kind, name in files.items()},
         command=f"fedsampling render {paper.key} {name}",
@@ -96,7 +96,7 @@ def save(
     return [folder / name for name in (*files.values(), "artefact.json")]
 
 
-def overlaid(
+def with_overlay(
     artefact: Artefact,
     theirs: Artefact,
     name: str,
@@ -121,14 +121,14 @@ def overlaid(
         return artefact
     keys = differing(summaries, others)
     named = "; ".join(keys) if len(keys) <= FEW_KEYS else f"{len(keys)} keys differ"
-    standing = f" ({', '.join(badges(others, facts))})".replace(" ()", "")
-    note = f"Dotted: {name}{standing}, with its values in brackets: {'; '.join(keys)}."
+    labels = f" ({', '.join(badges(others, facts))})".replace(" ()", "")
+    note = f"Dotted: {name}{labels}, with its values in brackets: {'; '.join(keys)}."
     # If the keys equal the overrides, the badge already lists them.
     label = name if keys == changed(summaries) else f"{name}, {named}"
     return replace(artefact, beside=f"dotted: {label}", notes=(*artefact.notes, note))
 
 
-def _larger(summaries: Summaries) -> Iterator[str]:
+def _at_paper_scale(summaries: Summaries) -> Iterator[str]:
     """Name the experiments at a larger scale than the badge, which names the smallest scale."""
     at = {name: summary.provenance["scale"] for name, summary in summaries.items()}
     if {*at.values()} == {"reduced", "paper"}:
@@ -136,18 +136,18 @@ def _larger(summaries: Summaries) -> Iterator[str]:
         yield f"At paper scale, unlike the rest: {', '.join(names)}."
 
 
-def _changes(summaries: Summaries) -> Iterator[str]:
+def _changed_settings(summaries: Summaries) -> Iterator[str]:
     if keys := changed(summaries):
         yield f"Changed settings, with the paper's value in brackets: {'; '.join(keys)}."
 
 
-def finished_caption(text: str, summaries: Summaries, data: pd.DataFrame) -> str:
+def filled_caption(text: str, summaries: Summaries, data: pd.DataFrame) -> str:
     """Fill the settings of the drawn runs into a caption.
 
     ``{seeds}`` is the number of seeds, ``{rounds}`` or ``{work.steps}`` a setting, ``{md: m}`` a
     setting of one sampler, ``{*: m}`` of any sampler, ``{small/rounds}`` of one experiment.  Values
     come from the cases and samplers that the CSV names, in the order of experiments and cases.  If
-    the CSV has a column for the setting (:data:`COLUMNS`), only values in that column are used.
+    the CSV has a column for the setting (:data:`SETTING_COLUMNS`), only its values are used.
     """
 
     def values(match: re.Match[str]) -> str:
@@ -159,23 +159,23 @@ def finished_caption(text: str, summaries: Summaries, data: pd.DataFrame) -> str
         settings = [text for summary in chosen for text in _settings(summary, match, data)]
         if not settings:
             raise InputError(f"caption: no drawn run has a setting '{match[0]}'")
-        if (column := COLUMNS.get(match["path"])) in data:
+        if (column := SETTING_COLUMNS.get(match["path"])) in data:
             drawn = {_number(value) for value in data[column].dropna().unique()}
             settings = [text for text in settings if text in drawn] or settings
         return listed(list(dict.fromkeys(settings)))
 
-    return PLACE.sub(values, text)
+    return PLACEHOLDER.sub(values, text)
 
 
 # A placeholder in a caption. B_{ij} does not match: it is a formula.
-PLACE = re.compile(
+PLACEHOLDER = re.compile(
     r"\{(?:(?P<experiment>\w+)/)?(?:(?P<scheme>[\w-]+|\*): )?"
     r"(?P<path>seeds|m|rounds|clients|draws|[a-z_]+(?:\.[a-z_]+)+)\}"
 )
 
 
 # Columns of an artefact's CSV that hold a setting.
-COLUMNS = {
+SETTING_COLUMNS = {
     "m": "m",
     "dataset.clients": "clients",
     "dataset.partition.alpha": "alpha",
@@ -195,8 +195,8 @@ def _settings(summary: Summary, match: re.Match[str], data: pd.DataFrame) -> Ite
     """Format the values of a setting in the drawn cases of an experiment."""
     samplers: list[str | None] = [match["scheme"]]
     if match["scheme"] == "*":
-        samplers = [*_drawn(summary.settings["samplers"], data, "sampler")]
-    for case, sampler in product(_drawn(summary.settings["cases"], data, "case"), samplers):
+        samplers = [*_in_data(summary.settings["samplers"], data, "sampler")]
+    for case, sampler in product(_in_data(summary.settings["cases"], data, "case"), samplers):
         try:
             value = summary.setting(match["path"], case, sampler)
         except (KeyError, TypeError):
@@ -207,7 +207,7 @@ def _settings(summary: Summary, match: re.Match[str], data: pd.DataFrame) -> Ite
         yield " to ".join(dict.fromkeys(map(_number, parts)))
 
 
-def _drawn(names: Iterable[str], data: pd.DataFrame, column: str) -> list[str]:
+def _in_data(names: Iterable[str], data: pd.DataFrame, column: str) -> list[str]:
     """Keep the names that occur in a column of the CSV; keep all if none occurs."""
     known = list(names)
     return [name for name in known if name in set(data.get(column, ()))] or known
@@ -219,11 +219,11 @@ def _number(value: Any) -> str:
     return f"{value:,}" if whole else f"{value:g}"
 
 
-def _stamp(figure: Figure, words: Sequence[str], beside: str) -> None:
+def _print_badges(figure: Figure, labels: Sequence[str], beside: str) -> None:
     """Print on a figure why it is not evidence, because files are shared without their page."""
-    if words or beside:
-        label = "\n".join(filter(None, (" · ".join(words), beside)))
-        figure.suptitle(label, x=0.995, ha="right", fontsize=8, color=VERMILION)
+    if labels or beside:
+        text = "\n".join(filter(None, (" · ".join(labels), beside)))
+        figure.suptitle(text, x=0.995, ha="right", fontsize=8, color=VERMILION)
 
 
 def slug(text: str) -> str:

@@ -21,13 +21,13 @@ def displayed(data: pd.DataFrame, formats: Mapping[str, int]) -> pd.DataFrame:
     return pd.DataFrame(shown)
 
 
-def markup(shown: pd.DataFrame, obstacles: Sequence[str]) -> tuple[str, str]:
+def markup(shown: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
     """Return a table as HTML and LaTeX; its last row lists why it is not evidence."""
     shown = shown.rename(columns=_in_words)
     html: str = shown.to_html(index=False, border=0, escape=True)
     tex: str = shown.to_latex(index=False, escape=True)
-    if obstacles:
-        warning, columns = " · ".join(obstacles), len(shown.columns)
+    if badges:
+        warning, columns = " · ".join(badges), len(shown.columns)
         foot = f'  <tfoot><tr><td colspan="{columns}">{warning}</td></tr></tfoot>\n</table>'
         html = html.replace("</table>", foot)
         warning = warning.replace("·", r"$\cdot$")

@@ -47,7 +47,7 @@ MAX_SINGLE_SEEDS = 10  # with more seeds, single seeds are not shown
 MAX_CHARACTERS = 200_000  # of a file
 DIGITS, ROUND_DIGITS = 4, 7
 _Key = tuple[str, str]  # case and sampler
-_Spent = tuple[NDArray[np.int64], NDArray[np.float64]]  # rounds, and the cost up to each of them
+_Costs = tuple[NDArray[np.int64], NDArray[np.float64]]  # rounds, and the cost up to each of them
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,13 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     counts = rows.groupby("metric", observed=True)["at"].nunique()
     tuning = experiment.startswith(TUNING)
     metrics = [name for name in METRICS if counts.get(name, 0) >= FEWEST_POINTS and not tuning]
-    costs = {name: _spent(rows, parts) for name, parts in COSTS.items()} if metrics else {}
+    costs = (
+        {name: _cumulative_costs(rows, parts) for name, parts in COSTS.items()} if metrics else {}
+    )
     paths = []
     for metric in metrics:
         path = folder / f"{metric}.js"
-        text = _small(_curves(rows, metric), costs, metric)
+        text = _limited_json(_curves(rows, metric), costs, metric)
         write_text(path, f'explored("{paper}/{experiment}/{metric}", {text});\n')
         paths.append(path)
     record = {
@@ -113,59 +115,61 @@ def labels(samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     classes = {key: str(settings.get("name", key)) for key, settings in samplers.items()}
     names = {}
     for key, settings in samplers.items():
-        alike = [samplers[other] for other, name in classes.items() if name == classes[key]]
+        same_class = [samplers[other] for other, name in classes.items() if name == classes[key]]
         if key in NAMES:
             names[key] = NAMES[key].short
         elif classes[key] in NAMES:
-            names[key] = ", ".join((NAMES[classes[key]].short, *_differing(settings, alike)))
+            names[key] = ", ".join((NAMES[classes[key]].short, *_differing(settings, same_class)))
         else:
             names[key] = key
     return names
 
 
-def _differing(settings: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _differing(
+    settings: Mapping[str, Any], same_class: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
     for name, value in settings.items():
-        if any(other.get(name) != value for other in alike) and not isinstance(value, dict):
+        if any(other.get(name) != value for other in same_class) and not isinstance(value, dict):
             text = listed([str(each) for each in value]) if isinstance(value, list) else value
             yield f"{name.replace('_', ' ')} = {text}"
 
 
-def _small(
-    curves: Mapping[_Key, _Curve], costs: Mapping[str, Mapping[_Key, _Spent]], metric: str
+def _limited_json(
+    curves: Mapping[_Key, _Curve], costs: Mapping[str, Mapping[_Key, _Costs]], metric: str
 ) -> str:
     """Return the curves as JSON, with as many points as :data:`MAX_CHARACTERS` allows."""
     bounds = BOUNDS.get(metric, (-np.inf, np.inf))
     text = "[]"
     for points in POINTS:
-        written = []
+        objects = []
         for key, curve in curves.items():
             shown = _thinned(len(curve.at), points)
             at = curve.at[shown]
             columns = {"case": f'"{key[0]}"', "sampler": f'"{key[1]}"'}
-            columns |= {"at": _numbers(at, ROUND_DIGITS)}
-            columns |= _columns(curve.values[shown], curve.seeds, bounds)
+            columns |= {"at": _json_list(at, ROUND_DIGITS)}
+            columns |= _value_columns(curve.values[shown], curve.seeds, bounds)
             columns |= {
-                name: _numbers(_until(spent[key], at))
+                name: _json_list(_cost_up_to(spent[key], at))
                 for name, spent in costs.items()
                 if key in spent
             }
-            written.append(",".join(f'"{name}":{each}' for name, each in columns.items()))
-        text = f"[{{{'},{'.join(written)}}}]"
+            objects.append(",".join(f'"{name}":{value}' for name, value in columns.items()))
+        text = f"[{{{'},{'.join(objects)}}}]"
         if len(text) <= MAX_CHARACTERS:
             break
     return text
 
 
-def _columns(
+def _value_columns(
     values: NDArray[np.float64], seeds: NDArray[np.int64], bounds: tuple[float, float]
 ) -> dict[str, str]:
     """Return the columns of a curve, shape (points, seeds): mean, interval and single seeds."""
     mean, low, high = _band(values, bounds)
-    columns = {"mean": _numbers(mean)}
+    columns = {"mean": _json_list(mean)}
     if np.isfinite(low).any():
-        columns |= {"low": _numbers(low), "high": _numbers(high)}
+        columns |= {"low": _json_list(low), "high": _json_list(high)}
     if 1 < len(seeds) <= MAX_SINGLE_SEEDS:
-        single = (f'"{seed}":{_numbers(values[:, i])}' for i, seed in enumerate(seeds))
+        single = (f'"{seed}":{_json_list(values[:, i])}' for i, seed in enumerate(seeds))
         columns["seeds"] = f"{{{','.join(single)}}}"
     return columns
 
@@ -177,7 +181,7 @@ def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, _Curve]:
     )
     at, values, seeds = table.index.get_level_values("at"), table.to_numpy(), table.columns
     curves = {}
-    for key, part in _parts(table.index):
+    for key, part in _case_and_sampler_slices(table.index):
         has_values = ~np.isnan(values[part]).all(axis=0)
         curves[key] = _Curve(
             at.to_numpy()[part], values[part][:, has_values], seeds.to_numpy()[has_values]
@@ -185,16 +189,19 @@ def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, _Curve]:
     return curves
 
 
-def _spent(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _Spent]:
+def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _Costs]:
     """Return a cost summed up to each round, mean over seeds, for each case and sampler."""
     charged = rows[rows["metric"].isin(parts)]
     each = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
     means = each.groupby(["case", "sampler", "at"]).mean()
     at, cost = means.index.get_level_values("at").to_numpy(), means.to_numpy()
-    return {key: (at[part], np.cumsum(cost[part])) for key, part in _parts(means.index)}
+    return {
+        key: (at[part], np.cumsum(cost[part]))
+        for key, part in _case_and_sampler_slices(means.index)
+    }
 
 
-def _parts(index: pd.Index) -> Iterator[tuple[_Key, slice]]:
+def _case_and_sampler_slices(index: pd.Index) -> Iterator[tuple[_Key, slice]]:
     """Yield each case and sampler of a sorted index (case, sampler, at), with its places."""
     cases, samplers = (index.get_level_values(name) for name in ("case", "sampler"))
     changes = (cases[1:] != cases[:-1]) | (samplers[1:] != samplers[:-1])
@@ -203,7 +210,7 @@ def _parts(index: pd.Index) -> Iterator[tuple[_Key, slice]]:
         yield (str(cases[begin]), str(samplers[begin])), slice(begin, end)
 
 
-def _until(spent: _Spent, at: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cost_up_to(spent: _Costs, at: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the cost up to each round in `at`; zero before the first charge."""
     rounds, cost = spent
     total: NDArray[np.float64] = np.concatenate([[0.0], cost])[
@@ -235,9 +242,9 @@ def _band(
     return mean, np.clip(mean - half, *bounds), np.clip(mean + half, *bounds)
 
 
-def _numbers(values: Any, digits: int = DIGITS) -> str:
+def _json_list(values: Any, digits: int = DIGITS) -> str:
     """Write numbers as a JSON list; infinity and NaN become null."""
     form = f".{digits}g"
-    listed = np.asarray(values, float).tolist()
-    texts = (format(x, form) if math.isfinite(x) else "null" for x in listed)
+    numbers = np.asarray(values, float).tolist()
+    texts = (format(x, form) if math.isfinite(x) else "null" for x in numbers)
     return f"[{','.join(texts)}]"
