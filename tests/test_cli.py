@@ -61,7 +61,7 @@ def test_every_command_is_listed_in_one_section():
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_every_verb_explains_itself(verb):
+def test_every_command_has_a_help_text(verb):
     *group, name = verb
     listed = call(*group, "--help").stdout.split(f"  {name} ")[1].split("\n  ")[0]
     assert "..." not in listed  # as click cuts a long sentence off
@@ -86,13 +86,13 @@ def test_every_verb_explains_itself(verb):
         ("jobs", FEDAVG),
     ],
 )
-def test_list_names_what_can_be_asked_for(pipeline, what, name):
+def test_list_shows_all_kinds_of_names(pipeline, what, name):
     lines = call("list", what, *options(pipeline, pipeline.results)).stdout.splitlines()
     assert any(f"{line}  ".startswith(name) for line in lines)
 
 
 class TestByHand:
-    def test_from_a_job_to_the_report(self, pipeline, tmp_path):
+    def test_the_commands_lead_from_a_job_to_the_report(self, pipeline, tmp_path):
         where = options(pipeline, tmp_path / "results")
         reused = configured(pipeline, tmp_path, reuse=[str(pipeline.results / "store")])
         assert call("check", *where).stdout.startswith(f"{pipeline.config}: valid: ")
@@ -160,7 +160,7 @@ class TestBadInput:
             "'fedsampling init FOLDER', or use --config"
         )
 
-    def test_a_missing_configuration_or_papers_folder(self, pipeline, tmp_path):
+    def test_a_missing_configuration_or_papers_folder_is_one_line(self, pipeline, tmp_path):
         assert complaint("check", "--config", tmp_path / "none.yaml") == (
             f"{tmp_path / 'none.yaml'}: no such file; check the path"
         )
@@ -168,7 +168,7 @@ class TestBadInput:
             f"{tmp_path}: contains no papers; set their folder with --papers"
         )
 
-    def test_a_step_whose_inputs_are_missing(self, pipeline, tmp_path):
+    def test_a_step_with_missing_inputs_is_one_line(self, pipeline, tmp_path):
         where = options(pipeline, tmp_path)
         runs, summaries = tmp_path / "runs" / PAPER, tmp_path / "summaries" / PAPER
         again = "missing or corrupt; delete it and rerun the command"
@@ -183,7 +183,7 @@ class TestBadInput:
 
 
 class TestSeveralJobs:
-    def test_each_has_its_own_manifest(self, where):
+    def test_each_job_has_its_own_manifest(self, where):
         names = [FEDAVG, FEDAVG.replace("fedavg", "isfedavg-optimal")]
         manifests = [where[3] / "runs" / f"{name}.json" for name in names]
         known = [manifest.read_text() for manifest in manifests]
@@ -223,7 +223,7 @@ def test_a_closed_pipe_is_no_error(pipeline):
         assert process.wait() == 0
 
 
-def test_the_report_shows_what_is_finished_and_names_the_rest(where, monkeypatch):
+def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, monkeypatch):
     """A report of the rest names it, apart from where the workflow looks."""
     results = where[3]
     (results / "summaries" / PAPER / "gradient.parquet").unlink()

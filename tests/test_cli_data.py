@@ -34,14 +34,14 @@ def mesh(mirror: str, tmp_path: Path) -> Path:
     return tmp_path / "mirror"
 
 
-def test_list_names_every_dataset_without_any_here(call):
+def test_list_shows_every_dataset_without_local_files(call):
     result = call("list")
     assert result.exit_code == 0
     titles = {line.split(" (")[0] for line in result.stdout.splitlines() if line[:1].isalpha()}
     assert titles == set(official_datasets())
 
 
-def test_fetch_brings_files_that_verify_then_finds_in_the_cache(call, mesh, tmp_path):
+def test_fetched_files_pass_verification(call, mesh, tmp_path):
     result = call("fetch", "nycmesh", mirror=str(mesh))
     assert result.exit_code == 0, result.stderr
     paths = [Path(line) for line in result.stdout.splitlines()]

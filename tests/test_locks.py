@@ -43,7 +43,7 @@ def test_every_requirement_is_pinned_and_has_hashes(lock):
     assert "://" not in lock.read_text("utf-8")
 
 
-def test_the_lock_has_every_package_that_the_project_asks_for():
+def test_the_lock_has_every_required_package():
     extras = PROJECT["project"]["optional-dependencies"]
     asked = {
         re.split(r"[>=\[]", each)[0].lower()

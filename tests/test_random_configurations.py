@@ -40,7 +40,7 @@ TEXTS = [
 @pytest.mark.parametrize(
     "count", [60, pytest.param(500, marks=pytest.mark.long)], ids=["few", "many"]
 )
-def test_any_configuration_is_checked_or_refused_in_lines(tmp_path, monkeypatch, count):
+def test_any_configuration_is_valid_or_gives_one_line_errors(tmp_path, monkeypatch, count):
     monkeypatch.chdir(ROOT)
     rng = random.Random(28)
     path = tmp_path / "random.yaml"

@@ -46,7 +46,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / name
 
 
-def test_a_job_that_is_left_is_expected_to_take_as_long_as_those_of_its_rule(clock):
+def test_a_remaining_job_is_expected_to_take_the_mean_time_of_its_rule(clock):
     progress = Progress()
     progress.planned({"simulate": 3, "draw_a": 1, "total": 4})
     assert progress.seconds_left() is None
@@ -63,7 +63,7 @@ def test_a_job_that_is_left_is_expected_to_take_as_long_as_those_of_its_rule(clo
     assert progress.running() == "about 8 s left; Running 3"
 
 
-def test_it_ends_in_one_line_that_names_the_log(capsys, log):
+def test_the_last_line_names_the_log(capsys, log):
     finished = [record(event=LogEvent.JOB_FINISHED, job_id=job) for job in (7, 0)]
     (line,) = said(capsys, STARTED, *finished, record("Nothing of note"))
     assert line == f"2 of 2 steps in 0 s. Log: {log}"
@@ -77,7 +77,7 @@ def test_an_error_is_shown_in_full(capsys):
     assert lines[3].startswith(f"0 of 2 steps in 0 s; {ending}")
 
 
-def test_an_interruption_says_that_the_same_command_resumes(capsys, log):
+def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
     stopping = record("Terminating processes on user request, this might take some time.")
     failed = record("Error in rule draw_a", logging.ERROR, event=LogEvent.JOB_ERROR)
     lines = said(capsys, STARTED, stopping, failed)
@@ -87,7 +87,7 @@ def test_an_interruption_says_that_the_same_command_resumes(capsys, log):
     ]
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(capsys, monkeypatch):
+def test_without_a_terminal_lines_are_printed_at_intervals(capsys, monkeypatch):
     monkeypatch.setattr(plugin, "MIN_SECONDS_BETWEEN_LINES", 0.0)
     handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))

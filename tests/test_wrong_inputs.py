@@ -52,7 +52,7 @@ DISAGREEING = [
 
 
 @pytest.mark.parametrize(("content", "line"), DISAGREEING)
-def test_what_the_data_contradict_is_one_line(content, line, tmp_path):
+def test_settings_that_contradict_the_data_are_one_line(content, line, tmp_path):
     wrong = f"{{fraboni2021clustered: {{mnist: {{{content}}}}}}}"
     asked = "scale: quick\ndata: embedded\npapers: [fraboni2021clustered]\n"
     result = complaint(f"{asked}overrides: {wrong}\n", tmp_path)
@@ -62,7 +62,7 @@ def test_what_the_data_contradict_is_one_line(content, line, tmp_path):
 
 
 @pytest.mark.parametrize(("content", "line"), WRONG, ids=[content for content, _ in WRONG])
-def test_it_is_one_line_that_names_file_and_key(content, line, tmp_path):
+def test_an_error_is_one_line_with_file_and_key(content, line, tmp_path):
     if content.startswith(("mnist", "work", "alpha")):
         content = (
             f"papers: [fraboni2021clustered]\noverrides: {{fraboni2021clustered: {{{content}}}}}"
@@ -72,7 +72,7 @@ def test_it_is_one_line_that_names_file_and_key(content, line, tmp_path):
     begins(said, f"fedsampling: {tmp_path}/mine.yaml: {line}")
 
 
-def test_a_gpu_that_is_not_here_is_refused_unless_a_cluster_gives_it(tmp_path, monkeypatch):
+def test_a_missing_gpu_is_an_error_unless_a_cluster_has_one(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "available", lambda: False)
     asked = "scale: quick\ndata: embedded\npapers: [rizk2022importance]\ndevice: cuda\n"
     line = complaint(asked, tmp_path)

@@ -1,4 +1,4 @@
-"""Writing: a reader meets the old file or the new one, and a failure is one line."""
+"""Atomic writes: a reader sees the old file or the new one; errors are one line."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_an_error_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path, e
     assert listed(tmp_path) == ["a.txt"]
 
 
-def test_a_full_disk_leaves_the_old_file_and_is_one_line(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_file_and_is_a_one_line_error(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     write_text(path, "old")
 
@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
-def test_permissions_are_those_of_an_ordinary_file(tmp_path, mask):
+def test_written_files_have_ordinary_permissions(tmp_path, mask):
     old = os.umask(mask)
     try:
         write_text(tmp_path / "a", "x")
@@ -97,7 +97,7 @@ def test_permissions_are_those_of_an_ordinary_file(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_unwritable_folder_is_a_one_line_error(tmp_path):
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "results" / "a.txt"
     with pytest.raises(
@@ -111,12 +111,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
 
 
 class TestCheckWritable:
-    def test_a_folder_that_can_be_made_is_not_made_yet(self, tmp_path):
+    def test_a_folder_that_can_be_created_is_not_created(self, tmp_path):
         check_writable(tmp_path / "a" / "b")
         assert listed(tmp_path) == []
 
     @pytest.mark.parametrize("below", ["", "results"])
-    def test_a_file_in_its_place_is_one_line(self, tmp_path, below):
+    def test_a_file_in_place_of_the_folder_is_a_one_line_error(self, tmp_path, below):
         (tmp_path / "file").touch()
         with pytest.raises(InputError) as caught:
             check_writable(tmp_path / "file" / below)
@@ -125,12 +125,12 @@ class TestCheckWritable:
             "choose a writable folder",
         )
 
-    def test_a_dangling_link_is_one_line(self, tmp_path):
+    def test_a_dangling_link_is_a_one_line_error(self, tmp_path):
         (tmp_path / "results").symlink_to(tmp_path / "gone")
         with pytest.raises(InputError, match="results is not a folder"):
             check_writable(tmp_path / "results")
 
-    def test_a_folder_of_somebody_else_is_one_line(self, tmp_path, monkeypatch):
+    def test_a_folder_of_another_user_is_a_one_line_error(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
         with pytest.raises(InputError, match=r"a: cannot be written \(not writable\); choose"):
             check_writable(tmp_path / "a")
@@ -145,7 +145,7 @@ def test_equal_content_is_equal_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_a_record_comes_back_in_its_order(tmp_path):
+def test_a_record_is_read_back_in_its_order(tmp_path):
     record = {"b": [1.5, "é", None], "a": {"2": True, "1": (1, 2)}}
     write_record(tmp_path / "a", record)
     result = read_record(tmp_path / "a")
@@ -163,7 +163,7 @@ def test_a_record_comes_back_in_its_order(tmp_path):
         (b'{"a": 1, "sha256": null}', "checksum differs; delete the file and rerun the command"),
     ],
 )
-def test_what_is_no_record_is_one_line(tmp_path, content, reason):
+def test_an_invalid_record_is_a_one_line_error(tmp_path, content, reason):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:

@@ -1,4 +1,4 @@
-"""Memory that a run lacks is said in a line, before it or while it runs."""
+"""Errors for runs that need more memory, before and while they run."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from fedsampling.base import memory
 from fedsampling.base.errors import InputError
 
 
-def test_what_a_machine_has_is_enough_for_what_is_less():
+def test_a_run_is_refused_only_if_it_needs_more_than_the_machine_has():
     assert memory.available() > 1e8
     assert memory.lacking(memory.available() - 1) == ""
     assert memory.lacking(3e12, 64e9).startswith(
@@ -16,7 +16,7 @@ def test_what_a_machine_has_is_enough_for_what_is_less():
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_what_libraries_raise_is_one_line(library):
+def test_out_of_memory_errors_of_libraries_are_one_line(library):
     torch = pytest.importorskip("torch")
     ask = {"numpy": np.ones, "torch": torch.ones}[library]
     little = r"^memory: not enough for this run; give"
@@ -24,12 +24,12 @@ def test_what_libraries_raise_is_one_line(library):
         ask((10**7, 10**7))
 
 
-def test_other_errors_stay_what_they_are():
+def test_other_errors_are_not_converted():
     with pytest.raises(RuntimeError, match="another"), memory.in_a_line():
         raise RuntimeError("another")
 
 
-def test_free_memory_is_what_limits_leave(monkeypatch):
+def test_free_memory_respects_the_limits(monkeypatch):
     monkeypatch.delenv("SLURM_MEM_PER_NODE", raising=False)
     assert 0 < memory.free() <= memory.available()
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "1")  # MB, less than this process holds

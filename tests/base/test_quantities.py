@@ -1,4 +1,4 @@
-"""Durations and sizes as readers see them."""
+"""Durations and sizes as text."""
 
 import pytest
 

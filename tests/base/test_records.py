@@ -1,4 +1,4 @@
-"""Each kind of error in what people write is one line with dotted key, value and fix."""
+"""Errors in records are one line with dotted key, value and fix; families and merging."""
 
 from typing import Annotated, Literal
 
@@ -119,7 +119,7 @@ def test_all_errors_come_at_once():
     ),
     st.sampled_from([*Drawing.model_fields, "other"]),
 )
-def test_whatever_is_given_ends_in_a_record_or_in_single_lines(value, key):
+def test_any_value_gives_a_record_or_one_line_errors(value, key):
     lines: list[str] = []
     with gathering(lines):
         check(Drawing, {key: value}, "file: ")
@@ -132,7 +132,7 @@ class TestMerge:
         base = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
         assert merge(base, {"a": {"c": [3]}}) == {"a": {"b": 1, "c": [3]}, "d": 1}
 
-    def test_another_name_replaces_the_mapping_whole(self):
+    def test_another_name_replaces_the_whole_mapping(self):
         base = {"model": {"name": "linear", "rho": 1}}
         assert merge(base, {"model": {"name": "tree"}}) == {"model": {"name": "tree"}}
         assert merge(base, {"model": {"name": "linear", "k": 2}})["model"]["rho"] == 1
@@ -162,7 +162,7 @@ def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():
         raise ValueError("bug")
 
 
-def test_a_field_of_a_family_takes_any_member_and_keeps_its_name():
+def test_a_field_of_a_family_accepts_any_member_and_keeps_its_name():
     drawing = check(Drawing, {"shape": {"name": "square", "side": 3}}, "")
     assert drawing.shape == Square(side=3)
     assert drawing.model_dump(mode="json")["shape"] == {"name": "square", "side": 3}
@@ -170,7 +170,7 @@ def test_a_field_of_a_family_takes_any_member_and_keeps_its_name():
     assert list(Shape.members()) == ["circle", "square"]
 
 
-def test_a_record_in_between_takes_the_members_below_it_alone():
+def test_an_intermediate_class_has_only_the_members_derived_from_it():
     class Round(Shape):
         pass
 
@@ -182,6 +182,6 @@ def test_a_record_in_between_takes_the_members_below_it_alone():
     Ring.named = ""  # no longer found
 
 
-def test_a_power_of_ten_is_a_number_though_yaml_reads_a_text():
+def test_a_power_of_ten_is_a_number_although_yaml_reads_text():
     drawing = check(Drawing, {"shape": {"name": "circle", "radius": "1e-3"}}, "")
     assert drawing.shape == Circle(radius=0.001)

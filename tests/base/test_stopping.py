@@ -1,4 +1,4 @@
-"""Stopping near a time limit or at a signal, and being run again."""
+"""Stopping near a time limit or at a signal, and requeueing."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("text", "seconds"), [("1-02:03:04", 93784), ("2:00:00", 7200), ("59:30", 3570), ("0:05\n", 5)]
 )
-def test_time_left_is_read_as_squeue_prints_it(text, seconds):
+def test_the_format_of_squeue_is_parsed(text, seconds):
     assert parse_left(text) == seconds
 
 
@@ -54,13 +54,13 @@ def test_no_limit_is_none(text):
     assert parse_left(text) is None
 
 
-def test_time_left_is_asked_of_slurm(client):
+def test_the_time_left_comes_from_slurm(client):
     log = client("squeue", "9:59")
     assert seconds_left() == 599
     assert log.read_text().split() == ["--noheader", "--jobs", "42", "--format=%L"]
 
 
-def test_a_client_that_fails_means_no_limit(client):
+def test_a_failing_slurm_command_means_no_limit(client):
     client("squeue", "5:00", status=1)
     assert seconds_left() is None
 
@@ -84,7 +84,7 @@ def test_a_job_stops_its_grace_before_the_limit(monkeypatch, grace, seconds, sto
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_a_signal_reaches_a_simulation_that_asks_for_it(number):
+def test_a_signal_stops_a_simulation_that_checks_for_it(number):
     before = signal.getsignal(number)
     with watching(0) as stop:
         assert not stop()
@@ -94,7 +94,7 @@ def test_a_signal_reaches_a_simulation_that_asks_for_it(number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_simulation_that_does_not_listen_ends_and_cleans_up(number):
+def test_a_simulation_without_checkpoints_ends_and_cleans_up(number):
     cleaned = []
 
     def work() -> None:
@@ -110,17 +110,17 @@ def test_a_simulation_that_does_not_listen_ends_and_cleans_up(number):
     assert cleaned
 
 
-def test_a_simulation_that_does_not_listen_works_on_after_sigusr1():
+def test_a_simulation_without_checkpoints_continues_after_sigusr1():
     with watching(0) as stop:
         os.kill(os.getpid(), signal.SIGUSR1)
         assert stop()  # known, should it ask later
 
 
-def test_without_slurm_the_status_says_run_me_again():
+def test_without_slurm_the_exit_status_requests_another_run():
     assert requeue() == EXIT_UNFINISHED
 
 
-def test_slurm_is_asked_to_queue_the_job_again(client, monkeypatch):
+def test_slurm_requeues_the_job(client, monkeypatch):
     log = client("scontrol", "")
     monkeypatch.setattr(stopping, "REQUEUE_SECONDS", 0.3)
     before = time.monotonic()
@@ -129,7 +129,7 @@ def test_slurm_is_asked_to_queue_the_job_again(client, monkeypatch):
     assert time.monotonic() - before > 0.3  # SLURM ends it, which is no failure
 
 
-def test_where_slurm_refuses_the_job_ends_at_once(client):
+def test_the_job_ends_at_once_if_slurm_refuses_to_requeue_it(client):
     client("scontrol", "Requested operation not permitted", status=1)
     before = time.monotonic()
     assert requeue() == EXIT_UNFINISHED
@@ -167,7 +167,7 @@ main(["run", job, "--results", sys.argv[1], "--config", sys.argv[2]])
 """
 
 
-def test_a_stopped_run_says_so_and_the_same_call_continues_it(tmp_path):
+def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
     (tmp_path / "toy.py").write_text(TOY)
     results, config = tmp_path / "results", tmp_path / "config.json"
     config.write_text('{"scale": "quick", "data": "embedded"}')

@@ -17,14 +17,14 @@ from fedsampling.base.streams import Draws, philox, stream, uniforms
         ),
     ],
 )
-def test_philox_gives_the_published_answers_of_random123(counter, key, expected):
+def test_philox_gives_the_published_numbers_of_random123(counter, key, expected):
     words = philox(
         [np.array([c], np.uint64) for c in counter], [np.array([k], np.uint64) for k in key]
     )
     assert " ".join(f"{int(word[0]):08x}" for word in words) == expected
 
 
-def test_a_key_gives_the_same_numbers_alone_and_among_others():
+def test_a_key_gives_the_same_numbers_alone_and_with_others():
     clients = np.array([5, 0, 7])
     together = uniforms(np.array([[1], [2]]), "batches", 9, clients, n=5)
     assert together.shape == (2, 3, 5)
@@ -34,7 +34,7 @@ def test_a_key_gives_the_same_numbers_alone_and_among_others():
             np.testing.assert_array_equal(together[row, column], alone)
 
 
-def test_asking_for_more_numbers_does_not_change_the_first():
+def test_more_numbers_do_not_change_the_first():
     np.testing.assert_array_equal(uniforms(3, "a", 1, n=2), uniforms(3, "a", 1, n=9)[:2])
 
 

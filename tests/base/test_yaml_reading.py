@@ -1,4 +1,4 @@
-"""Reading YAML: whatever a file holds ends in plain data or in one line, at once."""
+"""Reading YAML: any file gives plain data or one line, and quickly."""
 
 import time
 
@@ -19,7 +19,7 @@ class TestReadYaml:
             ("word\n", " contains a str; must consist of 'key: value' lines"),
         ],
     )
-    def test_other_than_a_mapping_is_one_line(self, tmp_path, text, complaint):
+    def test_other_content_than_a_mapping_is_one_line(self, tmp_path, text, complaint):
         path = tmp_path / "file.yaml"
         path.write_text(text)
         with pytest.raises(InputError) as caught:
@@ -31,7 +31,7 @@ class TestReadYaml:
         (tmp_path / "file.yaml").write_text("# nothing\n")
         assert read_yaml(tmp_path / "file.yaml") == {}
 
-    def test_what_cannot_be_read_is_one_line(self, tmp_path):
+    def test_an_unreadable_file_is_one_line(self, tmp_path):
         (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
         for name, complaint in {
             "none.yaml": "no such file; check the path",
@@ -92,14 +92,14 @@ class TestBounds:
             ("a: \udc80", "file: not UTF-8 text; save it as UTF-8"),
         ],
     )
-    def test_beyond_them_is_one_line_at_once(self, text, line):
+    def test_yaml_beyond_the_limits_is_refused_at_once_in_one_line(self, text, line):
         assert complaint(text) == line
 
-    def test_aliases_within_them_are_read(self):
+    def test_aliases_within_the_limits_are_read(self):
         result = parse_yaml(bomb(4), "file")
         assert result["a3"][8][8][8] == ["x"] * 9
         assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH, "file")
 
-    def test_keys_that_cannot_be_keys_are_one_line(self):
+    def test_invalid_keys_are_one_line(self):
         assert "unhashable key" in complaint("? [a]\n: 1")
         assert "undefined alias" in complaint("a: *nothing")

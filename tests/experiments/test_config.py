@@ -1,4 +1,4 @@
-"""The configuration: defaults, errors, and where the mirror comes from."""
+"""The configuration: defaults, errors, and the origin of the mirror."""
 
 import math
 
@@ -82,7 +82,7 @@ def test_all_errors_of_a_file_come_at_once(tmp_path):
     assert keys == ["scale", "data", "papers", "seeds"]
 
 
-def test_a_line_about_a_key_names_where_it_is_said_last_and_deepest(tmp_path):
+def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
     base, more = tmp_path / "base.yaml", tmp_path / "more.yaml"
     base.write_text("scale: quick\npapers: null\nwrong: 1\n")
     more.write_text("overrides: {a: {b: {rounds: 3}}}\nscale: fast\n")
@@ -108,7 +108,7 @@ def test_an_empty_file_gives_the_defaults(tmp_path):
     assert config.load(tmp_path / "empty.yaml") == config.Config()
 
 
-def test_the_variable_stands_in_for_the_mirror_and_the_file_wins(monkeypatch):
+def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
     monkeypatch.setenv(config.MIRROR_VARIABLE, "http://from/variable")
     assert config.parse({}).mirror == "http://from/variable"
     assert config.parse({"mirror": "http://from/file"}).mirror == "http://from/file"
@@ -126,7 +126,7 @@ def test_a_report_shows_no_folder_of_this_machine():
     assert "/" not in str(shown)
 
 
-def test_a_mirror_of_the_variable_is_checked_as_one_of_the_file(monkeypatch):
+def test_a_mirror_from_the_environment_is_checked_like_one_from_the_file(monkeypatch):
     monkeypatch.setenv(config.MIRROR_VARIABLE, "y" * 300)
     with pytest.raises(InputError, match=r"^FEDSAMPLING_MIRROR: .* is not a folder"):
         config.parse({})

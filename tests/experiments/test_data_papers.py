@@ -1,4 +1,4 @@
-"""The three papers whose figures show data alone, from papers' files to report, by the verbs."""
+"""The three papers whose figures show only data, from their files to the report."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_every_figure_is_made_without_a_download_and_labelled(tmp_path):
     assert all(finished == total for finished, total in runs)
 
 
-def test_what_is_left_to_do_is_estimated_for_runs_without_rounds_or_draws(tmp_path, monkeypatch):
+def test_costs_are_estimated_for_runs_without_rounds_or_draws(tmp_path, monkeypatch):
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     overrides = {FRABONI: FEWER[FRABONI]}
     config = Config(scale="quick", shipped=False, papers=[FRABONI], overrides=overrides)

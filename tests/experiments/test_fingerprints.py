@@ -1,4 +1,4 @@
-"""Fingerprints move with the code that a stage imports, and with nothing else."""
+"""Fingerprints change with the imported code, and with nothing else."""
 
 import os
 import subprocess
@@ -61,12 +61,12 @@ def test_imports_are_followed_through_functions_packages_and_circles(package):
 
 
 @pytest.mark.parametrize("name", ["start", "near", "far", "below/inner"])
-def test_a_change_in_what_is_imported_moves_it(moved, name):
+def test_a_change_in_an_imported_module_changes_the_fingerprint(moved, name):
     assert moved(name, SOURCES[name] + "Y = 2\n")
 
 
 @pytest.mark.parametrize("name", ["unrelated", "runs/store", "new"])
-def test_a_change_elsewhere_leaves_it(moved, name):
+def test_a_change_in_another_module_leaves_the_fingerprint(moved, name):
     assert not moved(name, "Y = 2\n")
 
 
@@ -78,16 +78,16 @@ def test_a_change_elsewhere_leaves_it(moved, name):
         "if TYPE_CHECKING:\n    from fedsampling import unrelated\nX = 1\n",
     ],
 )
-def test_comments_docstrings_and_layout_leave_it(moved, text):
+def test_comments_docstrings_and_layout_leave_the_fingerprint(moved, text):
     assert not moved("far", text)
 
 
 @pytest.mark.parametrize("text", ["X = 1.0", "X = '1'", "x = 1", "X: int = 1", "X = 1\nX"])
-def test_other_code_moves_it(moved, text):
+def test_other_code_changes_the_fingerprint(moved, text):
     assert moved("far", text)
 
 
-def test_what_no_result_depends_on_is_not_followed(package, moved):
+def test_neutral_modules_are_not_followed(package, moved):
     (package / "far.py").write_text("from fedsampling.runs.store import X\n")
     assert not moved("runs/store", "Y = 2\n")
 
@@ -129,7 +129,7 @@ def test_a_fingerprint_is_the_same_in_every_process_and_imports_nothing():
     assert printed.stdout.split() == [known, "False"]
 
 
-def test_every_neutral_module_is_there():
+def test_every_neutral_module_exists():
     for name in fingerprints.NEUTRAL:
         assert fingerprints._path(name.rstrip("."), Path()).is_file(), name
 

@@ -1,4 +1,4 @@
-"""Files of users' own models: in the configuration, in the hashes of their runs, and in jobs."""
+"""Users' models: in the configuration, in the hashes of their runs, and in jobs."""
 
 import os
 from pathlib import Path
@@ -44,13 +44,13 @@ def hashes(asked: Project) -> list[str]:
     return [run.hash for job in asked.plan.jobs.values() for run in job.runs]
 
 
-def test_jobs_of_the_pipeline_train_it(file):
+def test_jobs_of_the_pipeline_train_the_users_model(file):
     asked = project(file)
     assert check_all(asked)
     assert execute_all(list(asked.plan.jobs.values()), asked, lambda manifest: None) == 0
 
 
-def test_another_content_gives_other_runs_and_another_plan(file):
+def test_changed_content_gives_other_runs_and_another_plan(file):
     first = project(file)
     first.write()
     before = hashes(first)
@@ -69,7 +69,7 @@ def doubled(outputs, targets):
 )
 
 
-def test_its_loss_is_minimised(file):
+def test_the_users_loss_is_minimised(file):
     file.write_text(LOSS)
     data = fs.load("mnist", "by_digit", data="embedded")
     work = {"steps": 2, "batch": 5, "rounds": 2}
@@ -95,7 +95,7 @@ def test_its_loss_is_minimised(file):
         ),
     ],
 )
-def test_mistakes_get_one_line_when_it_is_checked(file, text, name, line):
+def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, line):
     file.write_text(text)
     with pytest.raises(InputError) as error:
         check_all(project(file, name))

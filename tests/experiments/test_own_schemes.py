@@ -1,4 +1,4 @@
-"""Files of users' own schemes: in the configuration, in the hashes of their runs, and in jobs."""
+"""Users' samplers: in the configuration, in the hashes of their runs, and in jobs."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def jobs(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[[str]
     return listed
 
 
-def test_the_files_code_is_in_the_hash_of_its_schemes_runs_alone(jobs, forget_own_files):
+def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forget_own_files):
     first = jobs(SCHEME)
     commented = jobs(SCHEME.replace("import numpy", "# Fast.\nimport numpy"))
     changed = jobs(SCHEME.replace("view.p[slots.client]", "2 * view.p[slots.client]"))
@@ -72,7 +72,7 @@ def test_the_files_code_is_in_the_hash_of_its_schemes_runs_alone(jobs, forget_ow
     assert all(first[name].code == job.code for name, job in before.items())
 
 
-def test_what_the_file_imports_is_part_of_the_jobs_code(jobs):
+def test_imports_of_the_file_are_part_of_the_jobs_code(jobs):
     plain = jobs(SCHEME)["mine_of_a_test"].code
     derived = SCHEME.replace(
         "import numpy", "from fedsampling.samplers.divfl import DivFL\nimport numpy"
@@ -80,7 +80,7 @@ def test_what_the_file_imports_is_part_of_the_jobs_code(jobs):
     assert jobs(derived)["mine_of_a_test"].code != plain
 
 
-def test_a_wrong_file_is_one_line_that_names_the_key(tmp_path):
+def test_an_invalid_file_is_one_line_with_the_key(tmp_path):
     (tmp_path / "none.py").write_text("X = 1\n")
     with pytest.raises(InputError) as error:
         config.parse({"schemes": ["nowhere.py", str(tmp_path / "none.py")]})
@@ -91,13 +91,13 @@ def test_a_wrong_file_is_one_line_that_names_the_key(tmp_path):
     )
 
 
-def test_a_report_shows_the_files_name_alone(tmp_path):
+def test_a_report_shows_only_the_files_name(tmp_path):
     (tmp_path / "mine.py").write_text(SCHEME)
     checked = config.parse({"schemes": [str(tmp_path / "mine.py")]})
     assert checked.public()["schemes"] == ["mine.py"]
 
 
-def test_a_job_of_the_workflow_runs_it_from_the_resolved_configuration(tmp_path, monkeypatch):
+def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(SCHEME)
     settings = {**GIVEN, "schemes": [str(tmp_path / "mine.py")]}
     project = Project(config.parse(settings), tmp_path / "results", Path("papers"))

@@ -1,4 +1,4 @@
-"""Papers are folders: what is left out of one, and where its functions and numbers come from."""
+"""Papers: leaving out experiments, and finding functions and reported numbers."""
 
 from pathlib import Path
 from shutil import copytree
@@ -22,7 +22,7 @@ def leaving_out(experiment):
     return config, load_papers(config, PAPERS)["rizk2022importance"]
 
 
-def test_null_leaves_out_an_experiment_and_all_that_rests_on_it():
+def test_null_leaves_out_an_experiment_with_its_artefacts():
     config, paper = leaving_out("regression")
     assert "regression" not in paper.experiments
     assert not {"figure1", "probabilities"} & set(paper.artefacts)
@@ -32,7 +32,7 @@ def test_null_leaves_out_an_experiment_and_all_that_rests_on_it():
     assert {job.experiment for job in jobs(paper, config)} == set(paper.experiments)
 
 
-def test_what_can_be_partial_stays_with_the_rest_of_its_experiments():
+def test_a_partial_artefact_keeps_its_remaining_experiments():
     paper = load_paper("harshvardhan2025latency", PAPERS)
     rest = without(paper, {"femnist": "why", "dirichlet_cifar10": "why"})
     assert rest.artefacts["table1"].experiments == [
@@ -44,7 +44,7 @@ def test_what_can_be_partial_stays_with_the_rest_of_its_experiments():
     assert {"c1", "c8"} <= set(rest.claims)  # c8 will say that it was not run
 
 
-def test_null_at_a_scale_leaves_an_experiment_out_there_alone():
+def test_null_at_a_scale_leaves_an_experiment_out_at_that_scale_only():
     for scale, there in (("reduced", False), ("paper", True)):
         settings = {"scale": scale, "papers": ["harshvardhan2025latency"]}
         config = configuration.parse(settings)
@@ -60,7 +60,7 @@ def test_every_artefact_and_claim_has_its_function(key):
     assert defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
 
 
-def test_a_function_or_number_that_is_missing_names_the_nearest():
+def test_a_missing_function_or_number_suggests_the_nearest():
     paper = load_paper("fraboni2021clustered", PAPERS)
     with pytest.raises(
         InputError, match=r"no figures\*.py has a function 'figure11'; did you mean"
@@ -73,7 +73,7 @@ def test_a_function_or_number_that_is_missing_names_the_nearest():
 
 
 @pytest.mark.usefixtures("forget_own_files")
-def test_a_paper_is_found_in_the_folder_that_is_given_and_two_of_a_name_are_refused(tmp_path):
+def test_a_paper_is_read_from_any_folder_and_two_of_the_same_name_are_refused(tmp_path):
     mine = copytree(PAPERS / "fraboni2021clustered", tmp_path / "fraboni2021clustered")
     config = configuration.parse({"papers": [str(mine)]})
     (paper,) = load_papers(config, PAPERS).values()
@@ -84,7 +84,7 @@ def test_a_paper_is_found_in_the_folder_that_is_given_and_two_of_a_name_are_refu
 
 
 @pytest.mark.usefixtures("forget_own_files")
-def test_what_a_holdout_has_chosen_stands_beside_the_papers_file(tmp_path):
+def test_chosen_cases_are_read_from_the_file_next_to_the_papers(tmp_path):
     copytree(PAPERS / "crossmatrix", tmp_path / "crossmatrix")
     (tmp_path / "crossmatrix/chosen.csv").write_text(
         "experiment,sampler,case,step,score,chosen\n"

@@ -1,4 +1,4 @@
-"""A paper's folder may define run kinds: loaded with the paper, and the paper's alone."""
+"""Run kinds that a paper's folder defines."""
 
 import json
 import subprocess
@@ -54,13 +54,13 @@ def listed(*folders: Path) -> list[Job]:
     return [job for paper in papers.values() for job in jobs(paper, config)]
 
 
-def test_a_kind_is_used_wherever_its_papers_folder_lies(folder):
+def test_a_run_kind_works_wherever_its_papers_folder_is(folder):
     (job,) = listed(folder)
     table = job.simulation.table(0, lambda done: None)
     assert table["value"].tolist() == [6]
 
 
-def test_its_code_and_what_it_imports_are_part_of_the_jobs_code(folder, forget_own_files):
+def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget_own_files):
     codes, hashes = set(), set()
     for name, text in (
         ("shared", "FACTOR = 2\n"),
@@ -79,7 +79,7 @@ def test_its_code_and_what_it_imports_are_part_of_the_jobs_code(folder, forget_o
     assert (len(codes), len(hashes)) == (3, 1)
 
 
-def test_a_kind_belongs_to_its_paper(folder):
+def test_a_run_kind_of_a_paper_cannot_be_used_by_another(folder):
     write(folder.parent / "other", "doubling")
     with pytest.raises(InputError) as error:
         listed(folder, folder.parent / "other")
@@ -96,13 +96,13 @@ def test_a_kind_belongs_to_its_paper(folder):
         ("1 / 0\n", "1: ZeroDivisionError: division by zero; fix the file"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_line(folder, text, line):
+def test_an_unusable_file_is_one_line(folder, text, line):
     (folder / "simulations.py").write_text(text)
     with pytest.raises(InputError, match=rf"simulations\.py: ?{line}"):
         listed(folder)
 
 
-def test_a_file_that_is_fixed_can_be_loaded_in_the_same_process(folder):
+def test_a_fixed_file_can_be_loaded_in_the_same_process(folder):
     (folder / "simulations.py").write_text(KIND + "1 / 0\n")
     with pytest.raises(InputError):
         listed(folder)
@@ -110,7 +110,7 @@ def test_a_file_that_is_fixed_can_be_loaded_in_the_same_process(folder):
     assert listed(folder)
 
 
-def test_a_job_finds_its_kind_in_a_process_that_has_not_read_the_paper(folder):
+def test_a_job_loads_its_run_kind_in_a_new_process(folder):
     (job,) = listed(folder)
     code = (
         "import json, sys; from pathlib import Path; "

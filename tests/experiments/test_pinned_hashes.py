@@ -46,7 +46,7 @@ def test_every_run_hash_is_as_pinned():
     assert digests() == json.loads(PINNED.read_text(encoding="utf-8"))
 
 
-def test_every_paper_has_jobs_with_names_of_their_own_at_every_scale():
+def test_every_paper_has_jobs_with_unique_names_at_every_scale():
     for key, listed in planned().items():
         assert listed, key
         assert len({job.name for job in listed}) == len(listed)

@@ -1,4 +1,4 @@
-"""Generated files stay in step with the typed models."""
+"""Generated files agree with the typed models."""
 
 import json
 from pathlib import Path
@@ -22,29 +22,29 @@ def generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_repositorys_files_are_in_step(monkeypatch):
+def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert schemas.differing() == []
 
 
-def test_default_values_are_the_models():
+def test_the_default_configuration_has_the_defaults_of_the_model():
     assert Config(**yaml.safe_load(schemas.documented())) == Config()
 
 
-def test_every_key_of_the_configuration_is_explained():
+def test_every_key_of_the_configuration_has_a_comment():
     text = schemas.documented()
     for name in Config.model_fields:
         above = text.split(f"\n{name}:")[0].splitlines()[-1]
         assert above.startswith("# "), name
 
 
-def test_written_files_are_in_step_and_written_once(generated):
+def test_written_files_are_up_to_date_and_written_once(generated):
     assert schemas.differing() == []
     assert schemas.write() == []
 
 
 @pytest.mark.parametrize("name", [*schemas.generated()])
-def test_a_changed_description_is_noticed_and_rewritten(generated, name):
+def test_a_changed_description_is_detected_and_rewritten(generated, name):
     path = generated / name
     whole = path.read_text()
     path.write_text(whole.replace("real datasets", "true datasets").replace('"type"', '"typ"', 1))
@@ -56,7 +56,7 @@ def test_a_changed_description_is_noticed_and_rewritten(generated, name):
     assert path.read_text() == whole
 
 
-def test_a_users_own_values_are_in_step_but_an_unknown_key_is_not(generated):
+def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):
     path = generated / "config.yaml"
     path.write_text(path.read_text().replace("scale: quick", "scale: paper"))
     assert schemas.differing() == []
@@ -65,7 +65,7 @@ def test_a_users_own_values_are_in_step_but_an_unknown_key_is_not(generated):
 
 
 @pytest.mark.parametrize("name", ["config", "paper"])
-def test_schemas_accept_the_repositorys_files_and_refuse_a_misspelt_key(name):
+def test_schemas_accept_the_repositorys_files_and_reject_a_misspelt_key(name):
     # "$defs" are found by reference, so the drafts do not differ in what these schemas use.
     schema = json.loads((ROOT / f"workflow/schemas/{name}.schema.json").read_text("utf-8"))
     files = [ROOT / "config.yaml"] if name == "config" else ROOT.glob("papers/*/paper.yaml")
@@ -75,7 +75,7 @@ def test_schemas_accept_the_repositorys_files_and_refuse_a_misspelt_key(name):
         assert list(Draft7Validator(schema).iter_errors(content | {"titel": ""}))
 
 
-def test_another_folder_is_left_as_it_is(tmp_path, monkeypatch):
+def test_other_folders_are_not_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for verb in (schemas.write, schemas.check):
         with pytest.raises(InputError, match="is not the repository of this fedsampling"):

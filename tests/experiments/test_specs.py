@@ -1,4 +1,4 @@
-"""From a paper and a configuration to runs: overrides, errors, and hashes that stay."""
+"""From a paper and a configuration to runs: overrides, errors, and stable hashes."""
 
 import json
 import os
@@ -120,10 +120,10 @@ class TestErrors:
             ),
         ],
     )
-    def test_an_override_in_error_is_one_line(self, changes, line):
+    def test_an_invalid_override_is_one_line(self, changes, line):
         assert lines(training=changes) == (f"overrides.p.training.{line}",)
 
-    def test_a_scheme_larger_than_its_population_names_the_case(self):
+    def test_m_larger_than_the_population_names_the_case(self):
         result = lines(weights={"cases": {"few": {"m": 5}}})
         assert result == (
             "overrides.p.weights.cases.few.m: 5 exceeds the 4 clients; give at most 4",
@@ -159,7 +159,7 @@ class TestLoading:
         path.write_text(json.dumps(content))
         return folder
 
-    def test_unknown_papers_and_idle_overrides_come_at_once(self, tmp_path):
+    def test_unknown_papers_and_overrides_without_effect_are_reported_together(self, tmp_path):
         self.write(tmp_path)
         asked = Config(papers=["on", "xyz"], overrides={"one": {}})
         with pytest.raises(InputError) as caught:
@@ -170,7 +170,7 @@ class TestLoading:
             "papers: 'xyz' is unknown; known: one",
         )
 
-    def test_what_a_paper_names_must_exist(self, tmp_path):
+    def test_unknown_names_in_a_paper_are_reported(self, tmp_path):
         named = {"experiments": ["E"], "cases": ["basis"]}
         drawn = {"kind": "figure", "title": "", "caption": "", **named}
         claim = dict.fromkeys(("statement", "reported", "unit", "rule"), "") | {"margin": 1}
@@ -199,7 +199,7 @@ class TestLoading:
 
 
 class TestPrecedence:
-    def test_override_beats_scale_beats_paper(self):
+    def test_overrides_have_precedence_over_scale_and_paper(self):
         def rounds(**how: Any) -> int:
             return resolve_experiments(paper(e=TRAINING), config(**how))["e"].experiment.settings[
                 "rounds"
@@ -210,7 +210,7 @@ class TestPrecedence:
         assert rounds(scale="quick", e={"rounds": 9}) == 9
         assert rounds(scale="paper", e={"rounds": 9}) == 9
 
-    def test_reduced_scale_is_the_papers_unless_its_file_says_otherwise(self):
+    def test_reduced_scale_equals_paper_scale_unless_the_file_changes_it(self):
         given = TRAINING | {"reduced": {"rounds": 7}}
         for asked, rounds in ((given, 7), (TRAINING, 20)):
             result = resolve_experiments(paper(e=asked), config(scale="reduced"))["e"].experiment
@@ -231,13 +231,13 @@ class TestPrecedence:
             ("quick", {"rounds": 19}, "changed"),
         ],
     )
-    def test_scale_is_the_papers_where_its_runs_are_among_those_asked_for(
+    def test_an_experiment_with_all_runs_of_the_papers_size_has_paper_scale(
         self, scale, override, found
     ):
         asked = config(scale=scale, **({"e": override} if override else {}))
         assert scale_of(paper(e=TRAINING), "e", asked) == found
 
-    def test_what_is_changed_is_named_with_both_values(self):
+    def test_changed_settings_are_listed_with_both_values(self):
         override = {"rounds": 19, "seeds": [0], "samplers": {"plain": None}}
         result = changed(paper(e=TRAINING), "e", config(scale="paper", e=override))
         assert "rounds 19 (20)" in result
@@ -245,7 +245,7 @@ class TestPrecedence:
         assert "samplers.plain.name none (" in " ".join(result)
         assert changed(paper(e=TRAINING), "e", config(scale="paper")) == []
 
-    def test_case_beats_settings(self):
+    def test_a_case_overrides_the_settings(self):
         given = TRAINING | {"cases": {"base": {}, "long": {"rounds": 99}}}
         values = {job.case: job.runs[0] for job in jobs(paper(e=given), config(e={"rounds": 50}))}
         assert {case: run.settings["rounds"] for case, run in values.items()} == {
@@ -260,7 +260,7 @@ class TestPrecedence:
         )
         assert {(job.case, job.sampler) for job in result} == {("many", "md"), ("base", "weighted")}
 
-    def test_blocks_share_out_the_seeds_in_order(self):
+    def test_blocks_divide_the_seeds_in_order(self):
         result = jobs(paper(e=TRAINING), config(e={"seeds": [9, 3, 4]}))
         assert [[run.seed for run in job.runs] for job in result if job.sampler == "plain"] == [
             [9, 3],
@@ -272,7 +272,7 @@ class TestPrecedence:
 class TestHash:
     """Finished runs are looked up by their hash, which test_pinned_hashes.py pins."""
 
-    def test_hash_is_the_same_in_every_process(self):
+    def test_the_hash_is_the_same_in_every_process(self):
         spec = jobs(paper(e=TRAINING), config())[0].runs[0]
         code = "import json, sys; from fedsampling.experiments.specs import RunSpec; "
         code += "print(RunSpec(**json.load(sys.stdin)).hash)"
@@ -301,7 +301,7 @@ class TestHash:
         ],
         ids=str,
     )
-    def test_names_blocks_and_spelling_do_not_matter(self, changes):
+    def test_names_blocks_and_number_formats_do_not_change_the_hash(self, changes):
         base = TRAINING | {"cases": {"base": {}}}
         assert set(hashes(base, e=changes)) <= set(hashes(base))
 
@@ -318,17 +318,17 @@ class TestHash:
         ],
         ids=str,
     )
-    def test_what_determines_the_result_matters(self, changes):
+    def test_settings_data_and_seed_change_the_hash(self, changes):
         assert not set(hashes(TRAINING, e=changes)) & set(hashes(TRAINING))
 
     def test_scales_differ(self):
         assert not set(hashes(TRAINING, scale="quick")) & set(hashes(TRAINING, scale="paper"))
 
-    def test_data_matter_only_where_they_are_read(self):
+    def test_the_source_of_the_data_matters_only_to_runs_that_read_data(self):
         assert hashes(TRAINING, data="official") == hashes(TRAINING)
         assert not set(hashes(CLASSIFICATION, data="official")) & set(hashes(CLASSIFICATION))
 
-    def test_two_experiments_that_ask_for_the_same_run_share_it(self):
+    def test_experiments_with_equal_runs_share_them(self):
         changed = TRAINING | {"title": "Again", "cases": {"wide": {"dataset": {"noise": [1, 9]}}}}
         again = merge(changed, {"cases": {"same": {}}})
         result = jobs(paper(one=TRAINING, two=again), config())
@@ -336,17 +336,17 @@ class TestHash:
         assert runs["one", "base"] == runs["two", "same"] != runs["two", "wide"]
 
     @given(st.permutations(sorted(TRAINING)))
-    def test_order_of_keys_does_not_matter(self, keys):
+    def test_the_order_of_keys_does_not_change_the_hash(self, keys):
         shuffled = {key: TRAINING[key] for key in keys}
         shuffled["dataset"] = dict(reversed(TRAINING["dataset"].items()))
         assert hashes(shuffled) == hashes(TRAINING)
 
-    def test_what_is_no_number_has_no_hash(self):
+    def test_nan_in_settings_is_refused(self):
         with pytest.raises(ValueError, match="JSON"):
             _ = RunSpec({"rho": float("nan")}, "generated", 0).hash
 
 
-def test_at_paper_scale_a_sampler_runs_the_case_that_a_holdout_has_chosen():
+def test_at_paper_scale_a_sampler_runs_only_its_chosen_case():
     given = paper(training=TRAINING | {"cases": {"slow": {}, "fast": {"work": {"step": 0.1}}}})
     before = {job.name for job in jobs(given, Config(scale="paper"))}
     for chosen, kept in (({"plain": "fast"}, {"fast"}), ({"plain": "gone"}, {"slow", "fast"})):
@@ -359,7 +359,7 @@ def test_at_paper_scale_a_sampler_runs_the_case_that_a_holdout_has_chosen():
         assert quick == [job.name for job in jobs(given, Config(scale="quick"))]
 
 
-def test_cases_that_always_run_do_so_whatever_is_chosen():
+def test_cases_listed_as_always_run_in_addition_to_the_chosen_case():
     cases = {"slow": {}, "fast": {"work": {"step": 0.1}}, "faster": {"work": {"step": 0.2}}}
     given = paper(training=TRAINING | {"cases": cases, "always": ["slow"]})
     tuned = given.model_copy(update={"chosen": {"training": {"plain": "fast"}}})

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.experiments.uses import Use
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.report.data_cards import Card, build, listing, overview, write
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
-WAY = Use(
+WAY = DatasetUse(
     paper="rizk2022importance",
     experiment="classification",
     cases=("base",),
@@ -21,7 +21,7 @@ WAY = Use(
 )
 
 
-def _way(**changes: object) -> Use:
+def _way(**changes: object) -> DatasetUse:
     return replace(WAY, **changes)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Running a job: what is finished is reused, the rest is computed and noted in full."""
+"""Execution of a job: finished runs are reused, the others are computed and recorded."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def test_manifest_names_every_run_and_its_digest(tmp_path):
         assert loaded.metadata["spec"]["seed"] == run["seed"]
 
 
-def test_metadata_say_what_made_a_run(tmp_path):
+def test_metadata_record_the_origin_of_a_run(tmp_path):
     (run,) = execute(tmp_path, [3])["runs"]
     loaded = store.load(store.path_of(tmp_path / "store", run["hash"])).metadata
     given, _ = job([3])
@@ -80,12 +80,12 @@ def test_the_configured_library_is_chosen_over_the_variables(monkeypatch, produc
 
 
 @pytest.mark.parametrize("networks", [False, True])
-def test_the_library_of_products_is_noted_where_networks_are_trained(networks):
+def test_runs_of_networks_record_the_library_of_products(networks):
     kernels = runs.environment(networks=networks)["kernels"]
     assert kernels.get("products") == (products.library() if networks else None)
 
 
-def test_what_is_finished_is_not_computed_again(tmp_path):
+def test_finished_runs_are_not_recomputed(tmp_path):
     execute(tmp_path, [0, 1])
     before = stored(tmp_path)
     execute(tmp_path, [0, 1, 2])
@@ -115,7 +115,7 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("scheme", ["fedavg", "isfedavg-approximate", "isfedavg-tracked"])
-def test_a_run_that_diverges_says_so_in_its_table_alone(tmp_path, scheme):
+def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
     overrides = {"regression": {"work": {"step": 100.0}, "seeds": 1, "rounds": 100}}
     config = Config(scale="quick", papers=[PAPER], overrides={PAPER: overrides})
     result = jobs(load_paper(PAPER, ROOT / "papers"), config)
@@ -125,7 +125,7 @@ def test_a_run_that_diverges_says_so_in_its_table_alone(tmp_path, scheme):
     assert table.set_index("metric").value["diverged_at"] > 0
 
 
-def test_results_of_other_code_are_computed_again(tmp_path):
+def test_results_of_other_code_are_recomputed(tmp_path):
     first = execute(tmp_path, [0])
     same, config = job([0])
     manifest = runs.execute(replace(same, code="f" * 16), config, tmp_path, lambda *_: None)
@@ -134,7 +134,7 @@ def test_results_of_other_code_are_computed_again(tmp_path):
     assert store.load(path).metadata["code"] == "f" * 16
 
 
-def test_a_shared_store_is_taken_as_it_is(tmp_path, monkeypatch):
+def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeypatch):
     first = execute(tmp_path / "theirs", [0])
     before = stored(tmp_path / "theirs")
     monkeypatch.setattr(Job, "code", "f" * 16)
@@ -144,7 +144,7 @@ def test_a_shared_store_is_taken_as_it_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.99])
-def test_a_truncated_result_is_set_aside_and_recomputed(tmp_path, part):
+def test_a_truncated_result_is_renamed_and_recomputed(tmp_path, part):
     first = execute(tmp_path, [0, 1])
     path = store.path_of(tmp_path / "store", first["runs"][1]["hash"])
     whole = path.read_bytes()
@@ -154,7 +154,7 @@ def test_a_truncated_result_is_set_aside_and_recomputed(tmp_path, part):
     assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]
 
 
-def test_progress_ends_at_the_end(tmp_path):
+def test_progress_reaches_the_total(tmp_path):
     calls: list[tuple[str, int, int]] = []
     runs.execute(*job([0]), tmp_path, lambda *args: calls.append(args))
     assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)

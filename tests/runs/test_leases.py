@@ -1,4 +1,4 @@
-"""Leases of runs: who holds them, who waits, and who takes over."""
+"""Leases of runs: holding, waiting, and taking over."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def other(*paths: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_lease_is_gone_when_it_is_released_also_after_an_error(lease):
+def test_a_released_lease_is_removed_even_after_an_error(lease):
     with hold_leases([lease]):
         assert owner(lease) == os.getpid()
     assert list(lease.parent.iterdir()) == []
@@ -84,7 +84,7 @@ def test_a_lease_is_gone_when_it_is_released_also_after_an_error(lease):
     assert list(lease.parent.iterdir()) == []
 
 
-def test_several_processes_never_hold_a_lease_at_once(tmp_path):
+def test_only_one_process_at_a_time_holds_a_lease(tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
     command = [sys.executable, "-c", START + COUNTING, counter]
@@ -93,7 +93,7 @@ def test_several_processes_never_hold_a_lease_at_once(tmp_path):
     assert counter.read_text() == "80"
 
 
-def test_the_second_waits_and_names_the_owner(lease):
+def test_a_second_process_waits_and_names_the_owner(lease):
     calls: list[str] = []
     with other(lease) as process:
         # One that nobody has waited for yet counts as alive.
@@ -116,7 +116,7 @@ def test_a_killed_owners_lease_is_taken_over_at_once(lease):
             assert owner(lease) == os.getpid()
 
 
-def test_an_owner_elsewhere_is_waited_for_until_it_is_silent(lease, monkeypatch):
+def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypatch):
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     elsewhere(lease)
@@ -138,7 +138,7 @@ def test_an_owner_elsewhere_is_waited_for_until_it_is_silent(lease, monkeypatch)
     assert calls == ["process " + str(os.getpid()) + " on node7"]
 
 
-def test_an_owner_touches_all_of_its_leases(tmp_path, monkeypatch):
+def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.05)
     paths = [tmp_path / "a.lock", tmp_path / "b.lock"]
     with hold_leases(paths):
@@ -148,7 +148,7 @@ def test_an_owner_touches_all_of_its_leases(tmp_path, monkeypatch):
         assert all(path.stat().st_mtime > 0 for path in paths)
 
 
-def test_a_lease_that_was_never_written_to_its_end_is_taken_over(lease, monkeypatch):
+def test_an_empty_lease_is_taken_over(lease, monkeypatch):
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.2)
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     lease.touch()
@@ -158,21 +158,21 @@ def test_a_lease_that_was_never_written_to_its_end_is_taken_over(lease, monkeypa
     assert calls == ["an unknown process"]
 
 
-def test_who_lost_a_lease_does_not_release_the_new_owners(lease):
+def test_a_process_that_lost_a_lease_does_not_release_it(lease):
     with hold_leases([lease]):
         lease.unlink()  # this process was frozen, and another took over
         elsewhere(lease)
     assert "host=node7" in lease.read_text()
 
 
-def test_overlapping_sets_do_not_wait_for_each_other_for_ever(tmp_path):
+def test_overlapping_sets_of_leases_do_not_deadlock(tmp_path):
     orders = ("abc", "cab", "bca")
     command = [sys.executable, "-c", START + CROSSING, tmp_path]
     processes = [subprocess.Popen([*command, order]) for order in orders]
     assert [process.wait(60) for process in processes] == [0] * 3
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_unwritable_folder_is_a_one_line_error(tmp_path):
     (tmp_path / "file").touch()
     with (
         pytest.raises(InputError, match="choose a writable folder"),
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
         pass
 
 
-def test_others_may_read_who_holds_a_lease(lease):
+def test_other_users_can_read_who_holds_a_lease(lease):
     before = os.umask(0o077)
     try:
         with hold_leases([lease]):

@@ -1,4 +1,4 @@
-"""Several processes and one store: nothing is computed twice, torn, or closed to others."""
+"""Several processes with one store: each run is computed once."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def test_the_same_job_in_three_processes_is_computed_once(folder):
     assert store.load(path).metadata["hash"] == path.stem
 
 
-def test_a_killed_process_leaves_its_job_to_the_one_that_waits(folder):
+def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
     first = start(folder, "md", 60)
     wait_for_first(folder)
     second = start(folder, "md", 0)
@@ -102,7 +102,7 @@ def test_a_killed_process_leaves_its_job_to_the_one_that_waits(folder):
     assert not list((folder / "store").rglob("*.lock"))
 
 
-def test_other_jobs_of_the_store_go_on_meanwhile(folder):
+def test_other_jobs_of_the_store_are_not_blocked(folder):
     with start(folder, "md", 60) as busy:
         wait_for_first(folder)
         other = start(folder, "full", 0)
@@ -112,7 +112,7 @@ def test_other_jobs_of_the_store_go_on_meanwhile(folder):
         busy.kill()
 
 
-def test_folders_of_a_shared_store_are_open_to_its_group(tmp_path):
+def test_new_folders_have_the_permissions_of_a_shared_store(tmp_path):
     shared = tmp_path / "store"
     shared.mkdir()
     shared.chmod(0o2775)

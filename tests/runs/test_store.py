@@ -1,4 +1,4 @@
-"""The run store: what comes back is what was written, or nothing."""
+"""The run store returns what was written, or nothing."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def renote(path: Path, **changes: Any) -> None:
     rewrite(path, table.replace_schema_metadata({**noted, store.RUN.encode(): text}))
 
 
-def test_a_run_comes_back_with_its_metadata(tmp_path):
+def test_a_run_is_read_back_with_its_metadata(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     assert path == tmp_path / "ab" / f"{HASH}.parquet" == store.path_of(tmp_path, HASH)
     loaded = store.load(path)
@@ -54,7 +54,7 @@ def test_a_run_comes_back_with_its_metadata(tmp_path):
     )
 )
 @example([(0, "of inf − inf", -math.nan)])  # its sign, which files do not keep, is the processor's
-def test_any_table_comes_back_exactly(tmp_path_factory, rows):
+def test_any_table_is_read_back_exactly(tmp_path_factory, rows):
     table = pd.DataFrame(rows, columns=["at", "metric", "value"])
     table = table.astype({"at": "int64", "metric": "str", "value": "float64"})
     loaded = store.load(store.save(tmp_path_factory.mktemp("store"), table, METADATA)).table
@@ -64,7 +64,7 @@ def test_any_table_comes_back_exactly(tmp_path_factory, rows):
     assert np.where(np.isnan(written), np.nan, written).tobytes() == value.tobytes()
 
 
-def test_digest_depends_on_content_alone():
+def test_the_digest_depends_only_on_the_content():
     same = TABLE.astype({"at": "int32", "metric": "category"}).set_index(np.array([7, 8, 9]))
     assert store.digest(same) == store.digest(TABLE)
     assert store.digest(TABLE) == KNOWN
@@ -74,7 +74,7 @@ def test_digest_depends_on_content_alone():
         assert store.digest(changed) != store.digest(TABLE)
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path):
+def test_a_truncated_file_is_rejected_wherever_it_ends(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     whole = path.read_bytes()
     for length in {*range(0, len(whole), 7), *range(len(whole) - 12, len(whole))}:
@@ -86,7 +86,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path):
         assert "\n" not in str(e.value)
 
 
-def test_a_truncated_file_is_set_aside_and_its_run_can_be_kept_again(tmp_path):
+def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     whole = path.read_bytes()
     for length in np.linspace(0, len(whole) - 1, 9).astype(int):
@@ -120,21 +120,21 @@ def test_changed_metadata_are_detected(tmp_path, key):
 
 
 @pytest.mark.parametrize("noted", [None, {}, {store.RUN: "{"}, {store.RUN: "{}"}])
-def test_another_programs_parquet_is_no_run(tmp_path, noted):
+def test_parquet_files_of_other_programs_are_rejected(tmp_path, noted):
     path = store.save(tmp_path, TABLE, METADATA)
     rewrite(path, pq.read_table(path).replace_schema_metadata(noted))
     with pytest.raises(InputError, match="not a result file"):
         store.load(path)
 
 
-def test_a_table_without_its_columns_is_no_run(tmp_path):
+def test_a_table_without_its_columns_is_rejected(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     rewrite(path, pq.read_table(path).drop_columns(["value"]))
     with pytest.raises(InputError, match="not a result file"):
         store.load(path)
 
 
-def test_a_missing_run_is_one_line(tmp_path):
+def test_a_missing_run_is_a_one_line_error(tmp_path):
     with pytest.raises(
         InputError, match=r"^.*: no such run; run the same command again to recompute it$"
     ):
@@ -142,14 +142,14 @@ def test_a_missing_run_is_one_line(tmp_path):
     assert store.find([tmp_path, tmp_path / "nowhere"], HASH, None) is None
 
 
-def test_a_file_under_another_runs_name_is_not_taken(tmp_path):
+def test_a_file_with_the_name_of_another_run_is_rejected(tmp_path):
     other = "ab" + "1" * 18
     path = store.save(tmp_path, TABLE, METADATA)
     path.rename(store.path_of(tmp_path, other))
     assert store.find([tmp_path], other, None) is None
 
 
-def test_only_the_asked_code_is_accepted(tmp_path):
+def test_only_runs_of_the_requested_code_are_found(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     assert store.find([tmp_path], HASH, "c1")
     assert store.find([tmp_path], HASH, "c2") is None
@@ -172,7 +172,7 @@ def test_stores_are_searched_in_order(tmp_path):
     assert found() == "second"
 
 
-def test_runs_of_one_file_come_back_as_they_were(tmp_path):
+def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):
     hashes = ("ab" + "1" * 18, HASH)
     runs = []
     for run_hash, table in zip(hashes, (TABLE, TABLE.iloc[:0]), strict=True):
@@ -217,7 +217,7 @@ def test_changed_metadata_among_published_runs_are_detected(tmp_path):
             store.load_together(path)
 
 
-def test_a_store_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_unwritable_store_is_a_one_line_error(tmp_path):
     (tmp_path / "store").write_text("a file")
     with pytest.raises(InputError, match=r"cannot be written \(.*\); choose a writable folder"):
         store.save(tmp_path / "store", TABLE, METADATA)
@@ -241,6 +241,6 @@ def test_rounding_keeps_seven_digits_and_whole_numbers(values):
 
 
 @given(st.integers(-999_999, 999_999), st.integers(0, 12))
-def test_rounding_keeps_short_decimals_so_that_targets_stay_met(digits, places):
+def test_rounding_keeps_short_decimals_so_that_targets_remain_reached(digits, places):
     table = pd.DataFrame({"at": 0, "metric": "accuracy", "value": [digits / 10.0**places]})
     pd.testing.assert_frame_equal(store.rounded(table), table, check_exact=True)

@@ -1,4 +1,4 @@
-"""Which jobs share a process, what such a process asks for, and when it stops."""
+"""Batches: the jobs of a process, its requests, and when it stops."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def requests(made: Plan) -> RuleResources:
     return RuleResources(made.jobs, made.batches, made.config.cluster, Path("nowhere"))
 
 
-def test_every_job_of_quick_scale_has_a_batch_of_its_paper():
+def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
     planned = asked()
     assert [job for together in planned.batches.values() for job in together] == list(planned.jobs)
     assert {len(together) for together in planned.batches.values()} == {
@@ -46,7 +46,7 @@ def test_every_job_of_quick_scale_has_a_batch_of_its_paper():
     assert list(planned.batches)[:2] == [f"{PAPER}_quick_0", f"{PAPER}_quick_1"]
 
 
-def test_what_an_override_may_have_made_long_has_a_process_of_its_own():
+def test_a_job_with_overrides_has_its_own_process():
     planned = asked(overrides={PAPER: {"regression": {"seeds": 20}}})
     together = {planned.jobs[job].experiment for part in planned.batches.values() for job in part}
     assert "regression" not in together
@@ -54,11 +54,11 @@ def test_what_an_override_may_have_made_long_has_a_process_of_its_own():
 
 
 @pytest.mark.parametrize("given", [{"scale": "paper"}, {"scale": "reduced"}])
-def test_no_others_share_a_process(given):
+def test_jobs_at_other_scales_do_not_share_a_process(given):
     assert asked(data="official", **given).batches == {}
 
 
-def test_what_is_shipped_is_in_none_and_not_computed(tmp_path):
+def test_published_jobs_are_in_no_batch_and_not_computed(tmp_path):
     planned = asked()
     first, second, third = list(planned.jobs.values())[:3]
     runs = (*first.runs, *second.runs, *third.runs[:-1])
@@ -70,7 +70,7 @@ def test_what_is_shipped_is_in_none_and_not_computed(tmp_path):
     assert asked(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
 
 
-def test_a_batch_asks_for_what_its_most_demanding_job_needs():
+def test_a_batch_requests_the_largest_needs_of_its_jobs():
     planned = asked("harshvardhan2025latency", cluster={"gpu": "gpu"})
     for name, names in planned.batches.items():
         ask = {what: of(None, 1) for what, of in requests(planned).of(name).items()}
@@ -159,13 +159,13 @@ def asking(stop: Stop) -> None:
     assert not stop()
 
 
-def test_a_signal_ends_a_job_that_does_not_listen_after_one_that_did(batch):
+def test_a_signal_ends_a_job_without_checkpoints_after_one_with_checkpoints(batch):
     clock = time.monotonic()
     assert batch(asking, signalled(asleep), nothing) == (128 + signal.SIGTERM, ["0-asking"])
     assert time.monotonic() - clock < 20
 
 
-def test_a_signal_stops_a_job_that_listens_after_one_that_does_not(batch):
+def test_a_signal_stops_a_job_with_checkpoints_after_one_without(batch):
     assert batch(nothing, signalled(listening), nothing) == (EXIT_UNFINISHED, ["0-nothing"])
 
 

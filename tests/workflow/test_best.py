@@ -1,4 +1,4 @@
-"""Scale best: what is finished is shown at its largest scale, and what is not has its reason."""
+"""Scale best: each experiment at its largest finished scale, or left out with the reason."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return made
 
 
-def test_each_experiment_is_at_the_largest_scale_that_is_finished(finished):
+def test_each_experiment_has_the_largest_finished_scale(finished):
     planned = finished(LATENCY, "dirichlet_mnist", "assumptions", scale="reduced")
     paper = planned.papers[LATENCY]
     assert set(paper.experiments) == {"dirichlet_mnist", "assumptions"}
@@ -50,7 +50,7 @@ def test_each_experiment_is_at_the_largest_scale_that_is_finished(finished):
     assert planned.jobs_to_run(LATENCY) == []
 
 
-def test_nothing_vanishes(finished):
+def test_every_experiment_is_shown_or_left_out_with_a_reason(finished):
     paper = finished(LATENCY, "assumptions").papers[LATENCY]
     whole = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).papers[LATENCY]
     assert {*paper.artefacts, *paper.omitted} == set(whole.artefacts)
@@ -61,7 +61,7 @@ def test_nothing_vanishes(finished):
     )
 
 
-def test_what_the_papers_size_lacks_is_known_at_any_scale(finished, tmp_path):
+def test_missing_runs_of_the_papers_size_are_known_at_any_scale(finished, tmp_path):
     planned = finished(LATENCY, "assumptions", scale="paper")
     for scale in ("best", "quick"):
         config = planned.config.model_copy(update={"scale": scale})
@@ -71,23 +71,23 @@ def test_what_the_papers_size_lacks_is_known_at_any_scale(finished, tmp_path):
         assert {job.runs[0].data for job in due["femnist"]} == {"official"}
 
 
-def test_a_scheme_that_is_new_does_not_change_the_scale_of_the_others(finished):
+def test_a_new_sampler_does_not_change_the_scale_of_the_others(finished):
     planned = finished(MATRIX, "quadratic", without="fedcs")
     assert planned.papers[MATRIX].scales == {"quadratic": "paper"}
     assert "fedcs" not in {job.sampler for job in planned.jobs.values()}
 
 
-def test_shipped_runs_can_be_left_aside(finished):
+def test_published_runs_can_be_ignored(finished):
     assert finished(LATENCY, "assumptions", shipped=False).jobs == {}
 
 
-def test_what_cannot_be_read_is_not_computed(finished, tmp_path):
+def test_unreadable_runs_are_an_error_and_are_not_computed(finished, tmp_path):
     planned = finished(LATENCY, "assumptions")
     job = next(iter(planned.jobs.values()))
     with pytest.raises(InputError, match="of its runs cannot be read; run the same"):
         execute(job, planned.config, tmp_path / "results", lambda *_: None)
 
 
-def test_stand_ins_have_no_finished_runs():
+def test_embedded_data_are_refused_at_scale_best():
     with pytest.raises(InputError, match="data: 'embedded' has no finished runs"):
         configuration.parse({"data": "embedded"})

@@ -1,4 +1,4 @@
-"""`fedsampling compare`: a user's scheme in the cross matrix, with its ranks in the terminal."""
+"""`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +60,7 @@ def compare(file: Path, folder: Path, *options: str) -> Result:
     return CliRunner().invoke(main, [*command, *options], catch_exceptions=False)
 
 
-def test_each_entry_is_ranked_among_the_others_and_the_page_named(file, shared):
+def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
     done = compare(file, shared, "--set", "factor=1,0.5", *FEW)
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -85,15 +85,17 @@ def test_each_entry_is_ranked_among_the_others_and_the_page_named(file, shared):
         (["bench_spam", "digit"], "reduced"),
     ],
 )
-def test_the_scale_is_where_the_other_samplers_runs_are_finished(sets: list[str], scale: str):
+def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
+    sets: list[str], scale: str
+):
     assert comparing.usual_scale(sets, comparing.NO_PROBLEM) == scale
 
 
-def test_own_samples_are_compared_at_reduced_scale() -> None:
+def test_the_users_samples_are_compared_at_reduced_scale() -> None:
     assert comparing.usual_scale([], OwnProblem(data=Path("clients.csv"))) == "reduced"
 
 
-def test_only_files_that_a_job_reads_are_announced() -> None:
+def test_only_downloads_that_a_job_needs_are_announced() -> None:
     read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
     done = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
     plan: Any = SimpleNamespace(jobs={"read": read, "done": done}, due={"read"})
@@ -102,7 +104,7 @@ def test_only_files_that_a_job_reads_are_announced() -> None:
     assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
 
 
-def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
+def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked: list[Any] = []
     monkeypatch.setattr(comparison_entries, "check_sampler", checked.append)
     for m in (20, 3):
@@ -133,12 +135,12 @@ def test_a_set_may_have_more_clients_than_a_scheme_is_checked_on(monkeypatch):
         ),
     ],
 )
-def test_mistakes_get_one_line(file, tmp_path, options, line):
+def test_errors_are_one_line(file, tmp_path, options, line):
     done = compare(file, tmp_path, *options)
     assert (done.exit_code, done.stderr) == (2, f"fedsampling: {line}\n")
 
 
-def test_at_paper_scale_a_scheme_is_compared_on_the_sets_that_two_cores_can_do():
+def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
     asked = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
     chosen = comparing.chosen_datasets(asked, (), "paper", comparing.NO_PROBLEM)
     assert chosen
@@ -168,7 +170,7 @@ def test_the_benchmark_leaves_out_datasets_whose_runs_of_md_are_not_finished(
     assert not kept & {*missing}
 
 
-def test_a_scheme_that_breaks_its_word_is_not_run(file, tmp_path):
+def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):
     file.write_text(SCHEME.replace("    unbiased = False\n", ""))
     done = compare(file, tmp_path, "--set", "factor=3")
     assert done.exit_code == 2
@@ -209,7 +211,7 @@ def problem(tmp_path: Path) -> tuple[str, ...]:
     return "--data", str(tmp_path / "mine.npz"), "--model", f"{tmp_path / 'net.py'}:net"
 
 
-def test_own_samples_and_an_own_model_replace_those_of_the_cross_matrix(file, tmp_path, problem):
+def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp_path, problem):
     done = compare(file, tmp_path, *problem, "--against", "uniform")
     assert done.exit_code == 0, done.stderr
     assert "on mine.npz" in done.stdout
@@ -220,7 +222,7 @@ def test_own_samples_and_an_own_model_replace_those_of_the_cross_matrix(file, tm
     assert table["differ"].isna().all()  # in what the clients differ is not known
 
 
-def test_rounds_seeds_and_learning_rates_of_own_samples_are_chosen(file, tmp_path, problem):
+def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, tmp_path, problem):
     net = tmp_path / "net.py"
     loss = "\n\ndef loss(z, y):\n    return nn.functional.cross_entropy(z, y, reduction='none')\n"
     net.write_text(net.read_text() + loss)
@@ -234,7 +236,9 @@ def test_rounds_seeds_and_learning_rates_of_own_samples_are_chosen(file, tmp_pat
     assert "at the edge of the grid, which --learning-rates extends" in done.stdout
 
 
-def test_samplers_that_own_samples_do_not_suit_are_left_out(file, tmp_path, problem, monkeypatch):
+def test_samplers_that_do_not_fit_the_users_samples_are_left_out(
+    file, tmp_path, problem, monkeypatch
+):
     monkeypatch.setattr(comparing, "execute_all", lambda *_: 3)  # stops before anything is trained
     numbers = np.load(tmp_path / "mine.npz")
     np.savez(tmp_path / "targets.npz", **{**numbers, "y": numbers["x"][:, 0]})
@@ -249,7 +253,7 @@ def test_samplers_that_own_samples_do_not_suit_are_left_out(file, tmp_path, prob
     assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
 
 
-def test_the_chosen_step_is_named_and_whether_it_lies_at_an_end_of_the_grid():
+def test_the_chosen_learning_rate_is_shown_and_whether_it_is_at_the_edge_of_the_grid():
     rows = {"sampler": "mine", "step": [0.1, 0.2, 0.4] * 2}
     table = pd.DataFrame(rows | {"experiment": ["digit"] * 3 + ["writer"] * 3})
     table["chosen"] = [False, True, False, False, False, True]

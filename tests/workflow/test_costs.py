@@ -1,4 +1,4 @@
-"""What planning measures, and what of it the requests of cluster jobs find again."""
+"""Costs of a plan: measurements, and their file for the requests of cluster jobs."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from fedsampling.workflow.project import Project
 PAPER, PAPERS = "fraboni2021clustered", Path(__file__).parents[2] / "papers"
 
 
-def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path):
+def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     change: dict[str, object] = dict.fromkeys(load_paper(PAPER, PAPERS).experiments)
     change["mnist"] = {"samplers": dict.fromkeys(("algorithm1", "algorithm2", "target", "fedavg"))}
     settings = {"papers": [PAPER], "overrides": {PAPER: change}, "device": "cpu"}
@@ -29,7 +29,9 @@ def test_speed_and_memory_of_a_network_are_kept_with_the_device(tmp_path):
     assert 0 < kept.step < line.hours * 3600
 
 
-def test_what_cannot_be_measured_is_named_and_the_rest_is_shown(tmp_path, monkeypatch):
+def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
+    tmp_path, monkeypatch
+):
     """Here a stand-in is too small for the settings, as no data are at hand."""
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
     change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
@@ -51,7 +53,7 @@ def test_what_cannot_be_measured_is_named_and_the_rest_is_shown(tmp_path, monkey
     assert f"not measured  {note}" in lines
 
 
-def test_each_experiment_is_measured_by_a_scheme_that_observes_little_before_any_other(
+def test_each_experiment_is_first_measured_with_a_sampler_that_needs_little_information(
     tmp_path, monkeypatch
 ):
     asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Damaged files: whatever happens to one, it is refused, or its content is what was written."""
+"""Corrupt files are refused, or have the content that was written."""
 
 import json
 import random
@@ -132,7 +132,7 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_damaged_file_is_accepted_with_other_content(tmp_path, kind, count):
+def test_no_corrupt_file_is_accepted_with_other_content(tmp_path, kind, count):
     path = tmp_path / "file.parquet"
     read = kind(path)
     whole, chance = path.read_bytes(), random.Random(28)

@@ -1,4 +1,4 @@
-"""Looking again at files that are here: nothing wrong passes, nothing is fetched or written."""
+"""Verification of data files: errors are found, and nothing is downloaded or written."""
 
 import lzma
 import shutil
@@ -36,7 +36,9 @@ def copy(mirror: str, tmp_path: Path) -> Path:
         ("async_hfl_delays", 4, "184 lines in comp1"),
     ],
 )
-def test_mirror_is_right_in_checksums_and_contents(mirror, tmp_path, dataset, files, phrase):
+def test_files_of_the_mirror_have_the_published_checksums_and_contents(
+    mirror, tmp_path, dataset, files, phrase
+):
     check = data_files.check(dataset, tmp_path, mirror)
     assert check.faults == ()
     assert sum(each.where == "mirror" for each in check.files) == files
@@ -47,7 +49,7 @@ def test_mirror_is_right_in_checksums_and_contents(mirror, tmp_path, dataset, fi
         assert {each.checked for each in check.files} == {by_publisher}
 
 
-def test_changed_file_is_a_fault_and_is_not_read(copy, tmp_path):
+def test_a_changed_file_is_an_error_and_is_not_read(copy, tmp_path):
     path = copy / "nycmesh" / "nodes.csv"
     path.write_bytes(path.read_bytes().replace(b"40.71", b"40.72", 1))
     check = data_files.check("nycmesh", tmp_path / "cache", str(copy))
@@ -57,7 +59,7 @@ def test_changed_file_is_a_fault_and_is_not_read(copy, tmp_path):
     assert "  mirror: nodes.csv: not the published file" in check.lines
 
 
-def test_cache_is_looked_at_beside_the_mirror(copy, tmp_path):
+def test_both_cache_and_mirror_are_verified(copy, tmp_path):
     cache = tmp_path / "cache"
     shutil.copytree(copy, cache)
     (cache / "nycmesh" / "links.csv").write_bytes(b"id\n")
@@ -70,7 +72,7 @@ def test_cache_is_looked_at_beside_the_mirror(copy, tmp_path):
     ]
 
 
-def test_packed_file_of_a_mirror_is_unpacked_elsewhere(copy, tmp_path):
+def test_a_packed_file_is_unpacked_outside_the_mirror(copy, tmp_path):
     path = copy / "nycmesh" / "nodes.csv"
     Path(f"{path}.xz").write_bytes(lzma.compress(path.read_bytes()))
     path.unlink()
@@ -82,7 +84,7 @@ def test_packed_file_of_a_mirror_is_unpacked_elsewhere(copy, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_contents_are_compared_even_where_no_checksum_is_known(copy, tmp_path, monkeypatch):
+def test_contents_are_compared_even_without_a_checksum(copy, tmp_path, monkeypatch):
     short = replace(SOURCES["nycmesh/nodes.csv"], checksum=None, size=None, verified="content")
     monkeypatch.setitem(SOURCES, "nycmesh/nodes.csv", short)
     (copy / "nycmesh" / "nodes.csv").write_text("id,lon,lat,roof\n2,-73.99,40.71,0\n")
@@ -91,7 +93,7 @@ def test_contents_are_compared_even_where_no_checksum_is_known(copy, tmp_path, m
     assert "nycmesh: the files do not have 201 lines in nodes as published" in fault
 
 
-def test_part_of_an_edition_and_a_mirror_at_a_url_are_no_faults(copy, tmp_path):
+def test_incomplete_editions_and_mirrors_at_a_url_are_no_errors(copy, tmp_path):
     (copy / "nycmesh" / "links.csv").unlink()
     check = data_files.check("nycmesh", tmp_path, str(copy))
     assert (check.faults, check.contents) == ((), {})
@@ -99,14 +101,14 @@ def test_part_of_an_edition_and_a_mirror_at_a_url_are_no_faults(copy, tmp_path):
     assert away.lines == ("nycmesh: no local files",)
 
 
-def test_writers_are_not_compared_without_the_digits(mirror, tmp_path):
+def test_qmnist_is_not_compared_without_the_files_of_mnist(mirror, tmp_path):
     shutil.copytree(Path(mirror, "qmnist"), tmp_path / "mirror" / "qmnist")
     check = data_files.check("qmnist", tmp_path / "cache", str(tmp_path / "mirror"))
     assert check.faults == ()
     assert check.contents[""] == ("not compared: needs the files of mnist, which are missing",)
 
 
-def test_every_line_comes_before_the_faults(copy, tmp_path):
+def test_all_lines_are_printed_before_the_errors(copy, tmp_path):
     lines = data_files.check_each(["nycmesh", "mnist"], tmp_path, str(copy))
     text = [next(lines) for _ in range(5)]
     assert text[0] == "nycmesh: 2 local files"
@@ -115,12 +117,12 @@ def test_every_line_comes_before_the_faults(copy, tmp_path):
         next(lines)
 
 
-def test_absence_is_a_fault_only_of_what_is_named(tmp_path):
+def test_missing_files_are_an_error_only_for_named_datasets(tmp_path):
     lines = list(data_files.check_each([], tmp_path, None))
     assert lines == [f"{name}: no local files" for name in official_datasets()]
 
 
-def test_an_unknown_name_is_an_error_before_anything_is_fetched(tmp_path):
+def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):
     with pytest.raises(InputError, match="'mnis' has no official files; did you mean 'mnist'"):
         list(data_files.fetch_each(["mnist", "mnis"], tmp_path, "https://mirror.invalid"))
     with pytest.raises(InputError, match="did you mean 'mnist'"):

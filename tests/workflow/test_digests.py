@@ -1,4 +1,4 @@
-"""Digests move with what matters, and with nothing else."""
+"""Digests change with everything that a result depends on, and with nothing else."""
 
 import shutil
 from collections.abc import Callable
@@ -54,17 +54,17 @@ def moved_by(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[.
 
 
 @pytest.mark.parametrize("given", [{"mirror": "/tmp"}, {"reuse": ["/usr"]}])
-def test_where_files_come_from_moves_nothing(given):
+def test_the_mirror_changes_no_digest(given):
     assert moved(plan(), plan(**given)) == set()
 
 
-def test_another_paper_leaves_this_one_alone():
+def test_digests_of_a_paper_do_not_depend_on_other_papers():
     both = digests(plan(papers=[FRABONI, RIZK]))
     alone = digests(plan())
     assert {name for name in alone if alone[name] != both[name]} == {"report"}
 
 
-def test_an_override_moves_its_experiment_and_what_is_made_from_it():
+def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
     result = moved(plan(), plan(overrides={RIZK: {"classification": {"rounds": 310}}}))
     jobs = {name for name in result if name.startswith("job ")}
     assert len(jobs) == 8
@@ -80,7 +80,7 @@ def test_an_override_moves_its_experiment_and_what_is_made_from_it():
     }
 
 
-def test_official_data_move_the_jobs_that_read_them_and_every_badge():
+def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
     result = moved(plan(), plan(data="official"))
     assert {name for name in result if name.startswith("job ")} == {
         f"job {name}" for name in plan().jobs_of(RIZK, "classification")
@@ -102,24 +102,26 @@ def test_official_data_move_the_jobs_that_read_them_and_every_badge():
         ("venue: IEEE", "venue: I", {"report"}),
     ],
 )
-def test_a_papers_text_moves_what_shows_it(moved_by, old, new, expected):
+def test_a_change_in_paper_yaml_changes_the_digests_of_dependent_results(
+    moved_by, old, new, expected
+):
     assert moved_by(old, new) == {name.format(RIZK) for name in expected}
 
 
-def test_a_reported_number_moves_the_figures_that_draw_it(moved_by):
+def test_a_reported_number_changes_the_digests_of_its_papers_results(moved_by):
     result = moved_by(",23.1,dB", ",23.2,dB", "reported.csv")
     assert {f"artefacts/{RIZK}/figure1", f"claims/{RIZK}", f"papers/{RIZK}", "report"} <= result
     assert not any(name.startswith(("job", "summaries")) for name in result)
 
 
-def test_the_code_of_a_papers_run_kind_moves_its_jobs(moved_by):
+def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
     due = {f"job {name}" for name in plan().jobs_of(RIZK, "gradient")}
     result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations_gradient.py")
     assert {name for name in result if name.startswith("job ")} == due
     assert f"artefacts/{RIZK}/gradient" in result
 
 
-def test_a_changed_template_is_changed_code_of_the_report(tmp_path, monkeypatch):
+def test_a_changed_template_changes_the_digest_of_the_report(tmp_path, monkeypatch):
     before = plan()
     known = digests(before)
     shutil.copytree(TEMPLATES, tmp_path / "templates")
@@ -129,7 +131,7 @@ def test_a_changed_template_is_changed_code_of_the_report(tmp_path, monkeypatch)
     assert {name for name, of in digests(before).items() if of != known[name]} == {"report"}
 
 
-def test_changed_code_moves_all_that_is_made_with_it():
+def test_changed_code_changes_the_digests_of_dependent_steps():
     """A job that is interrupted leaves no output: what follows must be due on its own account."""
     planned = plan()
     changed = replace(planned.jobs[JOB], code="f" * 16)
@@ -144,7 +146,7 @@ def test_changed_code_moves_all_that_is_made_with_it():
     }
 
 
-def test_what_stands_beside_moves_the_figures_drawn_from_it(tmp_path):
+def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
     kept = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
     kept.parent.mkdir(parents=True)
     kept.write_text("runs")
@@ -162,7 +164,7 @@ def test_what_stands_beside_moves_the_figures_drawn_from_it(tmp_path):
     }
 
 
-def test_a_run_that_is_not_there_cannot_stand_beside(tmp_path):
+def test_a_missing_run_cannot_be_compared_with(tmp_path):
     with pytest.raises(InputError, match=r"beside: 'first' has no results in .*; run it first"):
         workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
     with pytest.raises(InputError, match="beside: 'results' is this run itself"):

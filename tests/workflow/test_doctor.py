@@ -19,7 +19,7 @@ CPU = gpu.device("cpu")
 
 
 @pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
-def test_the_line_that_chooses_a_clearly_faster_library_is_printed(monkeypatch):
+def test_a_clearly_faster_library_is_recommended(monkeypatch):
     seconds = {"quick": 1.0, "slow": 2.0, "unsteady": 1.0}
     clock = {"now": 0.0, "calls": 0}
 
@@ -45,7 +45,7 @@ def test_the_line_that_chooses_a_clearly_faster_library_is_printed(monkeypatch):
         assert doctor.product_library().fix == line
 
 
-def test_hours_are_those_of_the_plan_at_the_papers_size(tmp_path, monkeypatch):
+def test_training_times_are_those_of_the_plan_at_the_papers_size(tmp_path, monkeypatch):
     config = parse({"papers": ["fraboni2021clustered", "rizk2022importance"]})
     right = doctor.estimate
 
@@ -73,7 +73,7 @@ def test_hours_are_those_of_the_plan_at_the_papers_size(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("fix", ["", "do something"])
-def test_the_verb_fails_where_something_is_off(monkeypatch, tmp_path, fix):
+def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
     monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Finding(name, fix))
     monkeypatch.setattr(doctor, "product_library", lambda: doctor.Finding("products"))
     (tmp_path / "config.yaml").write_text("device: cpu\n")

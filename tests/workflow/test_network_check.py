@@ -30,7 +30,7 @@ def impossible(call, rewind):
 
 
 @pytest.mark.parametrize("name", sorted(network_check.networks()))
-def test_every_network_is_checked_with_inputs_that_it_takes(name):
+def test_every_network_is_checked_with_inputs_that_it_accepts(name):
     made = network_check.learner(Model.members()[name](), "cpu")
     x, y = made.samples.gather(torch.arange(2)[None])
     theta = torch.zeros(1, made.network.dimension)
@@ -39,7 +39,7 @@ def test_every_network_is_checked_with_inputs_that_it_takes(name):
 
 
 @pytest.mark.parametrize("name", ["mlp", "linear", "lstm", "cifar_cnn"])
-def test_networks_are_in_order_on_this_processor(name):
+def test_networks_pass_the_check_on_this_processor(name):
     check = check_network(name, CPU)
     assert not check.fix
     assert str(check).startswith(f"ok   {name}: ")
@@ -47,21 +47,21 @@ def test_networks_are_in_order_on_this_processor(name):
     assert "captured" not in check.text
 
 
-def test_captured_steps_are_compared_with_those_that_are_taken_one_by_one():
+def test_captured_steps_are_compared_with_single_steps():
     check = check_network("mlp", replace(CPU, record=again))
     assert not check.fix
     assert ", 0.0e+00 from captured steps" in check.text
     assert check_network("mlp", replace(CPU, record=nothing)).fix == network_check.ON_CPU
 
 
-def test_steps_that_cannot_be_captured_are_said_to_be_taken_one_by_one():
+def test_steps_that_cannot_be_captured_are_reported_and_run_one_by_one():
     with pytest.warns(RuntimeWarning, match="one by one"):
         check = check_network("mlp", replace(CPU, record=impossible))
     assert not check.fix
     assert "cannot be captured" in check.text
 
 
-def test_more_memory_than_was_estimated_is_off():
+def test_more_memory_than_estimated_fails_the_check():
     def greedy(call):
         call()
         return 2**40
@@ -69,7 +69,7 @@ def test_more_memory_than_was_estimated_is_off():
     assert "more memory" in check_network("mlp", replace(CPU, peak=greedy)).fix
 
 
-def test_wrong_products_are_off(monkeypatch):
+def test_wrong_products_fail_the_check(monkeypatch):
     right = products._each
     wrong = 1.1  # in single precision alone
 
@@ -82,7 +82,7 @@ def test_wrong_products_are_off(monkeypatch):
     assert str(check).startswith("FAIL mlp: ")
 
 
-def test_a_slot_that_depends_on_its_neighbours_is_off(monkeypatch):
+def test_a_slot_that_depends_on_its_neighbours_fails_the_check(monkeypatch):
     right = network_check.NetworkLearner.work
 
     def work(made, theta, slots, *others):
@@ -92,7 +92,7 @@ def test_a_slot_that_depends_on_its_neighbours_is_off(monkeypatch):
     assert check_network("mlp", CPU).fix == network_check.PLAIN_KERNELS
 
 
-def test_memory_of_a_call_is_seen():
+def test_peak_memory_of_a_call_is_measured():
     held = CPU.peak(lambda: torch.empty(2**20).fill_(1))
     assert 4 * 2**20 <= held < 5 * 2**20
 

@@ -66,7 +66,7 @@ def test_without_a_gpu_nothing_is_checked(tmp_path, checks, monkeypatch, device)
     assert not list(tmp_path.iterdir())
 
 
-def test_jobs_ask_before_they_train(tmp_path, checks, monkeypatch):
+def test_jobs_check_the_gpu_before_they_train(tmp_path, checks, monkeypatch):
     checks[1]["mlp"] = network_check.ON_CPU
     project = Project(parse({"scale": "quick", "papers": ["fraboni2021clustered"]}), tmp_path)
     job = next(job for job in project.plan.jobs.values() if job.uses_gpu)

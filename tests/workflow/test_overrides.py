@@ -1,4 +1,4 @@
-"""Whatever valid overrides say, finished runs are drawn: no artefact or claim stops a report."""
+"""With any valid overrides, finished runs are drawn: no artefact or claim stops the report."""
 
 import json
 import random
@@ -61,7 +61,7 @@ class TestAnotherPartition:
         (line,) = [each for each in capsys.readouterr().err.splitlines() if "figure1" in each]
         assert "drawn as plain curves" in line
 
-    def test_its_claim_is_not_run_and_the_report_is_written(self, dirichlet):
+    def test_the_claim_is_not_run_and_the_report_is_written(self, dirichlet):
         assert drawing.draw(self.paper, dirichlet) == 0
         path = dirichlet.folder / "claims" / f"{self.paper}.json"
         claims = {each["id"]: each for each in json.loads(path.read_text())["claims"]}
@@ -76,14 +76,14 @@ def summary(cases: int, at: int) -> Summary:
     return Summary(rows, {}, {})
 
 
-def test_plain_curves_show_numbers_of_the_whole_run_too():
+def test_plain_curves_include_values_of_the_whole_run():
     drawn = plain({"one": summary(cases=2, at=-1)}, True, ["rounds 4 (8)"])
     assert [axes.get_title(loc="left") for axes in drawn.figure.axes] == ["c0", "c1"]
     assert all(axes.lines for axes in drawn.figure.axes)
     assert "rounds 4 (8)" in drawn.caption
 
 
-def test_many_cases_are_in_the_csv():
+def test_tables_with_many_cases_are_written_as_csv():
     drawn = plain({"one": summary(cases=MAX_PANELS + 2, at=3)}, True, [])
     assert drawn.notes == ("2 more cases are in the CSV.",)
     assert drawn.data["case"].nunique() == MAX_PANELS + 2

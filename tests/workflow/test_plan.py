@@ -1,4 +1,4 @@
-"""What the Snakefile asks: jobs, files, and digests that move with what matters alone."""
+"""The plan, and the functions that only the Snakefile calls."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
 
 
 class TestOneExperiment:
-    def test_the_plan_has_it_with_its_artefacts_and_claims_and_nothing_else(self):
+    def test_the_plan_has_only_the_experiment_with_its_artefacts_and_claims(self):
         planned = plan(papers=None, experiments=[f"{RIZK}/classification"])
         (paper,) = planned.papers.values()
         assert {*planned.experiments} == {f"{RIZK}/classification"}
@@ -68,7 +68,7 @@ class TestOneExperiment:
             ([], "experiments: no experiments; name at least one, or write null for all"),
         ],
     )
-    def test_a_wrong_name_is_a_line(self, given, line):
+    def test_an_unknown_experiment_is_one_line(self, given, line):
         with pytest.raises(InputError) as caught:
             plan(papers=None, experiments=given)
         assert caught.value.lines == (line,)
@@ -78,7 +78,7 @@ class TestOneExperiment:
         with pytest.raises(InputError, match="not among the selected experiments"):
             plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=few)
 
-    def test_a_target_becomes_a_key_that_the_jobs_of_a_cluster_read_too(self):
+    def test_a_target_becomes_a_setting_that_cluster_jobs_read(self):
         settings, given = ConfigSettings(config_args=["scale=quick"]), {}
         named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], given, settings)
         assert named == given["experiments"] == [f"{RIZK}/few"]
@@ -97,7 +97,7 @@ def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys):
     ]
 
 
-def test_what_the_command_line_says_is_read_as_in_a_file(capsys):
+def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
     """Snakemake makes text of all that is within braces."""
     text = parse_config([f"overrides={{{RIZK}: {{regression: {{seeds: 3}}, gradient: null}}}}"])
     assert text["overrides"][RIZK] == {"regression": {"seeds": "3"}, "gradient": "null"}
@@ -113,7 +113,7 @@ def test_what_the_command_line_says_is_read_as_in_a_file(capsys):
 @pytest.mark.parametrize(
     "read", [check_file, lambda path: open_project({}, ConfigSettings(configfiles=[path]))]
 )
-def test_a_file_beyond_bounds_is_one_line(tmp_path, capsys, read):
+def test_a_file_that_exceeds_the_limits_is_one_line(tmp_path, capsys, read):
     path = tmp_path / "deep.yaml"
     path.write_text("a: " + "[" * 60 + "]" * 60)
     with pytest.raises(SystemExit):
@@ -122,7 +122,7 @@ def test_a_file_beyond_bounds_is_one_line(tmp_path, capsys, read):
     assert capsys.readouterr().err.endswith(line)
 
 
-def test_results_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, capsys):
+def test_an_unwritable_results_folder_is_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "results").touch()
     monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path / "results")
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
@@ -132,14 +132,14 @@ def test_results_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caps
     assert capsys.readouterr().err.startswith(line)
 
 
-def test_snakemakes_own_keys_are_no_errors():
+def test_keys_of_snakemake_are_ignored():
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", "_internal": 1}
     assert open_project(settings, ConfigSettings()).config == plan().config
     with pytest.raises(InputError, match="internal: unknown key"):
         plan(internal=1)
 
 
-def test_a_dry_run_updates_only_an_old_plan_of_the_same_configuration(tmp_path, monkeypatch):
+def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "papers").symlink_to(ROOT / "papers")
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
@@ -154,7 +154,7 @@ def test_a_dry_run_updates_only_an_old_plan_of_the_same_configuration(tmp_path, 
     assert path.read_text().startswith('{"digest"')
 
 
-def test_snakemakes_log_says_whether_it_was_stopped(tmp_path):
+def test_the_log_of_snakemake_shows_whether_the_user_stopped_it(tmp_path):
     one, other = tmp_path / "one.log", tmp_path / "other.log"
     one.write_text("Error in rule fetch")
     other.write_text("Terminating processes on user request, this might take some time.")

@@ -1,4 +1,4 @@
-"""The plan on disk: read while nothing that it depends on has changed, else resolved again."""
+"""The cached plan: read while its inputs are unchanged, otherwise resolved again."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
-def test_a_plan_that_is_read_equals_the_one_that_was_resolved(opened, resolutions):
+def test_a_cached_plan_equals_the_resolved_plan(opened, resolutions):
     overrides = {RIZK: {"few": None, "regression": {"seeds": 3, "seed_block": 2}}}
     paper = {"scale": "paper", "data": "official", "overrides": overrides}
     for given in ({}, {"data": "official"}, paper):
@@ -64,7 +64,7 @@ def test_a_plan_does_not_depend_on_the_mirror(opened, resolutions, tmp_path: Pat
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1", b"\xff\xfe"])
-def test_a_damaged_plan_is_resolved_again(opened, resolutions, tmp_path, damage):
+def test_a_corrupt_plan_is_resolved_again(opened, resolutions, tmp_path, damage):
     known = opened().plan
     path = tmp_path / "results" / PLAN
     path.write_bytes(damage)
@@ -76,7 +76,7 @@ def test_a_damaged_plan_is_resolved_again(opened, resolutions, tmp_path, damage)
     assert len(resolutions) == 3
 
 
-def test_one_changed_number_is_damage(opened, tmp_path):
+def test_a_changed_number_is_detected(opened, tmp_path):
     known = opened().plan
     path = tmp_path / "results" / PLAN
     content = json.loads(path.read_text())
@@ -85,7 +85,7 @@ def test_one_changed_number_is_damage(opened, tmp_path):
     assert opened().plan == known
 
 
-def test_what_a_plan_depends_on_resolves_it_again(opened, resolutions, tmp_path, monkeypatch):
+def test_a_changed_input_resolves_the_plan_again(opened, resolutions, tmp_path, monkeypatch):
     code = tmp_path / "package"
     code.mkdir()
     monkeypatch.setattr(projects, "PACKAGE", code)
@@ -136,6 +136,6 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
     assert len(resolutions) == 2
 
 
-def test_a_folder_that_cannot_be_written_costs_time_alone(opened, tmp_path):
+def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
     (tmp_path / "results").touch()
     assert opened().plan.jobs

@@ -1,4 +1,4 @@
-"""Runs that are shipped: which there are, and how finished ones are added."""
+"""Published runs: their consistency, and how finished runs are added."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ def files() -> dict[str, dict[str, store.Result]]:
     }
 
 
-def test_shipped_runs_are_those_that_todays_specs_ask_for(files):
+def test_published_runs_are_those_of_the_current_specs(files):
     """Runs that no spec asks for would never be read."""
     papers = [path.parent.name for path in PAPERS.glob("*/paper.yaml")]
     asked: dict[str, set[str]] = {}
@@ -49,7 +49,7 @@ def test_shipped_runs_are_those_that_todays_specs_ask_for(files):
     }
 
 
-def test_shipped_runs_are_what_their_hash_says_and_none_is_of_stand_ins(files):
+def test_published_runs_match_their_hashes_and_use_no_embedded_data(files):
     for runs in files.values():
         specs = {run: RunSpec(**result.metadata["spec"]) for run, result in runs.items()}
         assert {run: spec.hash for run, spec in specs.items()} == dict(zip(runs, runs, strict=True))
@@ -63,7 +63,7 @@ def test_the_index_names_every_run_once_and_the_folder_is_small(files):
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*")) < MAX_BYTES
 
 
-def test_the_readme_counts_them_by_scale(files):
+def test_the_readme_counts_published_runs_by_scale(files):
     table = (SHIPPED / "README.md").read_text(encoding="utf-8")
     for name, runs in files.items():
         paper, experiment = name.split("/")
@@ -75,7 +75,7 @@ def test_the_readme_counts_them_by_scale(files):
             assert counts == {"paper": 12, "reduced": 12}
 
 
-def test_official_data_have_shipped_cards_of_the_runs_that_use_them(tmp_path, monkeypatch):
+def test_official_data_have_published_cards_of_the_runs_that_use_them(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = workflow.plan({}, PAPERS, tmp_path)
     values = {name for name in plan.cards if plan.published_card(name)}
@@ -138,7 +138,7 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
         assert store.find([folder, tmp_path / "store"], run, whole.metadata["code"])
 
 
-def test_only_what_is_named_is_added(published):
+def test_only_named_experiments_are_added(published):
     assert published(f"{RIZK}/regression") == []
     with pytest.raises(InputError, match="'inclusions' is unknown"):
         published("inclusions")
@@ -146,12 +146,12 @@ def test_only_what_is_named_is_added(published):
         published("inclusions", finished=0, scale="quick")
 
 
-def test_what_takes_seconds_is_not_shipped(published):
+def test_quick_scale_cannot_be_published(published):
     with pytest.raises(InputError, match="use scale=reduced or scale=paper, and data=official"):
         published(finished=0, scale="quick")
 
 
-def test_a_damaged_file_is_as_good_as_none_and_a_damaged_index_is_one_line(published, tmp_path):
+def test_a_corrupt_file_is_ignored_and_a_corrupt_index_is_one_line(published, tmp_path):
     published(f"{RIZK}/inclusion")
     folder = tmp_path / "shipped"
     run, path = next(iter(published_runs(folder).items()))

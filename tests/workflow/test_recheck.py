@@ -1,4 +1,4 @@
-"""Finished runs that are computed once more: equal, nearly equal, or not."""
+"""Recomputed runs are equal, agree, or differ."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +43,7 @@ def changed(results: Path, by: float) -> None:
 @pytest.mark.parametrize(
     ("by", "outcome"), [(0, "equal"), (1e-9, "within tolerance"), (1e-3, "differs")]
 )
-def test_runs_are_compared_with_what_is_kept(project, by, outcome):
+def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     if by:
         changed(project.results, by)
     done = recheck(project)

@@ -1,4 +1,4 @@
-"""`fedsampling check-sampler`: every mistake in a user's file is one line."""
+"""`fedsampling check-sampler`: every error in a user's file is one line."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def line(done: Result) -> str:
     return one.removeprefix("fedsampling: ")
 
 
-def test_state_in_plain_attributes_simply_works(tmp_path):
+def test_state_in_plain_attributes_passes_the_check(tmp_path):
     done = checked(tmp_path, prepare="self.k = 0", select="self.k += 1")
     assert done.exit_code == 0, done.stderr
     assert "60 clients" in done.stdout
@@ -79,7 +79,7 @@ def test_state_in_plain_attributes_simply_works(tmp_path):
         ),
     ],
 )
-def test_a_mistake_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
+def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
     with pytest.raises(InputError) as error:
         check_sampler(from_words(str(written(tmp_path, **parts)), []), runs=400)
     (one,) = error.value.lines
@@ -102,12 +102,12 @@ def test_a_mistake_is_one_line_with_its_root_cause(tmp_path, parts, text, forget
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_line(tmp_path, parts, text):
+def test_an_unusable_file_is_one_line(tmp_path, parts, text):
     assert line(checked(tmp_path, **parts)).startswith(f"{tmp_path / 'mine.py'}{text}")
 
 
 @pytest.mark.parametrize("loop", ["while True: pass", "import itertools; sum(itertools.count())"])
-def test_an_endless_loop_is_named(tmp_path, loop):
+def test_an_endless_loop_is_located(tmp_path, loop):
     text = line(checked(tmp_path, "--timeout", "10", select=loop))
     assert text.startswith(f"{tmp_path / 'mine.py'}: no result after 10 s, in select (")
     assert "mine.py:17); look for an endless loop" in text
@@ -118,7 +118,7 @@ def test_five_lines_are_enough():
     assert _shortened(list("abcde")) == list("abcde")
 
 
-def test_a_name_that_no_folder_can_have_is_refused(tmp_path):
+def test_a_name_that_cannot_be_a_folder_is_refused(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         SCHEME.format(settings="", prepare="0", select="0", weigh="0").replace('"mine"', '"my one"')

@@ -1,4 +1,4 @@
-"""What would settle a claim that has no verdict."""
+"""The runs that a claim without verdict still requires."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return femnist
 
 
-def test_runs_hours_and_command_are_named(due):
+def test_missing_runs_hours_and_command_are_shown(due):
     hours = sum(job.steps for job in due) / 3600
     sentence = judging._settles(LATENCY, due, RunEvidence())
     assert sentence.startswith("24 runs of the paper's size (up to about ")
@@ -37,14 +37,14 @@ def test_runs_hours_and_command_are_named(due):
     assert sentence.endswith(f": snakemake --cores all {LATENCY} --config scale=paper")
 
 
-def test_speeds_that_are_not_known_and_copies_are_named(due, tmp_path):
+def test_unknown_times_and_unverified_copies_are_shown(due, tmp_path):
     (tmp_path / resources.MEASURED).unlink()
     sentence = judging._settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
     assert sentence.startswith("1 run of the paper's size: ")
     assert sentence.endswith("this copy has none")
 
 
-def test_a_claim_of_quick_scale_whose_runs_are_shipped_needs_no_more(pipeline):
+def test_a_claim_with_published_runs_needs_no_more_runs(pipeline):
     path = pipeline.results / "claims" / "rizk2022importance.json"
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
     assert {claim["settles"] for claim in claims} == {"snakemake --cores all --config scale=best"}

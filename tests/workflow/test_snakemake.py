@@ -181,7 +181,7 @@ class TestWhole:
         assert fresh.due() == ALL
         assert not (fresh.root / "results").exists()
 
-    def test_one_run_makes_every_result(self, finished):
+    def test_one_call_makes_every_result(self, finished):
         results = finished.root / "results"
         assert (results / "report" / "index.html").is_file()
         assert (results / "report" / f"{PAPER}.html").is_file()
@@ -199,7 +199,7 @@ class TestWhole:
         }
         assert fresh.due(PAPER) == wanted | {PAPER: 1}
 
-    def test_snakemakes_own_report_can_be_made(self, finished, copied):
+    def test_the_report_of_snakemake_can_be_made(self, finished, copied):
         checkout = copied(finished)
         checkout.snakemake("--report", "report.zip")
         with zipfile.ZipFile(checkout.root / "report.zip") as archive:
@@ -222,7 +222,7 @@ class TestJobsTogether:
         return checkout
 
     @pytest.mark.long
-    def test_one_process_makes_what_three_do(self, small, finished):
+    def test_one_process_gives_the_results_of_three(self, small, finished):
         assert small.due() == AFTER | {f"simulate_{PAPER}_quick_0": 1, "cards_without_files": 1}
         small.snakemake()
         assert small.manifests() == finished.manifests()
@@ -232,7 +232,7 @@ class TestJobsTogether:
         assert NOTHING in small.snakemake()
 
     @pytest.mark.long
-    def test_a_missing_manifest_computes_no_run_again(self, small):
+    def test_a_missing_manifest_recomputes_no_run(self, small):
         small.snakemake()
         kept = {path: path.stat().st_mtime_ns for path in small.stored()}
         (first, *_) = small.manifests()
@@ -245,7 +245,7 @@ class TestJobsTogether:
 class TestDrawing:
     """One process makes what is not up to date of a paper, and leaves the rest as it is."""
 
-    def test_what_is_up_to_date_is_not_drawn_again(self, finished, copied):
+    def test_up_to_date_artefacts_are_not_redrawn(self, finished, copied):
         checkout = copied(finished)
         folder = checkout.root / "results" / "artefacts" / PAPER
         figure, table = folder / "probabilities/probabilities.svg", folder / "table1/table1.html"
@@ -264,7 +264,7 @@ class TestDrawing:
         checkout.snakemake()
         assert all(path.is_file() for path in lost)
 
-    def test_a_drawing_that_fails_leaves_the_others_in_a_report(self, finished, copied):
+    def test_a_failed_drawing_leaves_the_others_in_the_report(self, finished, copied):
         checkout = copied(finished)
         checkout.edit(f"papers/{PAPER}/figures.py", "def table1(", "def table1(missing, ")
         status, output = checkout.call("snakemake", "--cores", "2")
@@ -279,7 +279,7 @@ class TestNoNetwork:
     """Data that are not available stop nothing else."""
 
     @pytest.mark.long
-    def test_the_rest_is_reported_with_the_reason_and_the_status_says_so(
+    def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
         self, fresh, copied, monkeypatch
     ):
         for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
@@ -304,7 +304,7 @@ class TestNoNetwork:
 
 
 class TestRunsWithAName:
-    def test_a_seed_more_is_computed_alone_and_the_baseline_stays_as_it_is(self, finished, copied):
+    def test_an_added_seed_is_computed_alone_and_the_baseline_unchanged(self, finished, copied):
         checkout = copied(finished)
         results = checkout.root / "results"
         before = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
@@ -327,7 +327,7 @@ class TestRunsWithAName:
 
 
 class TestNames:
-    def test_rules_quote_all_that_they_hand_to_the_shell(self):
+    def test_rules_quote_all_shell_arguments(self):
         rules = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
         calls = [
             line
@@ -340,7 +340,7 @@ class TestNames:
 
 
 class TestCompare:
-    def test_files_of_any_name_reach_the_verb_as_one_argument(self, fresh, copied):
+    def test_files_of_any_name_reach_the_command_as_one_argument(self, fresh, copied):
         checkout = copied(fresh)
         files = ["my scheme.py", "a$(touch HACKED).py", "it's`touch HACKED`;#.py", "--help.py"]
         for number, name in enumerate(files):
@@ -374,7 +374,7 @@ class TestCompare:
             assert json.loads(page.read_text())[-2:] == ["--", name]
         assert not (checkout.root / "HACKED").exists()
 
-    def test_without_a_scheme_it_says_how_to_give_one(self, fresh):
+    def test_compare_without_a_sampler_explains_how_to_add_one(self, fresh):
         status, output = fresh.call("snakemake", "-n", "compare")
         assert status == 2
         assert one_line(output).endswith("add --config schemes='[my_sampler.py]'")
@@ -394,7 +394,7 @@ class TestWhatRunsAgain:
         checkout.configure(mirror="/tmp", reuse=["/usr"])
         assert checkout.due() == {}
 
-    def test_a_changed_configuration_reruns_what_it_says(self, finished, copied):
+    def test_a_changed_configuration_reruns_its_steps(self, finished, copied):
         checkout = copied(finished)
         checkout.configure(regression={"seeds": [0, 1, 2]})
         assert checkout.due() == AFTER | {"simulate": 3}
@@ -458,7 +458,7 @@ class TestInterruptions:
 
 
 class TestBadInput:
-    def test_an_unknown_target_is_one_line_with_what_is_near(self, fresh):
+    def test_an_unknown_target_is_one_line_with_similar_names(self, fresh):
         status, output = fresh.call("snakemake", "-n", "results/claims/rizk.json")
         assert status == 2
         assert one_line(output).startswith(

@@ -1,4 +1,4 @@
-"""`fedsampling status`: what is done, running and left, and what failed, from files alone."""
+"""`fedsampling status`: progress and failures, from files only."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_runs_are_done_running_or_left_with_the_time_to_go(project):
+def test_runs_are_done_running_or_left_with_the_time_left(project):
     plan = project.plan
     first, second, *_ = (plan.jobs[name] for name in plan.jobs_of(PAPER, "inclusion"))
     lease_of(project.results / "store", second.runs[0].hash).touch()
@@ -49,7 +49,7 @@ def test_runs_are_done_running_or_left_with_the_time_to_go(project):
     assert "Report: not written yet" in lines
 
 
-def test_failures_are_named_with_the_last_error_of_their_log(project, tmp_path):
+def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):
     plan = project.plan
     first, second, *_ = plan.jobs_of(PAPER, "inclusion")
     for name, text in {
@@ -69,7 +69,7 @@ def test_failures_are_named_with_the_last_error_of_their_log(project, tmp_path):
     ]
 
 
-def test_it_tells_of_what_snakemake_was_last_asked_for(project):
+def test_it_shows_the_configuration_of_the_last_snakemake_call(project):
     options = ["status", "--results", str(project.results), "--papers", str(PAPERS)]
     last = CliRunner().invoke(main, options, catch_exceptions=False)
     assert f"{PAPER}/inclusion" in last.stdout

@@ -31,7 +31,7 @@ def test_rows_of_the_same_samplers_are_replaced_in_place(tmp_path):
     ]
 
 
-def test_a_sampler_that_is_tuned_later_stands_with_its_experiment(tmp_path):
+def test_a_sampler_tuned_later_is_added_to_its_experiment(tmp_path):
     file = tmp_path / "chosen.csv"
     file.write_text(f"{HEADER}\na,md,x,0.1,0.5,True\nb,md,x,0.1,0.25,True\n")
     lines = merged(file, [row("a", "new", "x", 0.75, True)]).splitlines()
@@ -69,7 +69,7 @@ def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path):
     assert chosen.read_text().count("\n") == 2
 
 
-def test_mistakes_take_one_line(tmp_path):
+def test_invalid_names_and_scales_are_one_line(tmp_path):
     shutil.copytree(PAPERS / "crossmatrix", tmp_path / "papers" / "crossmatrix")
     (tmp_path / "config.yaml").write_text("scale: quick\ndata: embedded\npapers: [crossmatrix]\n")
     wrong = run_tune(tmp_path, "crossmatrix/digits")

@@ -1,4 +1,4 @@
-"""A working folder of the package's own files, from the checkout and from the wheel."""
+"""Working folders, created from a checkout and from a wheel."""
 
 import json
 import os
@@ -48,13 +48,13 @@ def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
     assert line.endswith("cannot be written (Not a directory); name another folder")
 
 
-def test_the_index_of_published_runs_is_what_their_files_hold():
+def test_the_index_of_published_runs_matches_their_files():
     published = ROOT / PUBLISHED
     written = json.loads((published / "index.json").read_text("utf-8"))
     assert index(published) == {name: runs for name, runs in written.items() if name != "sha256"}
 
 
-def test_the_wheel_is_enough_to_run_the_pipeline(tmp_path):
+def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in (*PROJECT, "src", "pyproject.toml", "setup.py"):

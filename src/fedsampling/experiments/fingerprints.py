@@ -44,7 +44,7 @@ NEUTRAL = tuple(
         "experiments.resolving",
         "experiments.schemas",
         "experiments.specs",
-        "experiments.uses",
+        "experiments.dataset_uses",
         "learning.models.model",
         "learning.models.networks.cost",
         "learning.training.checkpoint",

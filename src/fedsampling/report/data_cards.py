@@ -19,7 +19,7 @@ from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
-from fedsampling.experiments.uses import Use
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.report.content import validated
 
 _SLOW_SECONDS = 1000.0
@@ -160,7 +160,9 @@ class _Loaded:
     unverified: bool
 
 
-def build(name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[Use] = ()) -> Card:
+def build(
+    name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[DatasetUse] = ()
+) -> Card:
     """Build the card of a dataset.
 
     Parameters
@@ -171,7 +173,7 @@ def build(name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[
         If official files are not available, the card describes the stand-in and says so.
     cache, mirror
         Arguments of :func:`fedsampling.data.sources.fetch.fetch`.
-    uses : sequence of Use
+    uses : sequence of DatasetUse
         How the papers' experiments load it.
 
     Raises
@@ -265,7 +267,9 @@ def text(card: Card) -> str:
     return "\n\n".join("\n".join(lines) for lines in paragraphs)
 
 
-def _origins(name: str, uses: Sequence[Use], cache: Path, mirror: str | None) -> tuple[Origin, ...]:
+def _origins(
+    name: str, uses: Sequence[DatasetUse], cache: Path, mirror: str | None
+) -> tuple[Origin, ...]:
     known = _members()
     published = known[name].official if name in known else ()
     names = [file for use in uses for file in use.files] or [*published] or [name]
@@ -300,7 +304,7 @@ def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
     )
 
 
-def _load(name: str, use: Use, data: str, cache: Path, mirror: str | None) -> _Loaded:
+def _load(name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None) -> _Loaded:
     users = (f"{use.paper}/{use.experiment}: {', '.join(use.cases)}",)
     record = loader(name, use)
     if isinstance(record, DelayModel):
@@ -313,7 +317,7 @@ def _load(name: str, use: Use, data: str, cache: Path, mirror: str | None) -> _L
     return _Loaded(partition, loaded.inputs, loaded.unverified)
 
 
-def loader(name: str, use: Use) -> Dataset | DelayModel:
+def loader(name: str, use: DatasetUse) -> Dataset | DelayModel:
     """Return the record of a dataset, or of delays, with the settings of an experiment."""
     return _members()[name].model_validate({"name": name, **use.settings})
 

@@ -16,12 +16,12 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import digest
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
 from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import Job, jobs
-from fedsampling.experiments.uses import Use, uses
 from fedsampling.runs.places import CARDS, is_published
 from fedsampling.samplers.own_files import load_file
 from fedsampling.workflow.best import at_best
@@ -62,7 +62,7 @@ class Plan:
     jobs: Mapping[str, Job]
     due: frozenset[str]
     experiments: Mapping[str, dict[str, Any]]
-    uses: Mapping[str, tuple[Use, ...]]
+    uses: Mapping[str, tuple[DatasetUse, ...]]
     users_samplers: Mapping[str, str]
     other_run: Path | None = None
 
@@ -172,7 +172,7 @@ class Plan:
         return digest([runs, sorted({self.jobs[job].code for job in jobs})])
 
     @cached_property
-    def cards(self) -> Mapping[str, tuple[Use, ...]]:
+    def cards(self) -> Mapping[str, tuple[DatasetUse, ...]]:
         """How the papers use each dataset that gets a card.
 
         Scale best downloads nothing, so a dataset with official files needs a published card.
@@ -261,7 +261,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
             if config.computes and not (config.shipped and is_published(job))
         ),
         settings,
-        uses(by_name.values()),
+        dataset_uses(by_name.values()),
         {load_file(Path(file))[-1].named: file for file in config.schemes},
         other,
     )

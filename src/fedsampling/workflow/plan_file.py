@@ -15,9 +15,9 @@ from typing import Any
 from fedsampling.base.files import write_text
 from fedsampling.base.records import check
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.specs import Job, RunSpec
-from fedsampling.experiments.uses import Use
 from fedsampling.workflow.plan import Plan
 
 
@@ -127,6 +127,6 @@ def _jobs(
     return jobs, frozenset(due)
 
 
-def _use(fields: dict[str, Any]) -> Use:
+def _use(fields: dict[str, Any]) -> DatasetUse:
     lists = {key: tuple(fields[key]) for key in ("cases", "files", "code")}
-    return Use(**{**fields, **lists})
+    return DatasetUse(**{**fields, **lists})

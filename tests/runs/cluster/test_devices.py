@@ -42,13 +42,15 @@ class TestLockFolder:
         monkeypatch.setattr(devices.tempfile, "gettempdir", lambda: str(tmp_path))
         monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
-    def test_it_is_in_the_runtime_directory_of_the_user(self, tmp_path, monkeypatch):
+    def test_the_lock_folder_is_in_the_users_runtime_directory(self, tmp_path, monkeypatch):
         (tmp_path / "runtime").mkdir(mode=0o700)
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
         assert lock_folder() == tmp_path / "runtime" / "fedsampling-devices"
         assert stat.S_IMODE(lock_folder().stat().st_mode) == 0o700
 
-    def test_without_one_it_is_the_users_own_in_the_temporary_directory(self, tmp_path):
+    def test_without_a_runtime_directory_the_lock_folder_is_in_the_temporary_directory(
+        self, tmp_path
+    ):
         assert lock_folder() == tmp_path / f"fedsampling-devices-{os.getuid()}"
         assert stat.S_IMODE(lock_folder().stat().st_mode) == 0o700
 
@@ -59,7 +61,7 @@ class TestLockFolder:
         assert lock_folder().parent == tmp_path
 
     @pytest.mark.parametrize("before", ["open", "link", "file", "another's"])
-    def test_one_that_another_may_have_put_there_is_refused(self, tmp_path, monkeypatch, before):
+    def test_a_lock_folder_that_others_can_write_is_refused(self, tmp_path, monkeypatch, before):
         folder = tmp_path / f"fedsampling-devices-{os.getuid()}"
         if before == "link":
             (tmp_path / "elsewhere").mkdir(mode=0o700)
@@ -76,14 +78,14 @@ class TestLockFolder:
             lock_folder()
 
 
-def test_each_gets_another_device(tmp_path):
+def test_each_job_gets_another_device(tmp_path):
     known = ["0", "1", "GPU-3f2a"]
     with ExitStack() as stack:
         got = [stack.enter_context(claimed(known, tmp_path)) for _ in known]
     assert got == known
 
 
-def test_who_finds_none_free_waits_until_one_is(tmp_path):
+def test_a_job_waits_until_a_device_is_free(tmp_path):
     calls: list[None] = []
     first = claimed(["0"], tmp_path)
     first.__enter__()
@@ -95,7 +97,7 @@ def test_who_finds_none_free_waits_until_one_is(tmp_path):
     assert len(calls) == 1
 
 
-def test_a_killed_process_lets_go_of_its_device(tmp_path):
+def test_a_killed_process_releases_its_device(tmp_path):
     command = [sys.executable, "-c", HOLDER, tmp_path, "0", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -108,21 +110,21 @@ def test_a_killed_process_lets_go_of_its_device(tmp_path):
             assert device == "0"
 
 
-def test_a_job_sees_its_device_alone_and_the_others_afterwards(monkeypatch):
+def test_a_job_sees_only_its_device_and_the_others_afterwards(monkeypatch):
     monkeypatch.setenv(VISIBLE, "2,3")
     with assigned(True) as device:
         assert device == os.environ[VISIBLE] == "2"
     assert os.environ[VISIBLE] == "2,3"
 
 
-def test_a_job_without_use_for_a_device_takes_none(tmp_path, monkeypatch):
+def test_a_job_that_cannot_use_a_device_takes_none(tmp_path, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0")
     with assigned(False) as device:
         assert device is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_scheduler_assigned_is_not_locked(tmp_path, monkeypatch):
+def test_a_device_assigned_by_a_scheduler_is_not_locked(tmp_path, monkeypatch):
     """With cgroups every job of a node calls its device 0."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv(VISIBLE, "0")
@@ -134,6 +136,6 @@ def test_what_a_scheduler_assigned_is_not_locked(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "expected"), [("0,2", ["0", "2"]), ("", []), ("-1", []), ("GPU-3f2a", ["GPU-3f2a"])]
 )
-def test_devices_are_those_that_the_environment_names(monkeypatch, given, expected):
+def test_the_environment_variable_limits_the_devices(monkeypatch, given, expected):
     monkeypatch.setenv(VISIBLE, given)
     assert visible() == expected

@@ -77,12 +77,12 @@ def test_a_job_longer_than_the_limit_runs_in_pieces():
     assert one.occupied == pytest.approx(240 + 5 * SUBMISSION_MINUTES + 4 * REQUEUE_MINUTES)
 
 
-def test_nothing_due_takes_no_time():
+def test_a_plan_without_unfinished_jobs_takes_no_time():
     result = forecast([], {}, cluster(), [4], 16)
     assert (result.tasks, result.chain, result.walls) == ((), 0.0, {4: 0.0})
 
 
-def test_what_is_assumed_is_said():
+def test_assumed_times_are_reported():
     measured = {measurement_key(job()): Measured(0, 1.0)}
     result = forecast([job(), job(sampler="full")], measured, cluster(), [1], 1)
     output = forecast_lines(result, 3, 1)
@@ -99,7 +99,7 @@ def test_partitions_are_read_as_sinfo_prints_them(partitions):
     assert result["free"] == ("free", float("inf"))
 
 
-def test_a_request_beyond_the_partitions_limit_is_named(partitions):
+def test_a_request_beyond_the_partitions_limit_is_reported(partitions):
     partitions(r"cpu*|1:00:00\n")
     result = forecast([job()], {}, cluster(max_runtime=90), [1], 1)
     (line,) = result.notes
@@ -110,7 +110,7 @@ def test_a_request_beyond_the_partitions_limit_is_named(partitions):
     assert forecast([job()], {}, cluster(max_runtime=60), [1], 1).notes == ()
 
 
-def test_a_partition_that_is_not_there_is_named(partitions):
+def test_an_unknown_partition_is_reported(partitions):
     partitions(r"cpu*|1:00:00\n")
     given = cluster(gpu="gpu", gpu_partition="gpus", max_runtime=60)
     (line,) = forecast([job("network")], {}, given, [1], 1).notes
@@ -128,7 +128,7 @@ def test_a_partition_that_is_not_there_is_named(partitions):
         (30000.0, 1, ("use 1",)),  # does not fit at all
     ],
 )
-def test_a_block_that_does_not_fill_its_gpu_is_named(seed_mb, blocks, expected):
+def test_a_block_that_underuses_or_exceeds_its_gpu_is_reported(seed_mb, blocks, expected):
     measured = {measurement_key(job("network")): Measured(0, 1, "cuda", seed_mb)}
     jobs = [replace(job("network"), block=number) for number in range(blocks)]
     notes = forecast(jobs, measured, cluster(gpu="gpu", device_mb=24000), [1], 1).notes

@@ -36,7 +36,7 @@ def test_pieces_grow_until_they_can_be_timed(monkeypatch, start, step, pieces):
     assert len(lengths) <= pieces
 
 
-def test_what_takes_too_long_is_ended(monkeypatch):
+def test_a_measurement_that_takes_too_long_is_ended(monkeypatch):
     def busy(*_: object) -> None:
         while time.process_time() < ends:
             pass
@@ -50,7 +50,7 @@ def test_what_takes_too_long_is_ended(monkeypatch):
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)  # nothing ends what follows
 
 
-def test_jobs_that_differ_in_real_numbers_and_rounds_alone_are_measured_once():
+def test_jobs_that_differ_only_in_real_numbers_and_rounds_are_measured_once():
     settings = {"papers": ["fraboni2021clustered"], "scale": "quick", "data": "embedded"}
     jobs = plan(settings, PAPERS).jobs
     name = "fraboni2021clustered/{}/md/block-0".format
@@ -65,7 +65,7 @@ def test_jobs_that_differ_in_real_numbers_and_rounds_alone_are_measured_once():
 @pytest.mark.parametrize(
     ("held", "data"), [(("ijcnn1.tr", "ijcnn1.val", "ijcnn1.t"), "official"), ((), "embedded")]
 )
-def test_a_mirrors_files_are_at_hand(tmp_path, held, data):
+def test_files_in_the_mirror_are_available(tmp_path, held, data):
     settings = {"papers": ["rizk2022importance"], "scale": "quick"}
     jobs = plan(settings, PAPERS).jobs
     job = jobs["rizk2022importance/classification/base/fedavg/block-0"]

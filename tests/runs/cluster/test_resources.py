@@ -44,13 +44,13 @@ def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
     ("key", "kind", "gpu"),
     [("chen2022optimal", "dsgd", False), ("fraboni2021clustered", "allocation", True)],
 )
-def test_a_papers_kind_asks_for_a_device_if_it_can_use_one(key, kind, gpu):
+def test_a_run_kind_of_a_paper_requests_a_device_if_it_can_use_one(key, kind, gpu):
     of_kind = replace(job(kind), folder=PAPERS / key)
     asked = need(replace(of_kind, uses_gpu=of_kind.kind.gpu), {}, cluster())
     assert (asked.minutes, bool(asked.device_mb)) == (PAPER_KIND_DEFAULT.minutes, gpu)
 
 
-def test_an_attempt_more_asks_for_more_until_the_configured_limits():
+def test_each_attempt_requests_more_up_to_the_configured_limits():
     limits = cluster(max_runtime=150, max_mem_mb=20000)
     asked = [request(GPU_JOB, limits, attempt) for attempt in (1, 2, 3)]
     assert [one["runtime"] for one in asked] == [61, 122, 150]
@@ -67,7 +67,9 @@ def test_measured_times_replace_the_default_with_a_margin():
     ("gpu", "measured_on", "minutes"),
     [("gpu", "cuda", 1), ("gpu", "cpu", 240), ("none", "cpu", 1), ("none", "cuda", 240)],
 )
-def test_times_count_where_the_job_will_run_on_what_was_measured(gpu, measured_on, minutes):
+def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
+    gpu, measured_on, minutes
+):
     known = {measurement_key(job("network")): Measured(0, 0.06, measured_on)}
     assert need(job("network"), known, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
 
@@ -92,13 +94,13 @@ def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
         ({"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
 )
-def test_a_gpu_is_asked_for_as_the_site_takes_it(given, expected):
+def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(given, expected):
     asked = request(GPU_JOB, cluster(**given))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
     assert tuple(asked[name] for name in names) == expected
 
 
-def test_a_job_without_use_for_a_gpu_asks_for_none():
+def test_a_job_that_cannot_use_a_gpu_requests_none():
     given = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
     asked = request(Need(1, 100), given)
     assert (asked["gpu"], asked["gpu_model"], asked["slurm_partition"]) == (None, None, "c")
@@ -116,12 +118,12 @@ def test_a_job_without_use_for_a_gpu_asks_for_none():
         '{"a": {"fixed": 1, "step": -1}}',
     ],
 )
-def test_a_damaged_calibration_is_none(tmp_path, content):
+def test_corrupt_measurements_are_ignored(tmp_path, content):
     (tmp_path / "calibration.json").write_text(content)
     assert load_measurements(tmp_path) == {}
 
 
-def test_a_calibration_is_read(tmp_path):
+def test_saved_measurements_are_read(tmp_path):
     times = {"fixed": 1.0, "step": 0.1, "device": "cpu"}
     (tmp_path / "calibration.json").write_text(json.dumps({"a/b/c": times}))
     assert load_measurements(tmp_path) == {"a/b/c": Measured(1.0, 0.1)}

@@ -48,12 +48,12 @@ def counted(sampler: dict[str, Any], **given: Any) -> TrainingCost:
         ({"name": "delayhet_submodular"}, 40),
     ],
 )
-def test_clients_of_a_round_are_the_schemes(sampler, slots):
+def test_the_number_of_slots_is_the_samplers(sampler, slots):
     assert counted(sampler).slots == slots
 
 
 @pytest.mark.parametrize(("work", "steps"), [({"steps": 30}, 30), ({"epochs": 2}, 4)])
-def test_steps_are_the_works_or_the_epochs_batches(work, steps):
+def test_steps_are_given_or_the_batches_of_the_epochs(work, steps):
     assert counted(FULL, work=work).steps == steps  # clients have 60 samples, a batch 50
 
 
@@ -67,18 +67,18 @@ def test_steps_are_the_works_or_the_epochs_batches(work, steps):
         ({"name": "power_of_choice", "m": 4, "d": 20}, {}, 3 * 7000 + 20 * 1200),
     ],
 )
-def test_evaluated_is_what_figures_and_schemes_ask_for(sampler, changes, samples):
+def test_evaluated_samples_are_those_of_figures_and_samplers(sampler, changes, samples):
     assert counted(sampler, **changes).evaluated_samples == samples
 
 
-def test_seconds_are_of_rounds_and_further_steps_and_evaluations():
+def test_seconds_add_up_rounds_other_steps_and_evaluations():
     timings = Timings(step=1e-3, short_round=0.3, sample=1e-6)
     cost = replace(counted({"name": "md", "m": 10}), rounds=20, seeds=3, steps=5.0)
     result = replace(cost, timings=timings, slots=10.0, evaluated_samples=1e6)
     assert result.seconds == pytest.approx(20 * (0.3 / 3 + 10 * 4 * 1e-3) + 1.0)
 
 
-def test_memory_of_a_seed_is_that_of_its_models_and_of_one_step_of_each_slot():
+def test_memory_of_a_seed_counts_its_models_and_one_step_of_each_slot():
     result = counted({"name": "md", "m": 10})
     models = 4 * 39_760 * (2 + 5 * 10)  # two of each slot's in a captured graph
     assert result.seed_bytes == models + 10 * (4 * 50 * 784 + result.step_bytes)

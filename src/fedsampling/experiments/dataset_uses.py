@@ -13,7 +13,7 @@ from fedsampling.experiments.specs import Job
 
 
 @dataclass(frozen=True)
-class Use:
+class DatasetUse:
     """Settings with which an experiment uses a dataset.
 
     Parameters
@@ -42,7 +42,7 @@ class Use:
     code: tuple[str, ...]
 
 
-def uses(jobs: Iterable[Job]) -> dict[str, tuple[Use, ...]]:
+def dataset_uses(jobs: Iterable[Job]) -> dict[str, tuple[DatasetUse, ...]]:
     """Group jobs by dataset; jobs of one experiment with the same dataset settings are one use.
 
     Parameter studies without details (``detail: false``) are left out.
@@ -62,12 +62,12 @@ def uses(jobs: Iterable[Job]) -> dict[str, tuple[Use, ...]]:
     }
 
 
-def _use(job: Job, cases: list[str]) -> Use:
+def _use(job: Job, cases: list[str]) -> DatasetUse:
     run = job.runs[0]
     settings = {key: value for key, value in run.settings["dataset"].items() if key != "name"}
     seed = run.settings.get("problem_seed", run.seed)
     record = job.simulation.dataset  # type: ignore[attr-defined]
-    return Use(
+    return DatasetUse(
         paper=job.paper,
         experiment=job.experiment,
         cases=tuple(cases),

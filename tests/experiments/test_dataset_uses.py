@@ -1,0 +1,44 @@
+"""How the papers use the datasets."""
+
+from pathlib import Path
+
+import pytest
+
+from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
+from fedsampling.workflow.plan import plan
+
+PAPERS = Path(__file__).parents[2] / "papers"
+
+
+@pytest.fixture(scope="module")
+def uses_by_dataset() -> dict[str, tuple[DatasetUse, ...]]:
+    keys = ["chen2022optimal", "fraboni2022general", "harshvardhan2025latency"]
+    return dataset_uses(
+        plan(
+            {"scale": "quick", "data": "embedded", "papers": [*keys, "rizk2022importance"]}, PAPERS
+        ).jobs.values()
+    )
+
+
+def test_every_dataset_is_listed_and_runs_without_data_are_skipped(uses_by_dataset):
+    assert {"cookup", "ijcnn1", "nycmesh", "regression"} <= set(uses_by_dataset)
+    assert "weights" not in {use.experiment for ways in uses_by_dataset.values() for use in ways}
+
+
+def test_samplers_and_blocks_share_a_use(uses_by_dataset):
+    use, *others = uses_by_dataset["ijcnn1"]
+    assert (use.experiment, use.cases, use.files) == ("classification", ("base",), ("ijcnn1",))
+    assert others
+    assert all(other.settings != use.settings for other in others)
+    assert use.settings["smallest"] == 79
+    assert "name" not in use.settings
+
+
+def test_cases_with_other_data_are_separate_uses(uses_by_dataset):
+    sets = [use for use in uses_by_dataset["cookup"] if use.experiment == "sets"]
+    assert [use.cases for use in sets] == [("dataset1",), ("dataset2",), ("dataset3",)]
+    assert [use.settings["set"] for use in sets] == [1, 2, 3]
+
+
+def test_studies_without_detail_are_left_out(uses_by_dataset):
+    assert {use.experiment for use in uses_by_dataset["nycmesh"]} == {"delays"}
