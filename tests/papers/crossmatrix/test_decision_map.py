@@ -1,4 +1,4 @@
-"""The cross matrix's benchmark: trials, costs to targets, and the decision map's regret."""
+"""The decision map: which samplers are usable, which one the rules name, and their regret."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,71 +9,9 @@ import pytest
 
 from fedsampling.experiments.papers import load_paper
 from fedsampling.samplers.scheme import NETWORK_NEEDS
+from papers.crossmatrix import decision_map, figures_map
 
-PAPERS = Path(__file__).parents[2] / "papers"
-PAPER = load_paper("crossmatrix", PAPERS)
-
-import papers.crossmatrix.bench as bench  # noqa: E402
-import papers.crossmatrix.decision_map as decision_map  # noqa: E402
-import papers.crossmatrix.figures_checks as checks  # noqa: E402
-import papers.crossmatrix.figures_map as figures_map  # noqa: E402
-import papers.crossmatrix.search as search  # noqa: E402
-
-# Local learning rate, in units of the middle one, and server step of each trial.
-TRIALS = {
-    "default": (1, 1),
-    "small": (0.2, 1),
-    "large": (5, 1),
-    "largest": (25, 1),
-    "own": (1, 2),
-    "own-small": (0.2, 5),
-    "own-large": (5, 0.5),
-    "own-largest": (25, 0.2),
-    "own-smallest": (0.04, 10),
-}
-
-
-def test_the_paper_lists_the_trials_that_the_search_draws():
-    sets = {name: each for name, each in PAPER.experiments.items() if name.startswith("bench_")}
-    draws = search.draws()
-    for each in sets.values():
-        cases = each["cases"]
-        middle = cases["default"]["work"]["step"]
-        steps = {
-            name: (case["work"]["step"] / middle, case.get("server_step", 1))
-            for name, case in cases.items()
-        }
-        assert steps == {name: pytest.approx(pair) for name, pair in TRIALS.items()}
-        own = [case["samplers"] for name, case in cases.items() if name.startswith("own")]
-        assert own[0] in draws
-        assert all(settings == own[0] for settings in own)
-    assert {name for draw in draws for name in draw} == set(search.SPACES)
-
-
-def trajectories(scores, rounds=(0, 4, 8, 12)):
-    rows = [
-        {"sampler": sampler, "seed": 0, "at": at, "score": score, "smooth": score}
-        | {"rounds": float(at), "bits": 10.0 * at, "seconds": 2.0 * at}
-        for sampler, values in scores.items()
-        for at, score in zip(rounds, values, strict=True)
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_a_cost_is_that_of_meeting_a_target_or_twice_the_whole_run():
-    runs = trajectories({"md": [0.0, 0.4, 0.8, 1.0], "slow": [0.0, 0.2, 0.6, 0.7]})
-    reference = bench.reference_scores(runs)
-    assert (reference.first, reference.final) == (0.0, 1.0)
-    costs = bench.costs_to_targets(runs, reference)
-    table = costs.set_index(["sampler", "target"])
-    assert table.loc[("md", "half"), "rounds"] == 8
-    assert table.loc[("md", "late"), "seconds"] == 24
-    assert table.loc[("slow", "half"), "bits"] == 80
-    assert table.loc[("slow", "late"), "rounds"] == 2 * 12
-    assert not table.loc[("slow", "late"), "met"]
-    # Geometric mean of both targets: √(8 · 12) and √(8 · 24).
-    mean = bench.mean_costs(bench.cost_array(costs, "rounds", ["md", "slow"]))
-    np.testing.assert_allclose(mean, np.sqrt([96, 192]))
+PAPER = load_paper("crossmatrix", Path(__file__).parents[3] / "papers")
 
 
 def test_regret_never_sees_the_dataset_that_it_is_judged_on():
@@ -130,21 +68,6 @@ def test_two_datasets_of_one_origin_give_no_map(monkeypatch):
     assert "at least 3 datasets" in drawn.notes[0]
 
 
-def test_two_samplers_are_compared_where_both_ran():
-    costs = pd.DataFrame(
-        [
-            {"sampler": sampler, "seed": seed, "target": target, "rounds": cost}
-            for sampler, cost in (("x", 2.0), ("y", 6.0))
-            for seed in range(3)
-            for target in bench.TARGETS
-        ]
-    )
-    by_set = {"a": costs, "b": costs[costs["sampler"] == "x"]}
-    row = checks.compared_pair(by_set, "x", "y", "rounds")
-    assert (row["ratio"], row["won"], row["sets"]) == (pytest.approx(3), 1, 1)
-    assert checks.compared_pair({"b": by_set["b"]}, "x", "y", "rounds") is None
-
-
 def test_what_is_known_decides_which_samplers_are_usable():
     def is_usable(sampler, needs, *known):
         information = {name: name in known for name in decision_map.INFORMATION}
@@ -166,7 +89,7 @@ def test_the_settings_of_the_runs_decide_what_a_sampler_needs():
 
 
 def test_answers_about_the_datasets_follow_from_their_numbers():
-    answers = decision_map.dataset_answers(PAPERS / "crossmatrix")
+    answers = decision_map.dataset_answers(PAPER.folder)
     assert answers.loc["bench_shuttle"].to_dict() == {"unequal": True, "skewed": False}
     assert answers.loc["bench_digit"].to_dict() == {"unequal": False, "skewed": True}
     experiments = {name for name in PAPER.experiments if name.startswith("bench_")}
@@ -176,3 +99,10 @@ def test_answers_about_the_datasets_follow_from_their_numbers():
 def test_every_information_of_a_sampler_is_among_the_maps_questions():
     questions = frozenset().union(*decision_map.INFORMATION.values())
     assert questions | {"labels", "label_counts"} == NETWORK_NEEDS
+
+
+def test_a_family_counts_once_in_the_speed_up_of_the_advice():
+    names = ["bench_synthetic_00", "bench_synthetic_11", "bench_spam"]
+    regret_of_md, regret = pd.Series(2.0, names), pd.Series([1.0, 1.0, 2.0], names)
+    speed_up = decision_map.speed_up_on_families(regret_of_md, regret, "unseen")
+    assert speed_up["unseen"] == pytest.approx(np.sqrt(2))

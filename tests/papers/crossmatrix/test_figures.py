@@ -5,9 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from papers.crossmatrix import figures as crossmatrix
-from papers.crossmatrix import figures_clients
-from papers.crossmatrix import figures_together as together
 from papers.crossmatrix.runs import (
     costs_to_target,
     gains,
@@ -23,8 +20,11 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.specs import jobs
 from fedsampling.samplers.scheme import Scheme
+from papers.crossmatrix import figures as crossmatrix
+from papers.crossmatrix import figures_clients
+from papers.crossmatrix import figures_together as together
 
-PAPERS = Path(__file__).parents[2] / "papers"
+PAPERS = Path(__file__).parents[3] / "papers"
 ROUNDS = 10
 STEPS = {"small": {"work": {"step": 0.1}}, "large": {"work": {"step": 0.3}}}
 SETTINGS = {"title": "A set", "settings": {}, "cases": STEPS}

@@ -1,17 +1,11 @@
 """Who is left out: the comparison with MD, and the order of the clients."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import load_paper
-
-PAPER = load_paper("crossmatrix", Path(__file__).parents[2] / "papers")
-
-import papers.crossmatrix.figures_by_client as figures  # noqa: E402
+from papers.crossmatrix import figures_by_client as figures
 
 N, SEEDS = 10, 5
 
@@ -49,17 +43,17 @@ def test_a_sampler_leaves_clients_out_that_md_selects_and_this_costs_accuracy(su
 
 
 def test_the_table_says_it_in_words(summary):
-    drawn = figures.left_out({"clients_ten": summary}, PAPER)
+    drawn = figures.left_out({"clients_ten": summary}, None)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
     assert "FLANP (20.0 %; 0.3" in drawn.notes[1]
     assert "in 1 of these cases, and in 0 of the others" in drawn.notes[0]
 
 
 def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):
-    drawn = figures.clients_shuttle({"clients_ten": summary}, PAPER)
+    drawn = figures.clients_shuttle({"clients_ten": summary}, None)
     md = drawn.data[drawn.data["sampler"] == "md"]
     assert md["samples"].tolist() == [*range(1, N + 1)]
     assert md["expected"].tolist() == pytest.approx([1 - 0.9**3] * N)
     assert "training samples" in drawn.notes[0]
-    table = figures.left_out_shuttle({"clients_ten": summary}, PAPER).table
+    table = figures.left_out_shuttle({"clients_ten": summary}, None).table
     assert table["sampler"].iloc[-1] == "FLANP"

@@ -7,13 +7,9 @@ import pandas as pd
 import pytest
 
 import fedsampling
-from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.simulations.simulation import Where
-
-load_paper("crossmatrix", Path(__file__).parents[2] / "papers")
-
-import papers.crossmatrix.figures_factors as figures  # noqa: E402
-import papers.crossmatrix.simulations as simulations  # noqa: E402
+from papers.crossmatrix import figures_factors as figures
+from papers.crossmatrix import simulations
 
 
 def factors(name="md", **settings):
