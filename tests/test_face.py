@@ -211,6 +211,12 @@ def test_keywords_of_other_libraries_are_translated(data):
     with pytest.raises(fs.InputError) as error:
         fs.train(data, "full", **WORK, lr=0.1)
     assert error.value.lines == ("lr: unknown key; did you mean 'step'?",)
+    with pytest.raises(fs.InputError) as error:
+        fs.train(data, "full", model="mlp", steps=1, batch=5, lr=0.1, rounds=2)
+    assert error.value.lines == ("lr: unknown key; did you mean 'step'?",)
+    with pytest.raises(fs.InputError) as error:
+        fs.train(data, "full", model="mlp", steps=1, rounds=2)
+    assert error.value.lines == ("batch: missing; add it", "step: missing; add it")
     known = {*inspect.signature(fs.train).parameters, "server_step", "prox", "server"}
     assert {*OTHER_KEYWORDS.values()} <= known
 

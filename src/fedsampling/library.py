@@ -121,9 +121,9 @@ def train(
     scheme: Choice,
     *,
     model: "Choice | OwnModel",
-    batch: int,
-    step: float,
-    rounds: int,
+    batch: int | None = None,
+    step: float | None = None,
+    rounds: int | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     seeds: int | Sequence[int] = 1,
@@ -148,10 +148,11 @@ def train(
         from its parameters.  A function is called for each seed, after PyTorch's generator has been
         seeded.
     batch : int
-        Size of a mini-batch.
+        Size of a mini-batch; required.
     step : float
-        Local learning rate.
+        Local learning rate; required.
     rounds : int
+        Required.
     steps, epochs : int
         Local training of a selected client; exactly one of the two.
     seeds : int or sequence of int
@@ -213,11 +214,17 @@ def train(
         raise InputError(
             f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
         )
-    work = {"steps": steps, "epochs": epochs, "batch": batch, "step": step}
-    options = {"inputs": data.input_type, "rounds": rounds, **settings}
-    checked = training_settings(
-        options, model, scheme, work, {"every": evaluate_every}, inspect.signature(train).parameters
-    )
+    # Missing ones are reported after unknown keys, such as `lr` for `step`.
+    required = {"batch": batch, "step": step, "rounds": rounds}
+    settings = {
+        "inputs": data.input_type,
+        "steps": steps,
+        "epochs": epochs,
+        "every": evaluate_every,
+        **{key: value for key, value in required.items() if value is not None},
+        **settings,
+    }
+    checked = training_settings(model, scheme, settings, inspect.signature(train).parameters)
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     where = Where(
         CACHE,
@@ -241,7 +248,7 @@ def train(
             tables = checked.on(
                 data, source, numbers.seeds, where, tell, network, metrics or {}, watch
             )
-    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), step)
+    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     return _history(tables, numbers.seeds)
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from fedsampling.learning.models.networks.network import Network
     from fedsampling.learning.models.networks.own import Loss
 
+# Settings that users may also give by name.
+NAMED_CHOICES = ("delays", "availability", "server", "schedule")
+
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 
 # Names in other libraries, with the corresponding keyword of `train`.
@@ -46,43 +49,38 @@ class Numbers(Strict):
 
 
 def training_settings(
-    options: dict[str, Any],
-    model: Any,
-    scheme: Choice,
-    work: dict[str, Any],
-    evaluation: dict[str, Any],
-    keywords: Iterable[str],
+    model: Any, scheme: Choice, settings: Mapping[str, Any], keywords: Iterable[str]
 ) -> Training:
     """Build a training's record from the keywords of :func:`fedsampling.train`.
 
     Parameters
     ----------
-    options : dict
-        Settings of the record and of the records `work` and `evaluation` within it.
     model, scheme : as in :func:`fedsampling.train`
-    work, evaluation : dict
-        Settings that this function has as parameters.
+    settings : mapping
+        Settings of the record, and of the records `work` and `evaluation` within it.
     keywords : iterable of str
-        Names of all its parameters.
+        Parameters of :func:`fedsampling.train`, to suggest the right one for an unknown key.
     """
     known = {*keywords, *Training.model_fields}
     known -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
     known |= {*LocalWork.model_fields, *Evaluation.model_fields}
-    if unknown := [key for key in options if key not in known]:
+    if unknown := [key for key in settings if key not in known]:
         raise InputError(*(f"{key}: unknown key; {_suggested(key, known)}" for key in unknown))
-    for part, record in ((work, LocalWork), (evaluation, Evaluation)):
-        part |= {key: options.pop(key) for key in [*options] if key in record.model_fields}
-    choices = ((options, ("delays", "availability", "server")), (work, ("schedule",)))
-    for part, keys in choices:
-        part |= {key: record_input(part[key], key) for key in keys if part.get(key) is not None}
-    options |= {
+    plain = {
+        key: record_input(value, key) if key in NAMED_CHOICES and value is not None else value
+        for key, value in settings.items()
+    }
+    work = {key: value for key, value in plain.items() if key in LocalWork.model_fields}
+    evaluation = {key: value for key, value in plain.items() if key in Evaluation.model_fields}
+    rest = {key: value for key, value in plain.items() if key not in {*work, *evaluation}}
+    rest |= {
         "model": {"name": "softmax"} if is_own(model) else record_input(model, "model"),
         "sampler": record_input(scheme, "scheme"),
         "work": work,
         "evaluation": evaluation,
     }
     with naming_keywords():
-        return check(Training, options, "")
+        return check(Training, rest, "")
 
 
 def is_own(model: Any) -> bool:
