@@ -1,8 +1,9 @@
 """Shakespeare by role: next-character prediction, each role of each play a client.
 
-Steps: Gutenberg's text -> :mod:`shakespeare_roles` (text by role, one byte per character, all roles
-pooled) -> :func:`windows` (a sample is a position in that text) -> sampling, filter and split
-(:mod:`fedsampling.data.partitions.natural`) -> :func:`encode_windows` (arrays).
+Steps: Gutenberg's text -> :mod:`~fedsampling.data.formats.shakespeare_roles` (text by role, one
+byte per character, all roles pooled) -> :func:`windows` (a sample is a position in that text) ->
+sampling, filter and split (:mod:`fedsampling.data.partitions.natural`) -> :func:`encode_windows`
+(arrays).
 
 References
 ----------

@@ -7,7 +7,8 @@ once, and :func:`read` reads the result.
 
 LEAF includes the first image of every writer except the first one twice (its grouping starts a new
 list with the image and then appends it), which gives 817,851 samples of 814,255 images.
-:func:`first_repeated` does the same.  :mod:`femnist` turns the writers into clients.
+:func:`first_repeated` does the same.  :mod:`~fedsampling.data.datasets.femnist` turns the writers
+into clients.
 
 References
 ----------
