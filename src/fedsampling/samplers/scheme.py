@@ -106,6 +106,8 @@ class Scheme(Named, package="fedsampling.samplers"):
     round to round and must be arrays, numbers, text, lists or dicts.  Attributes with a leading
     underscore are temporary unless ``memory`` names them.
 
+    The parameters below are class attributes, or properties if they depend on settings.
+
     Parameters
     ----------
     needs : frozenset of str
@@ -133,8 +135,6 @@ class Scheme(Named, package="fedsampling.samplers"):
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(some, some)]`` of ``heterogeneity``, so
         that only these pairs are computed.
-
-    All of these are class attributes, or properties if they depend on settings.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
