@@ -5,7 +5,7 @@ from math import inf
 
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.alternatives import Alternative, instead, tabulate
+from fedsampling.report.drawing.alternatives import Alternative, instead, tabulate, with_margin
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims
@@ -31,12 +31,7 @@ def _of_order(
     name = "c1_writers"
     spec = paper.claims[name]
     yield from _other_readings(name, judged[name])
-    narrow = spec.model_copy(update={"margin": NARROWER})
-    yield _instead(
-        name,
-        f"margin {NARROWER:g} instead of {spec.margin:g}",
-        claims.c1(summaries, narrow, paper),
-    )
+    yield _instead(name, *with_margin(name, NARROWER, summaries, paper))
     yield _instead(
         name,
         f"full − optimal over all rounds instead of the last {claims.LATE}",

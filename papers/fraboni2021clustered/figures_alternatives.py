@@ -7,12 +7,18 @@ from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper
-from fedsampling.report.drawing.alternatives import Alternative, counted, instead, tabulate
+from fedsampling.report.drawing.alternatives import (
+    Alternative,
+    counted,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims
 
-MARGIN = 0.01  # of c3, instead of a tenth
+NARROWER = 0.01  # margin of c3, instead of a tenth
 
 
 def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
@@ -25,11 +31,8 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     instead_of = f"instead of {last // 2} to {last}"
     first = f"rounds {middle // 2} to {middle} {instead_of}"
     readings = judged["c10"].readings
-    narrow = c3.model_copy(update={"margin": MARGIN})
     rows = [
-        instead(
-            "c3", f"margin {MARGIN:g} instead of {c3.margin:g}", claims.c3(summaries, narrow, paper)
-        ),
+        instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
         instead("c3", first, claims.c3(early, c3, paper)),
         *_as_coded(summary, c3, paper),
         counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),

@@ -5,6 +5,7 @@ before the mean over seeds is taken.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,15 @@ READINGS = {
     "figure8-steps-500": "Figure 8, α = {alpha:g}, N = {steps}",
     "figure10-alpha-0.1": "Figure 10, α = {alpha:g}",
 }
-Cell = tuple[str, Summary, str, Mapping[str, Line]]  # title, runs, case and lines of one panel
+
+
+class PanelRuns(NamedTuple):
+    """The runs of a panel, or of a row of panels."""
+
+    title: str
+    summary: Summary
+    case: str
+    lines: Mapping[str, Line]
 
 
 def figure1(summaries: Summaries, paper: Paper) -> Artefact:
@@ -155,7 +164,12 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     width = max(2.7 * len(cases), 5.2)
     figure, _ = learning_grid(shown, len(cases), width, height=5.4, sharex="col")
     return Artefact(
-        _data({"loss, rolling mean": _of(smooth, "loss"), "accuracy": _of(raw, "accuracy")}),
+        _stacked(
+            {
+                "loss, rolling mean": _of_metric(smooth, "loss"),
+                "accuracy": _of_metric(raw, "accuracy"),
+            }
+        ),
         figure,
         alt="Training loss and test accuracy on CIFAR-10 against rounds, a column for each α.",
         notes=divergences(summary, LINES),
@@ -191,7 +205,7 @@ def figure6(summaries: Summaries, paper: Paper) -> Artefact:
         for name, line in group.items()
     }
     return Artefact(
-        _data({f"loss, {name}": _of(rows, "loss") for name, rows in curves.items()}),
+        _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss of MD and clustered sampling with three measures of similarity.",
         notes=divergences(summary, every),
@@ -201,8 +215,11 @@ def figure6(summaries: Summaries, paper: Paper) -> Artefact:
 def figure7(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 7: the runs of :func:`figure2` as measured, a row per α."""
     summary = only(summaries["alpha"], ("loss", "accuracy", "diverged_at"))
-    return _rows(
-        [(f"α = {alpha:g}", summary, case, LINES) for alpha, case in by_alpha(summary).items()],
+    return _loss_and_accuracy(
+        [
+            PanelRuns(f"α = {alpha:g}", summary, case, LINES)
+            for alpha, case in by_alpha(summary).items()
+        ],
         "Training loss and test accuracy on CIFAR-10 against rounds, a row for each α.",
     )
 
@@ -211,42 +228,42 @@ def figure8(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 8: smoothed loss for few and many local steps, few and many clients."""
     cells = _work_and_clients(summaries, paper)
     shown = [
-        Panel(_chosen(_smooth(runs, paper), case, lines), lines, "loss", case, title, SMOOTHED)
+        Panel(_curves_of(_smooth(runs, paper), case, lines), lines, "loss", case, title, SMOOTHED)
         for title, runs, case, lines in cells
     ]
     figure, _ = learning_grid(shown, 2, width=8.6, height=6.0)
-    parts = {f"loss, {panel.title}": _of(panel.curves, "loss") for panel in shown}
+    parts = {f"loss, {panel.title}": _of_metric(panel.curves, "loss") for panel in shown}
     return Artefact(
-        _data(parts),
+        _stacked(parts),
         figure,
         alt="Smoothed training loss for two numbers of local steps and of sampled clients.",
-        notes=_all_divergences(cells),
+        notes=_divergences(cells),
     )
 
 
 def figure9(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 9: loss and accuracy of the runs of :func:`figure8` as measured."""
-    return _rows(
+    return _loss_and_accuracy(
         _work_and_clients(summaries, paper),
         "Training loss and test accuracy for two numbers of local steps and of sampled clients.",
     )
 
 
-def _work_and_clients(summaries: Summaries, paper: Paper) -> list[Cell]:
+def _work_and_clients(summaries: Summaries, paper: Paper) -> list[PanelRuns]:
     """Return the panels of Figures 8 and 9: each number of local steps N, then of clients m."""
     work, clients = (
         only(summaries[name], ("loss", "accuracy", "diverged_at")) for name in ("work", "clients")
     )
     m = work.setting("m", sampler="md")
-    cells: list[Cell] = [
-        (f"N = {work.setting('work.steps', case)}, m = {m}", work, case, LINES)
+    cells = [
+        PanelRuns(f"N = {work.setting('work.steps', case)}, m = {m}", work, case, LINES)
         for case in work.settings["cases"]
     ]
     case = by_alpha(clients)[paper.reported("alpha_of_figure8")]
     steps = clients.setting("work.steps", case)
     for m in sorted({sampler["m"] for sampler in clients.settings["samplers"].values()}):
         lines = {f"{name}-{m}": line for name, line in LINES.items()}
-        cells.append((f"N = {steps}, m = {m}", clients, case, lines))
+        cells.append(PanelRuns(f"N = {steps}, m = {m}", clients, case, lines))
     return cells
 
 
@@ -259,7 +276,7 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
     ]
     figure, _ = learning_grid(shown, 2, width=8.6, height=3.8, sharey=True)
     return Artefact(
-        _data({f"loss, {name}": _of(rows, "loss") for name, rows in curves.items()}),
+        _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss with FedProx against rounds, smoothed and raw.",
         notes=divergences(summary, LINES),
@@ -278,7 +295,7 @@ def readings(summaries: Summaries, paper: Paper) -> Artefact:
     width = max(3.1 * columns, 5.2)
     figure, _ = learning_grid(shown, columns, width, height=2.5 * rows + 1)
     return Artefact(
-        _data({"loss, rolling mean": _of(smooth, "loss")}),
+        _stacked({"loss, rolling mean": _of_metric(smooth, "loss")}),
         figure,
         alt="Smoothed training loss of each reading of the paper that the text does not have.",
         notes=divergences(summary, LINES),
@@ -338,17 +355,17 @@ def _best(table: pd.DataFrame, x: str) -> float:
     return float(finite[x].iloc[0]) if len(finite) else np.nan
 
 
-def _rows(cells: Sequence[Cell], alt: str) -> Artefact:
+def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:
     """Draw loss and accuracy as measured, a row for each cell."""
     shown, parts = [], {}
     for title, summary, case, lines in cells:
-        curves = _chosen(_raw(summary), case, lines)
+        curves = _curves_of(_raw(summary), case, lines)
         for metric, label in (("loss", "training loss"), ("accuracy", "test accuracy")):
             above = title if metric == "loss" else ""
             shown.append(Panel(curves, lines, metric, case, above, label))
-            parts[f"{metric}, {title}"] = _of(curves, metric)
+            parts[f"{metric}, {title}"] = _of_metric(curves, metric)
     figure, _ = learning_grid(shown, 2, width=8.6, height=2.2 * len(cells) + 0.8)
-    return Artefact(_data(parts), figure, alt=alt, notes=_all_divergences(cells))
+    return Artefact(_stacked(parts), figure, alt=alt, notes=_divergences(cells))
 
 
 def _smooth(summary: Summary, paper: Paper) -> pd.DataFrame:
@@ -360,24 +377,24 @@ def _raw(summary: Summary) -> pd.DataFrame:
     return only(summary, ("loss", "accuracy")).curves
 
 
-def _chosen(curves: pd.DataFrame, case: str, lines: Mapping[str, Line]) -> pd.DataFrame:
+def _curves_of(curves: pd.DataFrame, case: str, lines: Mapping[str, Line]) -> pd.DataFrame:
     return curves[(curves["case"] == case) & curves["sampler"].isin(lines)]
 
 
-def _of(curves: pd.DataFrame, metric: str) -> pd.DataFrame:
+def _of_metric(curves: pd.DataFrame, metric: str) -> pd.DataFrame:
     return curves[curves["metric"] == metric].drop(columns="metric")
 
 
-def _data(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _stacked(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Stack the data of all panels, with their names."""
     return pd.concat([part.assign(shown=name) for name, part in parts.items()], ignore_index=True)
 
 
-def _all_divergences(cells: Sequence[Cell]) -> tuple[str, ...]:
+def _divergences(cells: Sequence[PanelRuns]) -> tuple[str, ...]:
     """Return the divergences of all panels, each once."""
     lines_of: dict[str, None] = {}
     for _, summary, case, lines in cells:
-        rows = _chosen(summary.rows, case, lines)
+        rows = _curves_of(summary.rows, case, lines)
         runs = Summary(rows, summary.settings, summary.provenance)
         lines_of |= dict.fromkeys(divergences(runs, lines))
     return tuple(lines_of)

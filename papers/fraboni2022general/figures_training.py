@@ -71,9 +71,12 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         ),
         notes=(
             *departures(runs[10], paper, HALF[10]),
-            *(f"{_gaps(summaries, case)} ({IMPORTANCES[case][1:-1]})." for case in IMPORTANCES),
-            *_unlike(runs),
-            *_lost(runs),
+            *(
+                f"{_mean_gaps(summaries, case)} ({IMPORTANCES[case][1:-1]})."
+                for case in IMPORTANCES
+            ),
+            *_not_comparable(runs),
+            *_divergence_notes(runs),
         ),
     )
 
@@ -107,9 +110,9 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         ),
         notes=(
             *departures(runs[10], paper, HALF[10]),
-            *_ends(runs, late),
-            *_unlike(runs),
-            *_lost(runs),
+            *_inset_losses(runs, late),
+            *_not_comparable(runs),
+            *_divergence_notes(runs),
         ),
     )
 
@@ -190,7 +193,9 @@ def _draw_gaps(
     """
     runs = {name: only(summaries[name], SHOWN) for name in experiments}
     main = runs[experiments[0]]
-    pairs = [(m, name, pair) for name in experiments for m, pair in _pairs(paper, name).items()]
+    pairs = [
+        (m, name, pair) for name in experiments for m, pair in _sampler_pairs(paper, name).items()
+    ]
     drawn = {m: (runs[name], pair) for m, name, pair in pairs if m >= fewest}
     colours = dict(zip((m for m, *_ in pairs), COLOURS, strict=False))
     lines = {m: Line(f"$m = {m}$", colours[m]) for m in drawn}
@@ -253,7 +258,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     """Draw both samplers' losses: rows are importances, columns are m."""
     summary = only(summaries[experiment], SHOWN)
     curves = summary.curves[summary.curves["metric"] == "loss"]
-    pairs = _pairs(paper, experiment)
+    pairs = _sampler_pairs(paper, experiment)
     views = [(case, m) for case in IMPORTANCES for m in pairs]
     shown = [
         Panel(
@@ -291,7 +296,7 @@ def _measured(curves: pd.DataFrame) -> Iterable[str]:
         yield f"The loss was measured in rounds {shown} alone; lines join these values."
 
 
-def _pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
+def _sampler_pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
     """Name an experiment's samplers of MD and Uniform sampling, by the number that they sample."""
     named: dict[int, dict[str, str]] = {}
     for name, sampler in paper.experiments[experiment]["samplers"].items():
@@ -323,13 +328,13 @@ def _draw_inset(axis: Axes, curves: pd.DataFrame, case: str, late: float, height
     axis.indicate_inset_zoom(zoom, edgecolor="#8c8c8c")
 
 
-def _gaps(summaries: Summaries, case: str) -> str:
+def _mean_gaps(summaries: Summaries, case: str) -> str:
     """Give the mean differences over the rounds with the intervals of c1 and c2."""
     pairs = loss_pairs(summaries, "md", "uniform", case)
     return f"MD − Uniform, {JOINT}: {show_estimates(holm(pairs, difference))}"
 
 
-def _ends(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
+def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
     """Give the losses of the insets, where there are enough seeds for an interval."""
     sentences = []
     for case, title in IMPORTANCES.items():
@@ -346,7 +351,7 @@ def _ends(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
     return ("Mean loss over the insets: " + "; ".join(sentences) + ".",) if sentences else ()
 
 
-def _unlike(runs: Mapping[int, Summary]) -> Iterable[str]:
+def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:
     unlike = [n for n, summary in runs.items() if not comparable(summary, runs[10])]
     if not unlike:
         return ()
@@ -356,6 +361,6 @@ def _unlike(runs: Mapping[int, Summary]) -> Iterable[str]:
     )
 
 
-def _lost(runs: Mapping[int, Summary]) -> Iterable[str]:
+def _divergence_notes(runs: Mapping[int, Summary]) -> Iterable[str]:
     for n, summary in runs.items():
         yield from (f"n = {n}: {text}" for text in divergences(summary, TRAINED))

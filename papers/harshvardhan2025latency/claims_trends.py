@@ -35,7 +35,7 @@ from .runtimes import (
     mean_in_seconds,
     printed,
     runtimes,
-    swept,
+    sweep_runtimes,
     target,
     with_interval,
 )
@@ -250,7 +250,7 @@ def trend(summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int) -> Fin
     The ratio between both ends decides, by paired and Holm-corrected intervals.  The claim fails
     if the interval of any single step is contrary.
     """
-    tables = sweeps(summaries, paper, spec.artefact, sign)
+    tables = seconds_along_sweep(summaries, paper, spec.artefact, sign)
     ours = "; ".join(
         f"{label} "
         + ", ".join(f"{value}: {in_seconds(float(s))}" for value, s in table.mean()[::sign].items())
@@ -283,7 +283,9 @@ def trend(summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int) -> Fin
     )
 
 
-def sweeps(summaries: Summaries, paper: Paper, artefact: str, sign: int) -> dict[str, pd.DataFrame]:
+def seconds_along_sweep(
+    summaries: Summaries, paper: Paper, artefact: str, sign: int
+) -> dict[str, pd.DataFrame]:
     """Return each proposed sampler's seconds by seed; by the claim, they rise along the columns.
 
     Parameters
@@ -293,7 +295,7 @@ def sweeps(summaries: Summaries, paper: Paper, artefact: str, sign: int) -> dict
     sign : int
         1 if seconds rise along the paper's columns, −1 if they fall.
     """
-    times = swept(summaries, paper, artefact)
+    times = sweep_runtimes(summaries, paper, artefact)
     values = list(printed(paper, artefact))[::sign]
     tables = {}
     for name in (name for name in PROPOSED if name in set(times["sampler"])):

@@ -103,7 +103,7 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Judge a sweep by its means, by each seed's ends, and for one sampler only."""
     spec = paper.claims[name]
-    tables = claims_trends.sweeps(summaries, paper, spec.artefact, SWEPT[name])
+    tables = claims_trends.seconds_along_sweep(summaries, paper, spec.artefact, SWEPT[name])
     rises: dict[str, dict[str, Any]] = {
         "the order of the means decides": {
             label: np.diff(table.mean()) for label, table in tables.items()

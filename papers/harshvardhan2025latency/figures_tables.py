@@ -24,11 +24,11 @@ from .runtimes import (
     by_problem,
     listed_means,
     mean_runtimes,
-    or_never,
+    number_or_na,
     printed,
     readings,
     runtimes,
-    swept,
+    sweep_runtimes,
     target,
 )
 
@@ -58,18 +58,26 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             table = table[table["case"] == case]
         if summary is None or table.empty:
             absent.append(name)
-            rows.append(head | {"scale": "not run", "clock": "–"} | _cells(table, "all", reported))
-            data += _tidy(head | {"scale": "not run", "clock": "paper's"}, table, "all", reported)
+            rows.append(
+                head
+                | {"scale": "not run", "clock": "–"}
+                | _cells_by_sampler(table, "all", reported)
+            )
+            data += _numbers_by_sampler(
+                head | {"scale": "not run", "clock": "paper's"}, table, "all", reported
+            )
             continue
         scale = {"scale": str(summary.provenance.get("scale", "paper"))}
-        end = _clock(summary, case)
+        limit = _time_limit(summary, case)
         for clock, label in CLOCKS.items():
             shown = reported if clock == "counted" else {}
-            rows.append(head | scale | {"clock": label} | _cells(table, clock, shown, end))
-            data += _tidy(head | scale | {"clock": label}, table, clock, shown, end)
-        rounds = listed_means(mean_runtimes(table, case, "rounds"), or_never)
+            rows.append(
+                head | scale | {"clock": label} | _cells_by_sampler(table, clock, shown, limit)
+            )
+            data += _numbers_by_sampler(head | scale | {"clock": label}, table, clock, shown, limit)
+        rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
-        notes += _cut_off(table, name, end, int(summary.setting("rounds", case)))
+        notes += _missed_notes(table, name, limit, int(summary.setting("rounds", case)))
     if absent:
         notes.append(f"Not run, only the paper's values are shown: {', '.join(absent)}.")
     notes.append(
@@ -81,8 +89,8 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
 
 
-def _cells(
-    table: pd.DataFrame, clock: str, reported: Mapping[str, Reported], end: float = np.inf
+def _cells_by_sampler(
+    table: pd.DataFrame, clock: str, reported: Mapping[str, Reported], limit: float = np.inf
 ) -> dict[str, str]:
     """Format a row: each sampler's 10³ s, the smallest marked, and the paper's in brackets.
 
@@ -94,8 +102,8 @@ def _cells(
         runs = table[table["sampler"] == name]
         missed = runs[~np.isfinite(runs["counted"])]
         text = _seconds(runs[clock] / 1e3) if len(runs) else "–"
-        if clock == "counted" and len(missed) and (missed["end"] >= end).all():
-            text = f"> {show(end / 1e3)}"
+        if clock == "counted" and len(missed) and (missed["end"] >= limit).all():
+            text = f"> {show(limit / 1e3)}"
         if np.isfinite(least) and runs[clock].mean() == least:
             text += " *"
         if name in reported:
@@ -104,12 +112,12 @@ def _cells(
     return cells
 
 
-def _tidy(
+def _numbers_by_sampler(
     head: Mapping[str, str],
     table: pd.DataFrame,
     clock: str,
     reported: Mapping[str, Reported],
-    end: float = np.inf,
+    limit: float = np.inf,
     unit: float = 1e3,
 ) -> list[dict[str, Any]]:
     """Return a row's numbers by sampler; seconds are empty if any run misses the target."""
@@ -128,7 +136,7 @@ def _tidy(
                 "sd": round(seconds.std(), 9),
                 "runs": len(runs),
                 "reached": int(reached.sum()),
-                "cut_off": _finite(end),
+                "cut_off": _finite(limit),
                 "paper_seconds": _finite(unit * reported[name].number)
                 if name in reported
                 else np.nan,
@@ -142,7 +150,7 @@ def _finite(number: float) -> float:
     return number if np.isfinite(number) else np.nan
 
 
-def _clock(summary: Summary, case: str) -> float:
+def _time_limit(summary: Summary, case: str) -> float:
     """Return the time limit of a case's runs in seconds; infinite if there is no limit."""
     try:
         return float(summary.setting("until.seconds", case) or np.inf)
@@ -150,13 +158,13 @@ def _clock(summary: Summary, case: str) -> float:
         return np.inf
 
 
-def _cut_off(table: pd.DataFrame, data: str, end: float, rounds: int) -> list[str]:
+def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> list[str]:
     """List the samplers whose runs missed the target, by what ended the runs."""
     missed = table[~np.isfinite(table["counted"])]
     sentences = []
-    endings = ((True, f"at the time limit of {end:,.0f} s"), (False, f"after {rounds} rounds"))
+    endings = ((True, f"at the time limit of {limit:,.0f} s"), (False, f"after {rounds} rounds"))
     for over, ending in endings:
-        runs = missed[(missed["end"] >= end) == over].groupby("sampler").size()
+        runs = missed[(missed["end"] >= limit) == over].groupby("sampler").size()
         named = listed_means({str(name): float(n) for name, n in runs.items()}, lambda n: f"{n:g}")
         if named:
             sentences.append(f"{data}: runs that ended {ending}, before the target: {named}.")
@@ -183,7 +191,7 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
-    runs = swept(summaries, paper, table)
+    runs = sweep_runtimes(summaries, paper, table)
     values = {value: runs[runs["value"] == value] for value in printed(paper, table)}
     return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")
 
@@ -197,10 +205,10 @@ def _by_value(
     """Tabulate :func:`runtimes` of the proposed samplers by the varied setting."""
     rows, data, notes = [], [], []
     for value, table in tables.items():
-        cells, note = _proposed(table, printed[value])
+        cells, note = _cells_of_proposed(table, printed[value])
         rows.append({name: value} | cells)
         ours = table[table["sampler"].isin(list(PROPOSED))]
-        data += _tidy({name: value}, ours, "counted", printed[value], unit=1.0)
+        data += _numbers_by_sampler({name: value}, ours, "counted", printed[value], unit=1.0)
         notes.append(f"{value}: {note}")
     return Artefact(
         pd.DataFrame(data),
@@ -209,7 +217,9 @@ def _by_value(
     )
 
 
-def _proposed(table: pd.DataFrame, reported: Mapping[str, Reported]) -> tuple[dict[str, str], str]:
+def _cells_of_proposed(
+    table: pd.DataFrame, reported: Mapping[str, Reported]
+) -> tuple[dict[str, str], str]:
     """Format the seconds of both proposed samplers with the paper's, and list their rounds."""
     cells, rounds = {}, {}
     for scheme in PROPOSED:
@@ -218,7 +228,7 @@ def _proposed(table: pd.DataFrame, reported: Mapping[str, Reported]) -> tuple[di
             rounds[scheme] = float(runs["rounds"].mean())
         text = _seconds(runs["counted"]) if len(runs) else "–"
         cells[HEADS[scheme]] = f"{text} ({reported[scheme].value})"
-    return cells, listed_means(rounds, or_never) or "not run"
+    return cells, listed_means(rounds, number_or_na) or "not run"
 
 
 def _seconds(values: pd.Series) -> str:
@@ -240,7 +250,7 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
         summaries,
         paper,
         "flanp",
-        _stages,
+        _flanp_in_words,
         f"First row: our choice. Random selection takes {' and '.join(shown)} on average over "
         f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
         "76,562 s.",
@@ -252,7 +262,7 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
 def sampling_readings(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by DelayHetSampling's readings."""
     note = "First row: the main reading. FLANP starts with 2 clients and has its own rule."
-    return _by_reading(summaries, paper, "sampling", _bound, note)
+    return _by_reading(summaries, paper, "sampling", _sampling_in_words, note)
 
 
 def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
@@ -271,7 +281,7 @@ def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
             rows.append(
                 head
                 | {"reached": f"{reached} of {len(runs)}"}
-                | {f"{name} (s)": or_never(value) for name, value in seconds.items()}
+                | {f"{name} (s)": number_or_na(value) for name, value in seconds.items()}
             )
             data.append(
                 head
@@ -336,7 +346,7 @@ def _cells_of(judged: Mapping[str, Any], claim: str, case: str) -> dict[str, str
     return {column: show(seconds) if np.isfinite(seconds) else reached, claim: judged["verdict"]}
 
 
-def _stages(settings: Mapping[str, Any]) -> dict[str, str]:
+def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Describe FLANP's stages."""
     if settings.get("stop") == "statistical":
         end = f"at {settings['constant']:g}/(n s)"
@@ -347,7 +357,7 @@ def _stages(settings: Mapping[str, Any]) -> dict[str, str]:
     return {"first clients": str(settings["first"]), "a stage ends": end}
 
 
-def _bound(settings: Mapping[str, Any]) -> dict[str, str]:
+def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Describe DelayHetSampling's bound and iterations."""
     alone = settings.get("bound") == "start"
     bound = "Assumption 3 alone" if alone else "B_p < 1 everywhere"

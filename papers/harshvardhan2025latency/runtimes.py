@@ -287,7 +287,7 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     return Ranking(is_first, best, gain, leads_of_best)
 
 
-def swept(summaries: Summaries, paper: Paper, table: str) -> pd.DataFrame:
+def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFrame:
     """Return the runtimes of the proposed samplers with synthetic delays in one of :data:`SWEEPS`.
 
     The value in Table 1 is left out if its experiment has another scale than the sweep's.
@@ -340,7 +340,7 @@ def listed_means(means: Mapping[str, float], write: Callable[[float], str]) -> s
     return ", ".join(f"{LINES[name].label} {write(means[name])}" for name in LINES if name in means)
 
 
-def or_never(rounds: float) -> str:
+def number_or_na(rounds: float) -> str:
     """Write rounds or seconds, or N/A if they are infinite."""
     return show(rounds) if np.isfinite(rounds) else "N/A"
 

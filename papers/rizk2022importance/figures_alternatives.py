@@ -5,7 +5,13 @@ from collections.abc import Iterator
 
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.alternatives import Alternative, counted, instead, tabulate
+from fedsampling.report.drawing.alternatives import (
+    Alternative,
+    counted,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims
@@ -30,12 +36,12 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     return tabulate(judged, rows)
 
 
-def _wider(name: str, summaries: Summaries, paper: Paper, unit: str) -> Alternative:
+def _wider(
+    name: str, summaries: Summaries, paper: Paper, unit: str, factor: float = WIDER
+) -> Alternative:
     """Judge a claim with a wider margin."""
-    spec = paper.claims[name]
-    margin = WIDER * spec.margin
-    finding = getattr(claims, name)(summaries, spec.model_copy(update={"margin": margin}), paper)
-    return _instead(name, f"margin {margin:g} instead of {spec.margin:g}{unit}", finding)
+    margin = factor * paper.claims[name].margin
+    return _instead(name, *with_margin(name, margin, summaries, paper, unit))
 
 
 def _instead(name: str, choice: str, finding: Finding) -> Alternative:
@@ -84,20 +90,14 @@ def _of_tracked(summaries: Summaries, paper: Paper, judged: Finding) -> Iterator
         )
     summaries = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
     yield _wider("c4", summaries, paper, " dB")
-    spec = paper.claims["c4"]
     if not judged.readings:
-        wide = spec.model_copy(update={"margin": 2 * WIDER * spec.margin})
-        yield _instead(
-            "c4",
-            f"margin {wide.margin:g} instead of {spec.margin:g} dB",
-            claims.c4(summaries, wide, paper),
-        )
+        yield _wider("c4", summaries, paper, " dB", 2 * WIDER)
     earlier = {**summaries, **{name: summaries[other] for name, other in EARLIER.items()}}
     rounds, read = (int(summaries[name].setting("rounds")) for name in ("regression", "steady"))
     yield _instead(
         "c4",
         f"after {rounds:,} iterations instead of {read:,}",
-        claims.c4(earlier, spec, paper),
+        claims.c4(earlier, paper.claims["c4"], paper),
     )
 
 

@@ -23,8 +23,9 @@ def simulate(paper, overrides):
     load_kinds(Path(__file__).parents[2] / "papers" / paper.key)  # another test may have forgotten
     chosen = {name: paper.experiments[name] for name in overrides}
     small = paper.model_copy(update={"experiments": chosen})
-    given = {"scale": "paper", "data": "embedded", "overrides": {paper.key: overrides}}
-    config = Config(papers=[paper.key], **given)
+    config = Config(
+        papers=[paper.key], scale="paper", data="embedded", overrides={paper.key: overrides}
+    )
     parts = {name: [] for name in overrides}
     for job in jobs(small, config):
         settings = Simulation.model_validate(job.runs[0].settings)

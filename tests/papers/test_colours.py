@@ -30,9 +30,9 @@ def test_the_same_scheme_has_one_colour():
     colours = defaultdict(set)
     for key, lines in LINES.items():
         for experiment in load_paper(key, PAPERS).experiments.values():
-            for label, given in experiment["samplers"].items():
+            for label, sampler in experiment["samplers"].items():
                 if label in lines:
-                    scheme = (given["name"], *(str(given.get(kind)) for kind in KINDS))
+                    scheme = (sampler["name"], *(str(sampler.get(kind)) for kind in KINDS))
                     colours[scheme].add(lines[label].colour)
     assert len(colours) > 15
     assert {scheme: result for scheme, result in colours.items() if len(result) > 1} == {}
@@ -40,5 +40,5 @@ def test_the_same_scheme_has_one_colour():
 
 @pytest.mark.parametrize("key", LINES)
 def test_schemes_of_a_paper_differ_in_colour_unless_they_are_variants(key):
-    own = [line.colour for line in LINES[key].values() if not line.variant]
-    assert len(own) == len(set(own))
+    colours = [line.colour for line in LINES[key].values() if not line.variant]
+    assert len(colours) == len(set(colours))

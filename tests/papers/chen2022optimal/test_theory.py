@@ -9,13 +9,13 @@ from papers.chen2022optimal.theory import bound, constants, step_limit
 
 def one_round(w, minima, x, eta, q):
     """E‖r⁺‖² for f_i = ½ (x − c_i)², no noise, independent reports: all 2^n outcomes."""
-    gradients, optimum, found = x - minima, w @ minima, 0.0
+    gradients, optimum, expected = x - minima, w @ minima, 0.0
     for outcome in np.ndindex(*(2,) * len(w)):
         reports = np.array(outcome, bool)
         probability = np.where(reports, q, 1 - q).prod()
         estimate = (w * gradients / q)[reports].sum()
-        found += probability * (x - eta * estimate - optimum) ** 2
-    return found
+        expected += probability * (x - eta * estimate - optimum) ** 2
+    return expected
 
 
 def sides(w, minima, distance, share, corrected):

@@ -90,13 +90,13 @@ def summaries():
     }
 
 
-def lose(found, sampler="optimal", since=100):
+def lose(runs, sampler="optimal", since=100):
     """Let one run diverge."""
-    rows = found.rows.copy()
+    rows = runs.rows.copy()
     lost = (rows["sampler"] == sampler) & (rows["seed"] == 0)
     rows.loc[lost & (rows["at"] >= since) & (rows["metric"] == "accuracy"), "value"] = np.nan
     rows.loc[lost & (rows["metric"] == "diverged_at"), "value"] = float(since)
-    return replace(found, rows=rows)
+    return replace(runs, rows=rows)
 
 
 def verdict(name, summaries):
@@ -193,27 +193,27 @@ def test_budgets_are_read_between_measurements():
 
 
 @pytest.mark.parametrize(
-    ("speed", "found"),
+    ("speed", "expected"),
     [
         ({}, "reproduced"),
         ({"optimal": 90.0}, "partly reproduced"),
         ({"uniform": 10.0}, "contradicted"),
     ],
 )
-def test_c1_judges_the_order_and_the_gap(speed, found, summaries):
-    assert verdict("c1", {**summaries, "dataset3": summary(speed=SPEED | speed)}) == found
+def test_c1_judges_the_order_and_the_gap(speed, expected, summaries):
+    assert verdict("c1", {**summaries, "dataset3": summary(speed=SPEED | speed)}) == expected
 
 
 @pytest.mark.parametrize(
-    ("speed", "found"),
+    ("speed", "expected"),
     [
         ({}, "reproduced"),  # the budget is 40 rounds: 80 %; full needs 1280 reports, optimal 150
         ({"optimal": 35.0}, "partly reproduced"),
         ({"optimal": 300.0}, "contradicted"),
     ],
 )
-def test_c2_judges_budget_and_ratio(speed, found):
-    assert verdict("c2", {"dataset1": summary(speed=SPEED | speed)}) == found
+def test_c2_judges_budget_and_ratio(speed, expected):
+    assert verdict("c2", {"dataset1": summary(speed=SPEED | speed)}) == expected
 
 
 def test_c3_judges_the_share_that_reports(summaries):
@@ -223,9 +223,9 @@ def test_c3_judges_the_share_that_reports(summaries):
 
 
 def test_claims_on_stand_ins_need_nothing_of_the_official_sets(summaries):
-    own = {"writers_training": summaries["writers_training"]}
+    runs = {"writers_training": summaries["writers_training"]}
     for name in ("c1_writers", "c2_writers", "c3_writers", "c4_network", "c5_network"):
-        assert verdict(name, own) in ("reproduced", "partly reproduced")
+        assert verdict(name, runs) in ("reproduced", "partly reproduced")
 
 
 def writers(speed, uniform=0.25):

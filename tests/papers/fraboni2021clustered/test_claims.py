@@ -40,8 +40,8 @@ def runs(levels: Levels, spread: float = 0.01, **settings: Any) -> Summary:
             value = np.broadcast_to(level, AT.shape) * noise * shared
             columns = {"case": case, "sampler": sampler, "metric": metric, "seed": seed}
             parts.append(pd.DataFrame({"at": AT, "value": value}).assign(**columns))
-    given = {"settings": {}, "cases": {"base": {}}, **settings}
-    return Summary(pd.concat(parts, ignore_index=True), given, {})
+    settings = {"settings": {}, "cases": {"base": {}}, **settings}
+    return Summary(pd.concat(parts, ignore_index=True), settings, {})
 
 
 def losses(case: str = "base", **levels: Any) -> Levels:
@@ -245,8 +245,8 @@ def test_c10_wants_all_six_comparisons(changes, verdict):
     values = ((1.0, 0.7, 6.5), (0.9, 0.8, 7.0), (0.8, 0.9, 9.5))
     levels: Levels = {
         ("base", sampler, metric): level
-        for sampler, own in zip(SCHEMES, values, strict=True)
-        for metric, level in zip(metrics, own, strict=True)
+        for sampler, row in zip(SCHEMES, values, strict=True)
+        for metric, level in zip(metrics, row, strict=True)
     }
     levels |= {("base", "algorithm1", metric): level for metric, level in changes.items()}
     assert judge("c10", mnist=runs(levels, spread=0)).verdict == verdict

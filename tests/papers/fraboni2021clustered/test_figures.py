@@ -80,7 +80,7 @@ def summaries():
 
 
 @pytest.fixture(scope="module")
-def made(summaries):
+def artefacts(summaries):
     """Each drawn from no more than the experiments that it names."""
     return {
         name: draw_function(PAPER, name)({key: summaries[key] for key in spec.experiments}, PAPER)
@@ -89,11 +89,11 @@ def made(summaries):
 
 
 @pytest.mark.parametrize("name", PAPER.artefacts)
-def test_every_figure_has_data_and_words(made, name):
+def test_every_figure_has_data_and_words(artefacts, name):
     drawn = PAPER.artefacts[name].kind == "figure"
-    assert (made[name].figure is not None) == bool(made[name].alt) == drawn
-    assert len(made[name].data)
-    assert not any("nan" in note for note in made[name].notes)
+    assert (artefacts[name].figure is not None) == bool(artefacts[name].alt) == drawn
+    assert len(artefacts[name].data)
+    assert not any("nan" in note for note in artefacts[name].notes)
 
 
 def curves(figure):
@@ -104,15 +104,15 @@ def curves(figure):
     ]
 
 
-def test_figure1_has_the_papers_six_panels_and_the_closed_form(made, summaries):
-    figure = made["figure1"].figure
+def test_figure1_has_the_papers_six_panels_and_the_closed_form(artefacts, summaries):
+    figure = artefacts["figure1"].figure
     assert curves(figure) == 6 * [len(ASKED["mnist"].samplers)]
     assert probability_all_distinct(summaries["mnist"]) == pytest.approx(0.6282, abs=1e-4)
-    assert "closed form 62.8 %" in made["figure1"].notes[0]
+    assert "closed form 62.8 %" in artefacts["figure1"].notes[0]
 
 
-def test_figure2_smooths_the_loss_and_not_the_accuracy(made, summaries):
-    data, case = made["figure2"].data, by_alpha(summaries["alpha"])[10]
+def test_figure2_smooths_the_loss_and_not_the_accuracy(artefacts, summaries):
+    data, case = artefacts["figure2"].data, by_alpha(summaries["alpha"])[10]
     chosen = data[(data["sampler"] == "md") & (data["case"] == case) & (data["at"] == 8)]
     # The window is a quarter of the run, and so the last measurement alone.
     whole = summaries["alpha"].per_seed("md", "loss", case, since=8).mean()
@@ -121,18 +121,18 @@ def test_figure2_smooths_the_loss_and_not_the_accuracy(made, summaries):
     assert shown.to_dict() == pytest.approx({"loss, rolling mean": whole, "accuracy": last})
 
 
-def test_figures_3_and_4_lay_out_whole_distributions(made):
+def test_figures_3_and_4_lay_out_whole_distributions(artefacts):
     for name in ("figure3", "figure4"):
-        sums = made[name].data.groupby(["set", "distribution"])["r"].sum()
+        sums = artefacts[name].data.groupby(["set", "distribution"])["r"].sum()
         np.testing.assert_allclose(sums, 1)
-        *_, lower = made[name].figure.axes
+        *_, lower = artefacts[name].figure.axes
         widths = pd.Series([bar.get_width() for bar in lower.patches])
         rows = [round(bar.get_y() + 0.4) for bar in lower.patches]
         np.testing.assert_allclose(widths.groupby(rows).sum(), 1)
 
 
-def test_figure5_shows_one_draw_and_says_how_alpha_concentrates(made, summaries):
-    drawn, rows = made["figure5"], summaries["partition"].rows
+def test_figure5_shows_one_draw_and_says_how_alpha_concentrates(artefacts, summaries):
+    drawn, rows = artefacts["figure5"], summaries["partition"].rows
     assert list(drawn.data) == ["alpha", "client", "label", "count"]
     assert (drawn.data.groupby(["alpha", "client"])["count"].sum() == 50).all()
     bars = [axes for axes in drawn.figure.axes if axes.get_ylabel()]
@@ -147,8 +147,8 @@ def test_figure5_shows_one_draw_and_says_how_alpha_concentrates(made, summaries)
     assert rows["seed"].nunique() > 1  # of which the CSV and the notes have one
 
 
-def test_weights_vary_less_and_clients_are_likelier_than_under_md(made):
-    table = made["weights"].data.set_index(["case", "sampler", "client"])
+def test_weights_vary_less_and_clients_are_likelier_than_under_md(artefacts):
+    table = artefacts["weights"].data.set_index(["case", "sampler", "client"])
     for case in ("mnist", "cifar10"):
         md = table.loc[(case, "md")]
         for sampler in ("algorithm1", "algorithm2"):
@@ -156,15 +156,15 @@ def test_weights_vary_less_and_clients_are_likelier_than_under_md(made):
             assert (ours["variance"] <= md["variance"] + 1e-15).all()
             assert (ours["inclusion"] >= md["inclusion"] - 1e-15).all()
             sums = f"{ours['variance'].sum():.4f} and {ours['inclusion'].sum():.2f}"
-            assert sums in made["weights"].notes[case == "cifar10"]
+            assert sums in artefacts["weights"].notes[case == "cifar10"]
 
 
 def test_grids_mark_a_diverged_run_and_name_the_best(summaries):
-    given = summaries["learning_rate"]
-    lost = given.rows["case"] == "alpha-0.01-step-0.1"
-    value = given.rows["value"].mask(lost & (given.rows["at"] > 2), np.nan)
-    value = value.mask(lost & (given.rows["at"] < 0), 3.0)
-    diverged = Summary(given.rows.assign(value=value), given.settings, {})
+    grid = summaries["learning_rate"]
+    lost = grid.rows["case"] == "alpha-0.01-step-0.1"
+    value = grid.rows["value"].mask(lost & (grid.rows["at"] > 2), np.nan)
+    value = value.mask(lost & (grid.rows["at"] < 0), 3.0)
+    diverged = Summary(grid.rows.assign(value=value), grid.settings, {})
     drawn = figures_training.grids({**summaries, "learning_rate": diverged}, PAPER)
     assert drawn.data["loss"].isna().sum() == 1
     crosses = [line for line in drawn.figure.axes[0].lines if line.get_marker() == "X"]

@@ -26,8 +26,8 @@ def summaries(simulated):
 def changed(summaries, name, change, **chosen):
     """The summaries with some values of one changed."""
     rows = summaries[name].rows.copy()
-    here = rows.index.isin(summaries[name].select(**chosen).index)
-    rows.loc[here, "value"] = change(rows.loc[here, "value"])
+    changed = rows.index.isin(summaries[name].select(**chosen).index)
+    rows.loc[changed, "value"] = change(rows.loc[changed, "value"])
     return {**summaries, name: replace(summaries[name], rows=rows)}
 
 

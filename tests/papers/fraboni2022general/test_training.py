@@ -16,7 +16,7 @@ from papers.fraboni2022general import claims, figures_settings, figures_training
 
 KEY = "fraboni2022general"
 PAPER = load_paper(KEY, Path(__file__).parents[3] / "papers")
-TRAINED = [name for name, given in PAPER.experiments.items() if given["kind"] == "network"]
+TRAINED = [name for name, fields in PAPER.experiments.items() if fields["kind"] == "network"]
 HALF = [f"shakespeare_{n}" for n in (10, 20, 40, 80)]
 CLAIMED = [*HALF, "cifar"]
 RESOLVED = {
@@ -36,7 +36,7 @@ TURN = {
 }
 
 
-def made(
+def made_up(
     scale="paper",
     equal=EQUAL,
     samples=SAMPLES,
@@ -49,15 +49,15 @@ def made(
     """Summaries of training experiments: falling losses, with noise that schemes share and own."""
     values = {"clients": clients_summary()}
     for name in names:
-        given = RESOLVED[scale][name]
+        experiment = RESOLVED[scale][name]
         clients = int(name.removeprefix("shakespeare_")) if "shakespeare" in name else 80
         parts = []
-        at = np.linspace(0, given.settings["rounds"], 6).astype(int)
-        for case, sampler in product(given.cases, given.samplers):
+        at = np.linspace(0, experiment.settings["rounds"], 6).astype(int)
+        for case, sampler in product(experiment.cases, experiment.samplers):
             scheme = sampler.partition("-")[0]
             shift = (equal if "equal" in case else samples).get(scheme, 0.0)
             if scheme == "full":
-                shift = abs(given.cases[case]["work"]["step"] - 1.5)
+                shift = abs(experiment.cases[case]["work"]["step"] - 1.5)
             shift *= 10 / clients if shrinks else 1
             for seed in seeds:
                 shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
@@ -75,7 +75,7 @@ def made(
         columns = {key: np.concatenate([run[key] for run, *_ in parts]) for key in parts[0][0]}
         for place, key in enumerate(("case", "sampler", "seed"), 1):
             columns[key] = np.repeat([part[place] for part in parts], len(at) + 1)
-        settings = given.model_dump(mode="json") | {"seeds": list(seeds)}
+        settings = experiment.model_dump(mode="json") | {"seeds": list(seeds)}
         values[name] = Summary(pd.DataFrame(columns), settings, {})
     return values
 
@@ -93,7 +93,7 @@ def clients_summary():
 
 @pytest.fixture(scope="module")
 def summaries():
-    return made()
+    return made_up()
 
 
 def verdict(name, summaries):
@@ -109,7 +109,7 @@ def judge(name, summaries):
 )
 def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
     behind = PAPER.artefacts[name].experiments
-    summaries = made("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
+    summaries = made_up("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
     artefact = draw_function(PAPER, name)(summaries, PAPER)
     assert artefact.figure is not None
     assert len(artefact.data)
@@ -148,7 +148,7 @@ def test_figure5_begins_at_round_1000_of_2500(summaries):
 
 
 def test_diverged_runs_are_named_and_end_their_mean():
-    lost = made(lost=[("shakespeare_20", "samples", "uniform")], names=HALF)
+    lost = made_up(lost=[("shakespeare_20", "samples", "uniform")], names=HALF)
     artefact = figures_training.figure2(lost, PAPER)
     assert any("1 of 5 runs diverged" in note for note in artefact.notes)
     data = artefact.data
@@ -160,7 +160,7 @@ def test_diverged_runs_are_named_and_end_their_mean():
 def test_orderings_are_reproduced_where_they_hold_and_contradicted_where_reversed(summaries):
     for name in ("c1", "c2", "c4", "c5"):
         assert verdict(name, summaries) == "reproduced"
-    reverse = made(
+    reverse = made_up(
         equal={"md": 0.0, "uniform": 0.3, "clustered": 0.3},
         samples={"md": 0.3, "uniform": 0.0, "clustered": 0.6},
         names=CLAIMED,
@@ -170,12 +170,12 @@ def test_orderings_are_reproduced_where_they_hold_and_contradicted_where_reverse
 
 
 def test_c1_is_partly_so_where_the_gap_does_not_shrink():
-    assert verdict("c1", made(shrinks=False, names=HALF)) == "partly reproduced"
+    assert verdict("c1", made_up(shrinks=False, names=HALF)) == "partly reproduced"
 
 
 def test_orderings_are_open_where_noise_hides_them_or_seeds_are_too_few():
-    noisy = made(equal={}, samples={}, noise=0.3, names=CLAIMED)
-    few = made(seeds=range(2), names=CLAIMED)
+    noisy = made_up(equal={}, samples={}, noise=0.3, names=CLAIMED)
+    few = made_up(seeds=range(2), names=CLAIMED)
     for name in ("c1", "c2", "c4", "c8"):
         assert verdict(name, noisy) == verdict(name, few) == "inconclusive"
     assert verdict("c3", few) == "inconclusive"
@@ -187,12 +187,12 @@ def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
     assert claims.covariance_gap(10, 5) == pytest.approx(8 / 900)
     assert claims.covariance_gap(10, 10) == pytest.approx(0)
     assert verdict("c3", summaries) == "partly reproduced"
-    apart = made(equal={"clustered": 0.5}, shrinks=False, names=HALF)
+    apart = made_up(equal={"clustered": 0.5}, shrinks=False, names=HALF)
     assert verdict("c3", apart) == "contradicted"
 
 
 def test_populations_with_another_network_do_not_decide():
-    reduced = made("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
+    reduced = made_up("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
     assert "80 clients" in judge("c1", reduced).ours
     reduced["shakespeare_80"].settings["settings"]["model"]["hidden"] = 8  # as overrides may
     ours = judge("c1", reduced).ours
@@ -204,9 +204,9 @@ def test_populations_with_another_network_do_not_decide():
 
 def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
     name = HALF[0]
-    full = made(names=[name], seeds=range(30))[name]
+    full = made_up(names=[name], seeds=range(30))[name]
     assert departures(full, PAPER, name) == ()
-    (output,) = departures(made("reduced", names=[name])[name], PAPER, name)
+    (output,) = departures(made_up("reduced", names=[name])[name], PAPER, name)
     assert "seeds 5 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in output
     assert "layers" not in output
 

@@ -23,15 +23,19 @@ def summary(
     settings["cases"] = {case: settings["cases"][case]}
     settings["samplers"] = {name: settings["samplers"][name] for name in rounds}
     length = settings["settings"]["rounds"] = 40
-    metric, before, there = "accuracy", 0.1, 0.99
+    metric, before, at_target = "accuracy", 0.1, 0.99
     if settings["settings"]["dataset"]["name"] == "quadratic":
-        metric, before, there = "test_loss", 2 * np.sqrt(500), np.sqrt(500)  # normalised: 4 and 2
+        metric, before, at_target = (
+            "test_loss",
+            2 * np.sqrt(500),
+            np.sqrt(500),
+        )  # normalised: 4 and 2
     rows = []
     for name, reached in rounds.items():
         for seed in seeds:
             for t in range(length + 1):
                 key = (case, name, seed, t)
-                rows.append((*key, metric, there if t >= reached else before))
+                rows.append((*key, metric, at_target if t >= reached else before))
                 if t:
                     rows.append((*key, "seconds", seconds))
                     rows.append((*key, "asking_seconds", asking if t == 1 else 0.0))
@@ -43,7 +47,7 @@ def joined(*parts):
     settings = dict(parts[0].settings)
     for key in ("cases", "samplers"):
         settings[key] = {
-            name: given for part in parts for name, given in part.settings[key].items()
+            name: fields for part in parts for name, fields in part.settings[key].items()
         }
     rows = pd.concat([part.rows for part in parts], ignore_index=True)
     return Summary(rows, settings, parts[0].provenance)

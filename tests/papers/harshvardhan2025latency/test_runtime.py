@@ -123,11 +123,11 @@ def test_a_lead_within_the_noise_of_the_draws_decides_nothing():
 
 def test_an_undecided_main_reading_leaves_c1_open_where_the_others_agree():
     flanp = draws("quadratic_problems_flanp", {"flanp-first-10": 3})
-    given = {"quadratic_problems": noisy_draws(), "quadratic_problems_flanp": flanp}
-    found = judge_function(PAPER, "c1")(given, PAPER.claims["c1"], PAPER)
-    assert [one.verdict for one in found.readings] == ["inconclusive", "contradicted"]
-    assert found.verdict == "inconclusive"
-    assert "not “contradicted”, because our main combination is undecided" in found.caveat
+    summaries = {"quadratic_problems": noisy_draws(), "quadratic_problems_flanp": flanp}
+    finding = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
+    assert [one.verdict for one in finding.readings] == ["inconclusive", "contradicted"]
+    assert finding.verdict == "inconclusive"
+    assert "not “contradicted”, because our main combination is undecided" in finding.caveat
 
 
 def test_c1_depends_on_the_open_choices_where_they_differ():
@@ -138,13 +138,13 @@ def test_c1_depends_on_the_open_choices_where_they_differ():
     for rules, verdict in ((same, "reproduced"), (same | {"flanp-first-10": 9}, depends)):
         summaries["quadratic_problems_flanp"] = draws("quadratic_problems_flanp", rules)
         assert judged("c1", **summaries) == verdict
-    found = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
-    assert [one.verdict for one in found.readings] == ["reproduced", "contradicted", "reproduced"]
-    assert found.readings[1].setting == (
+    finding = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
+    assert [one.verdict for one in finding.readings] == ["reproduced", "contradicted", "reproduced"]
+    assert finding.readings[1].setting == (
         "FLANP: 10 clients first; stages end by the statistical rule, "
         "DelayHetSampling: Assumption 3 alone; 1000 iterations"
     )
-    assert found.readings[1].drawn[0].unit == "times"
+    assert finding.readings[1].drawn[0].unit == "times"
 
 
 def test_runs_are_to_reach_the_papers_targets_and_no_less():
@@ -162,8 +162,8 @@ def test_runs_are_to_reach_the_papers_targets_and_no_less():
 
 def test_what_flanps_stages_decide():
     chosen = draws("quadratic_problems", {"submodular": 20, "sampling": 22, "random": 30})
-    own = draws("quadratic_problems_flanp", {"flanp-first-10-0.1": 9})
-    runs = {"quadratic_problems": chosen, "quadratic_problems_flanp": own}
+    variant = draws("quadratic_problems_flanp", {"flanp-first-10-0.1": 9})
+    runs = {"quadratic_problems": chosen, "quadratic_problems_flanp": variant}
     table = tables.flanp_rules(runs, PAPER).table
     assert table["c1"].tolist() == ["reproduced", "contradicted"]
     assert table["a stage ends"].tolist() == ["at 0.0005/(n s)", "at 0.1 of the start"]
@@ -275,10 +275,10 @@ def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
     for name, claim in PAPER.claims.items():
         table = PAPER.artefacts[claim.artefact]
         for experiment in claim.experiments or table.experiments:
-            given = PAPER.experiments[experiment]
-            if given["kind"] != "network":
+            fields = PAPER.experiments[experiment]
+            if fields["kind"] != "network":
                 continue
-            every = given.get("cases") or {}
+            every = fields.get("cases") or {}
             used = [every[case] for case in claim.cases or table.cases if case in every]
             nets = {case["delays"]["name"] == "nycmesh" for case in used or every.values()}
             assert len(nets) == 1, f"{name}: {experiment}"
@@ -335,9 +335,9 @@ def test_a_trend_within_the_noise_of_the_seeds_decides_nothing():
     values = {}
     for (experiment, case), rounds in zip(cases, ((9, 6, 7), (7, 6, 7), (6, 7, 6)), strict=True):
         for seed, number in enumerate(rounds):
-            made = summary(experiment, dict.fromkeys(PROPOSED, number), case, seeds=(seed,))
+            run = summary(experiment, dict.fromkeys(PROPOSED, number), case, seeds=(seed,))
             values[experiment] = joined(
-                *([values[experiment]] if experiment in values else []), made
+                *([values[experiment]] if experiment in values else []), run
             )
     assert judged("c22", **values) == "inconclusive"
 

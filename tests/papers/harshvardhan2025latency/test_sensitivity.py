@@ -17,12 +17,12 @@ def summaries():
         summary("quadratic_sensitivity", rounds, f"{delays}-step-0.002")
         for delays, rounds in SHARED.items()
     ]
-    own = [summary("quadratic_variants", OWN, delays) for delays in SHARED]
+    variants = [summary("quadratic_variants", OWN, delays) for delays in SHARED]
     base = [summary("quadratic", BASE, delays) for delays in SHARED]
     return {
         "quadratic": joined(*base),
         "quadratic_sensitivity": joined(*shared),
-        "quadratic_variants": joined(*own),
+        "quadratic_variants": joined(*variants),
     }
 
 

@@ -39,9 +39,9 @@ def summary(
     common = np.exp(shared * rng.normal(size=seeds))
     parts = []
     for (sampler, metric), curve in curves.items():
-        own = np.exp(spread * rng.normal(size=seeds))
+        noise = np.exp(spread * rng.normal(size=seeds))
         for seed in range(seeds):
-            value = np.broadcast_to(curve, AT.shape) * common[seed] * own[seed] / common.mean()
+            value = np.broadcast_to(curve, AT.shape) * common[seed] * noise[seed] / common.mean()
             keys = {"case": case, "sampler": sampler, "seed": seed, "metric": metric}
             parts.append(pd.DataFrame({"at": AT, "value": value}).assign(**keys))
     settings = {"settings": {"rounds": ROUNDS}, "cases": {case: {}}}
@@ -147,7 +147,7 @@ def test_c2_distances_at_the_end(agents, data, verdict):
 
 
 def test_c2_is_judged_in_other_populations_too():
-    here, elsewhere = (
+    chosen, others = (
         summary(
             {
                 ("isfedavg-tracked", metric): np.where(AT == 0, 0.1, end)
@@ -161,7 +161,7 @@ def test_c2_is_judged_in_other_populations_too():
             "a": {"agent_distance": 1.22e-2, "data_distance": 8e-2},
         }.items()
     )
-    finding = judge("c2", longer=here, few_steady=elsewhere)
+    finding = judge("c2", longer=chosen, few_steady=others)
     assert finding.verdict == "depends on unstated choices"
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
@@ -188,17 +188,17 @@ def test_c2_is_open_where_a_distance_still_falls(metric, fall, spread, verdict):
 
 @pytest.mark.parametrize("claim", ["c1", "c4"])
 def test_a_steady_state_claim_is_open_where_a_curve_still_falls_or_is_too_noisy(claim):
-    given = steady(standard=23.1, tracked=0.0)
-    assert judge(claim, **given).verdict == "reproduced"
+    runs = steady(standard=23.1, tracked=0.0)
+    assert judge(claim, **runs).verdict == "reproduced"
     for moving in (np.exp(-0.02 * AT), np.where(AT % 20 == 0, 1e-4, 1e2)):
-        rows = given["steady"].rows.copy()
+        rows = runs["steady"].rows.copy()
         chosen = rows["sampler"] == "isfedavg-optimal"
         factor = pd.Series(moving, index=AT)
         noisy = moving.max() > 1
         rows.loc[chosen, "value"] *= rows.loc[chosen, "at"].map(factor) ** (
             (-1.0) ** rows.loc[chosen, "seed"] if noisy else 1.0
         )
-        finding = judge(claim, **{**given, "steady": replace(given["steady"], rows=rows)})
+        finding = judge(claim, **{**runs, "steady": replace(runs["steady"], rows=rows)})
         assert finding.verdict == "inconclusive"
         assert "Not at a steady state" in finding.reason
         assert "true" in finding.reason
@@ -207,10 +207,10 @@ def test_a_steady_state_claim_is_open_where_a_curve_still_falls_or_is_too_noisy(
 def population(rates: dict[str, float], level: float, spread: float, standard: float) -> Summary:
     """Curves of all schemes; `standard` is how fast standard FedAvg falls."""
     fastest = "isfedavg-approximate"
-    given = dict.fromkeys(SCHEMES, 0.1) | {fastest: 0.2} | rates
+    rates = dict.fromkeys(SCHEMES, 0.1) | {fastest: 0.2} | rates
     curves = {
         (name, "msd"): falling(level if name == fastest else 1e-3, rate)
-        for name, rate in given.items()
+        for name, rate in rates.items()
     }
     curves[STANDARD, "msd"] = falling(1e-3, standard)
     return summary(curves, spread=spread)
@@ -234,12 +234,14 @@ def test_c3_the_approximate_probabilities_fall_fastest(rates, level, spread, sta
 
 
 def test_c3_is_judged_over_every_population_once():
-    here = population({}, 1e-3, 0.01, 0.1)
+    chosen = population({}, 1e-3, 0.01, 0.1)
     cases = {"same": {}, "other": {"problem_seed": 1}}
-    rows = pd.concat([here.rows.assign(case=case) for case in cases])
-    panel = Summary(rows, {**here.settings, "cases": cases}, {})
+    rows = pd.concat([chosen.rows.assign(case=case) for case in cases])
+    panel = Summary(rows, {**chosen.settings, "cases": cases}, {})
     standard = replace(panel, rows=rows[rows["sampler"] == "fedavg"])
-    finding = judge("c3", regression=here, standard=here, sensitivity=panel, uncorrected=standard)
+    finding = judge(
+        "c3", regression=chosen, standard=chosen, sensitivity=panel, uncorrected=standard
+    )
     assert finding.reason.startswith("In 2 populations, ")
 
 

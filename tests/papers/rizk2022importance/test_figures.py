@@ -13,15 +13,15 @@ PAPER = load_paper("rizk2022importance", Path(__file__).parents[3] / "papers")
 
 
 @pytest.fixture(scope="module")
-def made(pipeline):
+def artefacts(pipeline):
     return {name: draw_function(PAPER, name)(pipeline.summaries, PAPER) for name in PAPER.artefacts}
 
 
 @pytest.mark.parametrize("name", PAPER.artefacts)
 def test_every_artefact_is_what_its_kind_says_and_needs_its_own_experiments_alone(
-    pipeline, made, name
+    pipeline, artefacts, name
 ):
-    artefact, spec = made[name], PAPER.artefacts[name]
+    artefact, spec = artefacts[name], PAPER.artefacts[name]
     assert (artefact.figure is not None) == bool(artefact.alt) == (spec.kind == "figure")
     assert len(artefact.data)
     assert not any("nan" in note for note in artefact.notes)
@@ -29,65 +29,67 @@ def test_every_artefact_is_what_its_kind_says_and_needs_its_own_experiments_alon
     pd.testing.assert_frame_equal(draw_function(PAPER, name)(named, PAPER).data, artefact.data)
 
 
-def test_figure1_is_the_mean_over_seeds_and_one_line_for_each_scheme(pipeline, made):
-    data = made["figure1"].data
+def test_figure1_is_the_mean_over_seeds_and_one_line_for_each_scheme(pipeline, artefacts):
+    data = artefacts["figure1"].data
     for sampler in ("fedavg", "isfedavg-tracked"):
         chosen = pipeline.summaries["regression"].select(sampler, "msd", since=40, until=40)
         shown = data[(data["sampler"] == sampler) & (data["at"] == 40)]
         shown = shown[shown["panel"] == "the fall"]
         assert shown["mean"].item() == pytest.approx(chosen["value"].mean())
         assert shown["n"].item() == 4
-    for axes, (_, panel) in zip(made["figure1"].figure.axes, data.groupby("panel"), strict=True):
+    for axes, (_, panel) in zip(
+        artefacts["figure1"].figure.axes, data.groupby("panel"), strict=True
+    ):
         lines = [line for line in axes.lines if line.get_gid() != LAYER]  # not the paper's
         assert len(lines) == panel["sampler"].nunique()
         assert all(np.isfinite(line.get_ydata()).all() for line in lines)
     assert data["sampler"].nunique() == 6
 
 
-def test_sensitivity_gap_is_that_of_the_mean_msd_in_decibels(pipeline, made):
+def test_sensitivity_gap_is_that_of_the_mean_msd_in_decibels(pipeline, artefacts):
     level = {
         sampler: pipeline.summaries[name].per_seed(sampler, "msd", "noise-1e4", since=0.8 * 20)
         for name, sampler in (("uncorrected", "fedavg"), ("sensitivity", "isfedavg-optimal"))
     }
     gap = 10 * np.log10(level["fedavg"].mean() / level["isfedavg-optimal"].mean())
-    data = made["sensitivity"].data.set_index(["comparison", "case"])
+    data = artefacts["sensitivity"].data.set_index(["comparison", "case"])
     assert data.loc[("FedAvg over true", "noise-1e4"), "gap_db"] == pytest.approx(gap)
 
 
-def test_sensitivity_is_drawn_against_noise_and_as_maps(made):
-    noise, problems, *maps = made["sensitivity"].figure.axes
+def test_sensitivity_is_drawn_against_noise_and_as_maps(artefacts):
+    noise, problems, *maps = artefacts["sensitivity"].figure.axes
     x = noise.containers[0].lines[0].get_xdata()
     np.testing.assert_allclose(x, [1, 1e2, 1e4, 1e6, 1e8])
     assert [text.get_text() for text in problems.get_xticklabels()] == ["default"]
-    data = made["sensitivity"].data
+    data = artefacts["sensitivity"].data
     few = data[data["experiment"] == "few"].groupby("comparison")["gap_db"].mean()
     for axes, name in zip(maps, ("FedAvg over true", "tracked over true"), strict=True):
         (cell,) = axes.images[0].get_array().ravel()
         assert cell == pytest.approx(few[name])
 
 
-def test_figure2_is_in_per_cent_and_has_a_row_for_the_balanced_data(pipeline, made):
-    data = made["figure2"].data
+def test_figure2_is_in_per_cent_and_has_a_row_for_the_balanced_data(pipeline, artefacts):
+    data = artefacts["figure2"].data
     keys = ["case", "sampler", "metric", "at"]
     for case in ("base", "balanced"):
         chosen = pipeline.summaries["classification"].select("fedavg", "error", case, 20, 20)
         shown = data.set_index(keys).loc[(case, "fedavg", "error", 20), "mean"]
         assert shown == pytest.approx(100 * chosen["value"].mean())
-    assert len(made["figure2"].figure.axes) == 6
+    assert len(artefacts["figure2"].figure.axes) == 6
 
 
-def test_inclusion_z_is_the_deviation_in_standard_errors(made):
-    data = made["inclusion"].data
+def test_inclusion_z_is_the_deviation_in_standard_errors(artefacts):
+    data = artefacts["inclusion"].data
     fixed = data[(data["case"] == "agents") & (data["sampler"] == "fixed")]
     assert np.nanmax(np.abs(fixed["z"])) < 6  # 300 units at 2,000 draws
     successive = data[(data["case"] == "intro") & (data["sampler"] == "successive")]
     expected = (successive["equation3"] - successive["target"]) / successive["se"]
     assert np.abs(successive["z"] - expected).max() < 6
-    titles = [axes.get_title(loc="left") for axes in made["inclusion"].figure.axes]
+    titles = [axes.get_title(loc="left") for axes in artefacts["inclusion"].figure.axes]
     assert titles[1] == "agents: $K$ = 300, $L$ = 6"
 
 
-def test_gradient_has_every_scheme_at_both_models(made):
-    data = made["gradient"].data
+def test_gradient_has_every_scheme_at_both_models(artefacts):
+    data = artefacts["gradient"].data
     assert len(data) == 8
     assert data.groupby("model")["scheme"].nunique().tolist() == [4, 4]

@@ -7,7 +7,8 @@ import pandas as pd
 
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import Finding, Reading
-from fedsampling.report.drawing.artefacts import Artefact
+from fedsampling.experiments.papers import Paper, judge_function
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,23 @@ class Alternative:
 def instead(claim: str, choice: str, finding: Finding, gives: str | None = None) -> Alternative:
     """Record a claim's verdict under an alternative choice; `gives` replaces our value."""
     return Alternative(claim, choice, finding.verdict, finding.ours if gives is None else gives)
+
+
+def with_margin(
+    name: str, margin: float, summaries: Summaries, paper: Paper, unit: str = ""
+) -> tuple[str, Finding]:
+    """Judge a claim with another margin.
+
+    Returns
+    -------
+    str
+        The choice in words; `unit` follows the numbers.
+    Finding
+    """
+    claim = paper.claims[name]
+    other = claim.model_copy(update={"margin": margin})
+    finding = judge_function(paper, name)(summaries, other, paper)
+    return f"margin {margin:g} instead of {claim.margin:g}{unit}", finding
 
 
 def counted(claim: str, choice: str, readings: Iterable[Reading]) -> Alternative:
