@@ -58,6 +58,7 @@ TESTS = {
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
     "samplers/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
+    "samplers/similar_groups": ("samplers/test_clustered.py", "samplers/test_candidates.py"),
     "samplers/simplex": ("samplers/test_latency.py",),
     "samplers/slots": ("samplers/test_scheme.py",),
     "samplers/tifl": ("samplers/test_latency_aware.py", "samplers/test_tifl_adaptive.py"),

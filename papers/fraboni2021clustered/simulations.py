@@ -38,7 +38,6 @@ from fedsampling.samplers.basic import MD
 from fedsampling.samplers.clustered import (
     ClusteredSimilarity,
     ClusteredSize,
-    groups_of_alike,
     shares,
     units_by_similarity,
     units_by_size,
@@ -46,6 +45,7 @@ from fedsampling.samplers.clustered import (
 from fedsampling.samplers.dissimilarity import from_pairs
 from fedsampling.samplers.in_settings import one_of
 from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.similar_groups import ward_groups
 
 from .theory import inclusion, md_distributions, most_draws, variance
 
@@ -203,7 +203,7 @@ def _groups(n_samples: Ints, rho: Array, m: int, ward: str) -> Ints:
     rest = np.flatnonzero(u)
     rank = np.full(len(n_samples), -1)
     if rest.size:
-        groups = groups_of_alike(rho[np.ix_(rest, rest)], u[rest], M, ward)
+        groups = ward_groups(rho[np.ix_(rest, rest)], u[rest], M, ward)
         order = np.argsort([-u[rest][group].sum() for group in groups], kind="stable")
         for k, chosen in enumerate(order):
             rank[rest[groups[chosen]]] = k

@@ -17,7 +17,6 @@ from fedsampling.samplers.clustered import (
     allocate_by_similarity,
     allocate_by_size,
     counts,
-    groups_of_alike,
     one_from_each,
     pieces_by_size,
     units_by_similarity,
@@ -25,6 +24,7 @@ from fedsampling.samplers.clustered import (
 )
 from fedsampling.samplers.dissimilarity import BLOCK, dissimilarities, from_pairs, pairs
 from fedsampling.samplers.scheme import Setup, Slots, View
+from fedsampling.samplers.similar_groups import ward_groups
 
 sizes = st.one_of(
     st.lists(st.integers(1, 10**6), min_size=1, max_size=300),
@@ -185,7 +185,7 @@ def test_algorithm_2_agrees_with_the_printed_one_once_corrected(seed):
     n, m = 12, 4
     n_samples = rng.integers(20, 30, size=n)  # so that no client fills a distribution alone
     _, rho = alike(n, seed)
-    groups = groups_of_alike(rho, m * n_samples, int(n_samples.sum()))
+    groups = ward_groups(rho, m * n_samples, int(n_samples.sum()))
     ours = units_by_similarity(n_samples, rho, m, Unshuffled())
     np.testing.assert_array_equal(ours, printed_algorithm_2(groups, n_samples, m, corrected=True))
     printed = printed_algorithm_2(groups, n_samples, m, corrected=False)
@@ -278,7 +278,7 @@ def test_clients_never_seen_are_alike_and_unlike_all_others(updates):
     angle = dissimilarities(seen, "arccos")
     assert (angle[3:, 3:] == 0).all()
     np.testing.assert_allclose(angle[:3, 3:], np.pi / 2)
-    groups = groups_of_alike(angle, np.ones(7, np.int64), 4)
+    groups = ward_groups(angle, np.ones(7, np.int64), 4)
     assert [3, 4, 5, 6] in [list(group) for group in groups]
 
 
@@ -306,14 +306,14 @@ def test_groups_are_what_the_authors_cut_gives(ward):
             row[2] = total[-1]
         label = fcluster(tree, t=most, criterion="distance")
         expected = {tuple(np.flatnonzero(label == k)) for k in np.unique(label)}
-        assert {tuple(group) for group in groups_of_alike(rho, weight, most, ward)} == expected
+        assert {tuple(group) for group in ward_groups(rho, weight, most, ward)} == expected
 
 
 def test_ward_on_distances_finds_the_groups_that_are_there():
     rng = np.random.default_rng(2)
     centre = np.repeat(10 * rng.normal(size=(4, 6)), [5, 3, 2, 6], axis=0)
     rho = dissimilarities(centre + rng.normal(size=centre.shape) / 10, "l2")
-    groups = groups_of_alike(rho, np.ones(16, np.int64), 6)
+    groups = ward_groups(rho, np.ones(16, np.int64), 6)
     values = sorted(list(group) for group in groups)
     assert values == [[*range(5)], [*range(5, 8)], [8, 9], [*range(10, 16)]]
 

@@ -16,7 +16,6 @@ for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883).
 Ward: Hierarchical grouping to optimize an objective function. JASA 1963.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -26,13 +25,7 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.dissimilarity import (
-    Updates,
-    dissimilarities,
-    from_pairs,
-    pairs,
-    to_some,
-)
+from fedsampling.samplers.dissimilarity import Updates, dissimilarities, from_pairs, pairs
 from fedsampling.samplers.scheme import (
     Array,
     Candidates,
@@ -42,9 +35,9 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    candidate_set,
     invert,
 )
+from fedsampling.samplers.similar_groups import ward_groups, ward_groups_from_sample
 
 
 def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:
@@ -187,11 +180,11 @@ def units_by_similarity(
     already has, so the client's share is r'_{k,i} ← u_i, and q_k must grow by it before the next
     client.
     """
-
-    def alike(rest: Ints, u: Ints, M: int) -> list[Ints]:
-        return groups_of_alike(rho[np.ix_(rest, rest)], u, M, ward)
-
-    return _dealt(n_samples, m, rng, ward, alike)
+    own, rest, u = _own_distributions(n_samples, m)
+    if not rest.size:
+        return own
+    groups = ward_groups(rho[np.ix_(rest, rest)], u, int(n_samples.sum()), ward)  # lines 2, 3
+    return _add_groups(own, m, groups, rest, u, rng, ward)
 
 
 def units_by_sample(
@@ -219,31 +212,13 @@ def units_by_sample(
     -------
     int array, shape (m, n)
         Rows sum to M and columns to m n_i for any groups, so the sampler stays unbiased.
-
-    Notes
-    -----
-    Algorithm 2 compares all pairs of clients, which takes n² numbers.  Here Ward's tree is formed
-    from a random set, and cut so that no group has more than the set's share of M units.  Every
-    other client joins the group with the least mean dissimilarity to its members in the set.  A
-    group that then exceeds M units is split in random order.  Clustering a sample and assigning
-    the others is the idea of CLARA, here with Ward's method.
-
-    References
-    ----------
-    Algorithm 2; Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
     """
-
-    def alike(rest: Ints, u: Ints, M: int) -> list[Ints]:
-        known = updates if len(rest) == len(updates) else updates[rest]
-        some = candidate_set(len(rest), size, rng)
-        rho = to_some(known, some, measure, ward)
-        most = M if len(some) == len(rest) else M * int(u[some].sum()) // int(u.sum())
-        groups = (
-            groups_of_alike(rho[some], u[some], most, ward) if len(some) > 1 else [some[:1] * 0]
-        )
-        return groups if len(some) == len(rest) else _joined(groups, some, rho, u, M, rng)
-
-    return _dealt(n_samples, m, rng, ward, alike)
+    own, rest, u = _own_distributions(n_samples, m)
+    if not rest.size:
+        return own
+    known = updates if len(rest) == len(updates) else updates[rest]
+    groups = ward_groups_from_sample(known, u, int(n_samples.sum()), measure, rng, size, ward)
+    return _add_groups(own, m, groups, rest, u, rng, ward)
 
 
 def shares(units: Ints) -> Array:
@@ -257,68 +232,45 @@ def one_from_each(r: Array, u: Array) -> Ints:
     return np.stack([invert(r[k], u[..., k]) for k in range(len(r))], axis=-1)
 
 
-def _dealt(
-    n_samples: Ints,
-    m: int,
-    rng: np.random.Generator,
-    ward: str,
-    grouped: Callable[[Ints, Ints, int], list[Ints]],
+def _own_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
+    """Give each client with m n_i ≥ M its ⌊m n_i/M⌋ distributions.
+
+    Returns
+    -------
+    units : int array, shape (distributions, n)
+    rest : int array
+        Clients with units left.
+    u : int array, shape of `rest`
+        These units.
+    """
+    M = int(n_samples.sum())
+    count, u = np.divmod(m * n_samples, M)
+    client = np.repeat(np.arange(n_samples.size), count)
+    units = np.zeros((client.size, n_samples.size), np.int64)
+    units[np.arange(client.size), client] = M
+    rest = np.flatnonzero(u)
+    return units, rest, u[rest]
+
+
+def _add_groups(
+    own: Ints, m: int, groups: list[Ints], rest: Ints, u: Ints, rng: np.random.Generator, ward: str
 ) -> Ints:
-    """Allocate all clients' units to m distributions, in the groups that `grouped` returns.
+    """Allocate groups of the clients `rest` to the distributions after `own`, shape (m, n).
 
     Parameters
     ----------
-    grouped : callable
-        Receives the clients with units left, these units, and M; returns groups as lists of
-        positions among these clients.
-    """
-    M = int(n_samples.sum())
-    certain, u = np.divmod(m * n_samples, M)
-    alone = np.repeat(np.arange(n_samples.size), certain)
-    units = np.zeros((m, n_samples.size), np.int64)
-    units[np.arange(alone.size), alone] = M
-    rest = np.flatnonzero(u)
-    if rest.size:
-        groups = grouped(rest, u[rest], M)  # lines 2, 3
-        units[alone.size :, rest] = _deal(groups, u[rest], m - alone.size, M, rng, ward)
-    return units
-
-
-def _joined(
-    groups: list[Ints], some: Ints, rho: Array, u: Ints, M: int, rng: np.random.Generator
-) -> list[Ints]:
-    """Assign every client to a group of `some` by ρ, shape (n, c); split groups above M units."""
-    mean = np.stack([rho[:, group].mean(axis=1) for group in groups], axis=1)
-    home = mean.argmin(axis=1)
-    for k, group in enumerate(groups):
-        home[some[group]] = k
-    order = np.argsort(home, kind="stable")
-    ends = np.searchsorted(home[order], np.arange(len(groups)), side="right")
-    result: list[Ints] = []
-    for members in np.split(order, ends[:-1]):
-        result += [members] if u[members].sum() <= M else _split(rng.permutation(members), u, M)
-    return result
-
-
-def _split(members: Ints, u: Ints, M: int) -> list[Ints]:
-    """Split a list of clients into parts of at most M units."""
-    total = np.concatenate([[0], np.cumsum(u[members])])
-    parts, begin = [], 0
-    while begin < len(members):
-        end = int(np.searchsorted(total, total[begin] + M, side="right")) - 1
-        parts.append(np.sort(members[begin:end]))
-        begin = end
-    return parts
-
-
-def _deal(groups: list[Ints], u: Ints, m: int, M: int, rng: np.random.Generator, ward: str) -> Ints:
-    """Allocate clients with u_i units each to m distributions of M units, shape (m, n).
+    groups : list of int arrays
+        Positions in `rest`.
+    u : int array, shape of `rest`
+        Units of each client.
 
     References
     ----------
-    Lines 4 to 19 of Algorithm 2.  The clients of the remaining groups are in random order, as in
-    the authors' code; the paper does not specify an order.
+    Lines 4 to 19 of Algorithm 2.  The clients of the groups without a distribution of their own are
+    in random order, as in the authors' code; the paper does not specify an order.
     """
+    m -= len(own)
+    M = int(u.sum()) // m
     q = np.array([u[group].sum() for group in groups])
     order = np.argsort(-q, kind="stable")  # line 4
     largest, others = order[:m], order[m:]
@@ -335,48 +287,9 @@ def _deal(groups: list[Ints], u: Ints, m: int, M: int, rng: np.random.Generator,
         ends - u[S], np.concatenate([[0], full[:-1]])[:, None]
     )
     units[:, S] = np.maximum(overlap, 0)
-    return units
-
-
-def groups_of_alike(rho: Array, weight: Ints, most: int, ward: str = "paper") -> list[Ints]:
-    """Cut Ward's tree into its largest subtrees with a weight of at most `most`.
-
-    Parameters
-    ----------
-    rho : float array, shape (n, n)
-        Dissimilarities of n ≥ 2 clients.
-    weight : int array, shape (n,)
-        Weight of each client, at most `most`.
-    ward : {"paper", "code"}
-        ``paper``: Ward's method starts from the distances ρ_ij.  ``code``: it starts from the
-        Euclidean distances between the rows of ρ.
-
-    Returns
-    -------
-    list of int arrays
-        The clients B_k of each group, ascending.
-
-    Notes
-    -----
-    As in the authors' code, the tree is cut by weight, not by height: the paper asks only that no
-    group has more than M of the mM samples.
-
-    References
-    ----------
-    Lines 2 and 3 of Algorithm 2.
-    """
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import pdist, squareform
-
-    distances = squareform(rho, checks=False) if ward == "paper" else pdist(rho)
-    tree = linkage(distances, "ward")[:, :2].astype(np.int64)
-    total = [int(w) for w in weight]
-    group = {client: [client] for client in range(len(total))}
-    for node, (left, right) in enumerate(tree, start=len(total)):
-        total.append(total[left] + total[right])
-        if total[node] <= most:
-            group[node] = group.pop(left) + group.pop(right)
-    return [np.sort(np.array(members, np.int64)) for members in group.values()]
+    shared = np.zeros((m, own.shape[1]), np.int64)
+    shared[:, rest] = units
+    return np.concatenate([own, shared])
 
 
 def _checked(n_samples: NDArray[np.integer], m: int) -> Ints:
