@@ -8,7 +8,7 @@ import pytest
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.check import check_sampler
 from fedsampling.samplers.clustered import units_by_sample, units_by_similarity
-from fedsampling.samplers.dissimilarity import MEASURES, READINGS, dissimilarities
+from fedsampling.samplers.dissimilarity import MEASURES, WARD_VARIANTS, dissimilarities
 from fedsampling.samplers.divfl import distances, lazy_greedy, sampled_greedy
 from fedsampling.samplers.latency import best_subset, shares
 from fedsampling.samplers.scheme import Setup, candidate_set, scheme
@@ -131,7 +131,7 @@ def test_sampled_greedy_covers_its_share_of_the_best_set():
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("ward", READINGS)
+@pytest.mark.parametrize("ward", WARD_VARIANTS)
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 39])
 def test_groups_of_a_sample_keep_rows_and_columns(measure, ward, size):
     rng = np.random.default_rng(size)
@@ -145,7 +145,7 @@ def test_groups_of_a_sample_keep_rows_and_columns(measure, ward, size):
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("ward", READINGS)
+@pytest.mark.parametrize("ward", WARD_VARIANTS)
 def test_groups_of_a_sample_of_all_are_those_of_algorithm_2(measure, ward):
     rng = np.random.default_rng(5)
     n_samples, m = rng.integers(1, 60, 40), 6

@@ -22,7 +22,7 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.dissimilarity import BLOCK, dissimilarities, from_pairs, pairs
+from fedsampling.samplers.dissimilarity import BLOCK_COORDINATES, dissimilarities, from_pairs, pairs
 from fedsampling.samplers.scheme import Setup, Slots, View
 from fedsampling.samplers.similar_groups import ward_groups
 
@@ -242,7 +242,7 @@ def one_by_one(updates, measure):
 
 @pytest.fixture(scope="module")
 def updates():
-    return np.random.default_rng(0).normal(size=(9, BLOCK + 7)).astype(np.float32)
+    return np.random.default_rng(0).normal(size=(9, BLOCK_COORDINATES + 7)).astype(np.float32)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -22,7 +22,7 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
+    normalised_importances,
 )
 
 
@@ -111,4 +111,4 @@ class ActiveFL(Scheme, name="active_fl"):
         # The losses of a run that diverges may be anything; they must not stop the other runs.
         loss = np.nan_to_num(view.observed["work_losses"], nan=0.0, posinf=0.0)
         self._values[slots.run, slots.client] = valuation(view.n_samples[slots.client], loss)
-        return among_present(slots, view)
+        return normalised_importances(slots, view)

@@ -19,9 +19,9 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     distinct,
     invert,
+    normalised_importances,
 )
 from fedsampling.theory.weights import check_poisson
 
@@ -136,7 +136,7 @@ class FedAvgNormalised(Uniform, name="fedavg_normalised"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
-        return among_present(slots, view)
+        return normalised_importances(slots, view)
 
 
 class Random(FedAvgNormalised, name="random"):

@@ -37,8 +37,8 @@ RUNS = 3000  # seeds in each of these rounds
 LONG_ROUNDS = 25
 LONG_RUNS = 40
 MAX_LINES = 5  # of an error message
-FALSE_ALARM = 1e-6  # probability that an unbiased sampler is called biased on one population
-HINT = "; `needs` must list all information that the sampler uses"
+FALSE_ALARM_PROBABILITY = 1e-6  # that an unbiased sampler is called biased on one population
+NEEDS_HINT = "; `needs` must list all information that the sampler uses"
 DRAWS_HINT = (
     "; in this form rng serves all runs: draw with rng.uniforms('clients', m), take one NumPy "
     "generator for each run from rng.generators('clients'), or derive from fedsampling.Sampler, "
@@ -113,8 +113,8 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
             f"scheme: {scheme!r:.60} is not a sampler; use one with its settings, such as "
             "fedsampling.scheme('md', m=4)"
         )
-    if faults := list(_declared(scheme)):
-        raise InputError(*_shortened(faults))
+    if faults := list(_needs_faults(scheme)):
+        raise InputError(*_first_lines(faults))
     refused: dict[str, str] = {}
     faulty: dict[str, list[tuple[str, str]]] = {}  # (population, text) by kind of error
     for name, population in POPULATIONS.items():
@@ -133,11 +133,12 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
             faulty.setdefault(fault.kind, []).append((name, fault.text))
     if faulty:
         tried = len(POPULATIONS) - len(refused)
-        raise InputError(*_shortened([_line(places, tried) for places in faulty.values()]))
+        lines = [_described_fault(places, tried) for places in faulty.values()]
+        raise InputError(*_first_lines(lines))
     if len(refused) == len(POPULATIONS):
         reasons = [f"population: {reason}" for reason in dict.fromkeys(refused.values())]
         raise InputError(
-            *_shortened([*reasons, "population: the sampler rejects all of them; change it"])
+            *_first_lines([*reasons, "population: the sampler rejects all of them; change it"])
         )
     return Checked(tuple(name for name in POPULATIONS if name not in refused), refused)
 
@@ -161,17 +162,17 @@ def from_words(name: str, words: Sequence[str]) -> Scheme:
     try:
         return make_scheme(name, **settings)
     except InputError as error:
-        raise InputError(*map(_as_word, error.lines)) from None
+        raise InputError(*map(_for_command_line, error.lines)) from None
 
 
-def _as_word(line: str) -> str:
+def _for_command_line(line: str) -> str:
     """Rewrite an error of a setting for the command line, where settings are ``m=…``."""
     if missing := re.fullmatch(r"scheme\.(\w+): missing; add it", line):
         return f"{missing[1]}: missing; add {missing[1]}=… to the command"
     return line.replace("scheme.name: ", "sampler: ").removeprefix("scheme.")
 
 
-def _line(places: Sequence[tuple[str, str]], tried: int) -> str:
+def _described_fault(places: Sequence[tuple[str, str]], tried: int) -> str:
     """Describe an error, with its population unless it occurs on all of them."""
     name, text = places[0]
     others = len({population for population, _ in places}) - 1
@@ -181,7 +182,7 @@ def _line(places: Sequence[tuple[str, str]], tried: int) -> str:
     return f"{name}: {text}{also}"
 
 
-def _shortened(lines: Sequence[str]) -> list[str]:
+def _first_lines(lines: Sequence[str]) -> list[str]:
     """Return at most five lines, and the number of omitted lines."""
     more = len(lines) - MAX_LINES
     return [*lines[:MAX_LINES], *([f"… and {more} more"] if more > 0 else [])]
@@ -196,58 +197,61 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
         withheld = {name: value for name, value in withheld.items() if name not in scheme.needs}
         return scheme.prepared(replace(setup(population, seeds), **withheld))
 
-    few = seeds[:8]
-    before = _global_generators()
+    few_seeds, long_seeds = seeds[:8], seeds[:LONG_RUNS]
+    global_generators = _global_generators()
     try:
         ready = make(seeds)
         if not isinstance(ready.unbiased, bool):
             text = f"unbiased: {ready.unbiased!r} is invalid; must be True or False"
             yield Fault("unbiased", text)
-        many = len(population.p) <= N  # run many seeds, which reveal a bias in a single round
-        first = play_rounds(make, population, seeds if many else seeds[:LONG_RUNS], ROUNDS)
-        if only := _single_run(first[0], len(seeds)):
-            yield Fault("single run", only)
+        is_small = len(population.p) <= N  # then many seeds reveal a bias in a single round
+        first = play_rounds(make, population, seeds if is_small else long_seeds, ROUNDS)
+        if text := _single_run_fault(first[0], len(seeds)):
+            yield Fault("single run", text)
             return
-        if _global_generators() != before:
+        if _global_generators() != global_generators:
             yield Fault("generator", "draws from np.random or random; draw from `rng` only, by run")
             return
-        if unlike := _irreproducible(make, population, few, first):
-            yield Fault("reproducible", unlike)
-        elif lost := _forgetful(make, population, few):
-            yield Fault("state", lost)
-        long = play_rounds(make, population, seeds[:LONG_RUNS], LONG_ROUNDS)
-        yield from _weight_faults(ready, population, first if many else (), long)
+        if text := _reproducibility_fault(make, population, few_seeds, first):
+            yield Fault("reproducible", text)
+        elif text := _memory_fault(make, population, few_seeds):
+            yield Fault("state", text)
+        long = play_rounds(make, population, long_seeds, LONG_ROUNDS)
+        yield from _weight_faults(ready, population, first if is_small else (), long)
         if scheme.intermittent:
-            play_rounds(make, population, few, LONG_ROUNDS, _absences(len(population.p)))
+            offered = _changing_availability(len(population.p))
+            play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
     except InputError as error:
         for line in error.lines:
             yield Fault("error", line + _hint(line))
     except Exception as error:  # any exception of a sampler is a result of the check
         missing = isinstance(error, NotImplementedError)  # names the method
-        yield Fault("error", described(error) + ("; add it" if missing else HINT))
+        yield Fault("error", described(error) + ("; add it" if missing else NEEDS_HINT))
 
 
 def _weight_faults(
     scheme: Scheme, population: Population, first: Sequence[Round], long: Sequence[Round]
 ) -> Iterator[Fault]:
     """Yield the errors in the weights of the first rounds, each by itself, and of many rounds."""
-    total = _totals(long, population)
-    parts = {f"round {t}": _totals([played], population)[0] for t, played in enumerate(first)}
+    total = _client_weights(long, population)
+    parts = {
+        f"round {t}": _client_weights([played], population)[0] for t, played in enumerate(first)
+    }
     parts[f"rounds 0 to {LONG_ROUNDS - 1}"] = total.reshape(-1, len(population.p))
-    if scheme.unbiased and (off := _biased(parts, population)):
-        yield Fault("bias", off)
-    elif far := _far_sums(float(total.sum(axis=2).mean()), scheme.shrinks):
-        yield Fault("sums", far)
+    if scheme.unbiased and (text := _bias_fault(parts, population)):
+        yield Fault("bias", text)
+    elif text := _sum_fault(float(total.sum(axis=2).mean()), scheme.shrinks):
+        yield Fault("sums", text)
 
 
 def _hint(line: str) -> str:
     """Return the likely fix of an error in a sampler's code; empty if there is none."""
     if "'Draws' object has no attribute" in line:
         return DRAWS_HINT
-    return HINT if "NoneType" in line else ""
+    return NEEDS_HINT if "NoneType" in line else ""
 
 
-def _declared(scheme: Scheme) -> Iterator[str]:
+def _needs_faults(scheme: Scheme) -> Iterator[str]:
     needs, known = scheme.needs, NETWORK_NEEDS | CONVEX_NEEDS
     if not isinstance(needs, frozenset):
         yield f"needs: {needs!r} is invalid; must be a frozenset of names, empty if none"
@@ -256,7 +260,7 @@ def _declared(scheme: Scheme) -> Iterator[str]:
         yield f"needs: {name!r} is unknown; {nearest(name, known)}"
 
 
-def _single_run(played: Round, runs: int) -> str:
+def _single_run_fault(played: Round, runs: int) -> str:
     slots = played.slots
     if not len(slots) or slots.run[-1] > 0 or runs < RUNS // 100:
         return ""
@@ -272,7 +276,7 @@ def _global_generators() -> Sequence[Any]:
     return random.getstate(), name, np.asarray(keys).tobytes(), others
 
 
-def _biased(parts: Mapping[str, Array], population: Population) -> str:
+def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
     """Report the client whose mean weight is furthest from its importance; empty if none is far.
 
     Parameters
@@ -283,13 +287,14 @@ def _biased(parts: Mapping[str, Array], population: Population) -> str:
     from scipy.stats import norm
 
     n = len(population.p)
-    most = norm.isf(FALSE_ALARM / (2 * (ROUNDS + 1) * n))  # two-sided, for all clients and parts
+    # Two-sided, for all clients and parts.
+    max_errors = norm.isf(FALSE_ALARM_PROBABILITY / (2 * (ROUNDS + 1) * n))
     for rounds, total in parts.items():
         error = total.std(0, ddof=1) / np.sqrt(len(total))
         off = total.mean(0) - population.p
         # If few runs determine the mean, it may be low because an even rarer weight was not drawn.
         few = np.sort(total, axis=0)[-max(len(total) // 100, 1) :].sum(0) > total.sum(0) / 3
-        wrong = np.flatnonzero((np.abs(off) > most * error + 1e-9) & ((off > 0) | ~few))
+        wrong = np.flatnonzero((np.abs(off) > max_errors * error + 1e-9) & ((off > 0) | ~few))
         if len(wrong):
             i = wrong[np.abs(off[wrong]).argmax()]
             return (
@@ -300,14 +305,14 @@ def _biased(parts: Mapping[str, Array], population: Population) -> str:
     return ""
 
 
-def _far_sums(mean: float, shrinks: bool) -> str:
+def _sum_fault(mean: float, shrinks: bool) -> str:
     """Report if the mean of Σ ω_i over the rounds is far from 1."""
     if mean <= WEIGHT_SUM_RANGE[1] and (shrinks or mean >= WEIGHT_SUM_RANGE[0]):
         return ""
     return f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
 
 
-def _totals(rounds: Sequence[Round], population: Population) -> Array:
+def _client_weights(rounds: Sequence[Round], population: Population) -> Array:
     """Sum the weights of each client's slots, shape (rounds, runs, n)."""
     n = len(population.p)
     totals = [
@@ -317,12 +322,12 @@ def _totals(rounds: Sequence[Round], population: Population) -> Array:
     return np.stack(totals)
 
 
-def _irreproducible(
+def _reproducibility_fault(
     make: Callable[[Ints], Scheme], population: Population, seeds: Ints, rounds: Sequence[Round]
 ) -> str:
     """Repeat some runs, alone and in another order, and compare the draws."""
-    again = [play_rounds(make, population, seeds, ROUNDS) for _ in range(2)]
-    for t, (first, second) in enumerate(zip(*again, strict=True)):
+    repeated = [play_rounds(make, population, seeds, ROUNDS) for _ in range(2)]
+    for t, (first, second) in enumerate(zip(*repeated, strict=True)):
         if not same_round(first, second):
             return f"round {t}: the same seeds give different draws; draw from `rng` only"
     for subset in (seeds, seeds[::-1], seeds[5:6]):
@@ -336,7 +341,7 @@ def _irreproducible(
     return ""
 
 
-def _forgetful(make: Callable[[Ints], Scheme], population: Population, seeds: Ints) -> str:
+def _memory_fault(make: Callable[[Ints], Scheme], population: Population, seeds: Ints) -> str:
     """Stop after two rounds, continue with another object, and compare the draws."""
     first, second = make(seeds), make(seeds)
     for t in range(ROUNDS - 1):
@@ -346,8 +351,8 @@ def _forgetful(make: Callable[[Ints], Scheme], population: Population, seeds: In
     if objects:
         return f"state: {', '.join(objects)} cannot be stored; use arrays of numbers"
     second.restore(state)
-    goes_on = play_round(first, population, seeds, ROUNDS - 1)
-    if same_round(play_round(second, population, seeds, ROUNDS - 1), goes_on):
+    last = [play_round(sampler, population, seeds, ROUNDS - 1) for sampler in (first, second)]
+    if same_round(*last):
         return ""
     return (
         "state: the memory is lost with the object; store it in attributes without an underscore, "
@@ -355,7 +360,7 @@ def _forgetful(make: Callable[[Ints], Scheme], population: Population, seeds: In
     )
 
 
-def _absences(n: int) -> Callable[[int], Ints]:
+def _changing_availability(n: int) -> Callable[[int], Ints]:
     """Return a function for the available clients: several, a single one, then random ones."""
     chosen: list[Sequence[int]] = [[1, 2, 3, 5, 8, 9, 10], [7], [0, 3, 4, 6, 7, 11]]
 

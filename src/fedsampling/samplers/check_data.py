@@ -14,7 +14,7 @@ from fedsampling.base.streams import stream
 from fedsampling.samplers.scheme import Array, Ints, Setup
 
 N, D = 12, 5  # number of clients, and of the model's parameters
-MANY = 60  # number of clients of the largest population
+MANY_CLIENTS = 60  # number of clients of the largest population
 
 
 class Population(NamedTuple):
@@ -27,13 +27,13 @@ class Population(NamedTuple):
 _ONES = np.ones(N, np.int64)
 _RISING = np.arange(4, 4 + N)
 _HUGE = np.where(np.arange(N) == 3, 40, 3)
-_MANY = 4 + np.arange(MANY) % 17
+_MANY = 4 + np.arange(MANY_CLIENTS) % 17
 POPULATIONS = {
     "equal clients": Population(7 * _ONES, _ONES / N),
     "unequal clients": Population(_RISING, _RISING / _RISING.sum()),
     "unequal sizes, equal importance": Population(_RISING, _ONES / N),
     "one huge client": Population(_HUGE, _HUGE / _HUGE.sum()),
-    f"{MANY} clients": Population(_MANY, _MANY / _MANY.sum()),
+    f"{MANY_CLIENTS} clients": Population(_MANY, _MANY / _MANY.sum()),
 }
 CLASSES = 3  # length of the output layer's bias, the last parameters
 LABELS = np.array([0, 0, 1, 2, 2, 2, 1, 2, 0, 2, 1, 2])  # groups of unequal size

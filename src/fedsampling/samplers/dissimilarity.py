@@ -19,8 +19,8 @@ from fedsampling.samplers.scheme import Array, Ints
 Updates = NDArray[np.floating]
 
 MEASURES = ("arccos", "l2", "l1")
-READINGS = ("paper", "code")
-BLOCK = 4096  # coordinates processed at once, so that float64 copies of 100 clients fit the cache
+WARD_VARIANTS = ("paper", "code")
+BLOCK_COORDINATES = 4096  # processed at once, so that float64 copies of 100 clients fit the cache
 
 
 def dissimilarities(updates: Updates, measure: str, ward: str = "paper") -> Array:
@@ -64,8 +64,8 @@ def pairs(updates: Updates, measure: str, rows: Ints | None = None) -> Array:
 
     n, d = updates.shape
     total = np.zeros((n if rows is None else len(rows), n))
-    for start in range(0, d, BLOCK):
-        block = updates[:, start : start + BLOCK].astype(np.float64)
+    for start in range(0, d, BLOCK_COORDINATES):
+        block = updates[:, start : start + BLOCK_COORDINATES].astype(np.float64)
         some = block if rows is None else block[rows]
         total += cdist(some, block, "cityblock") if measure == "l1" else some @ block.T
     return total
@@ -88,7 +88,7 @@ def from_pairs(pairs: Array, measure: str, ward: str = "paper") -> Array:
     InputError
         If a pair is not finite or `measure` or `ward` is unknown.
     """
-    for key, value, known in (("measure", measure, MEASURES), ("ward", ward, READINGS)):
+    for key, value, known in (("measure", measure, MEASURES), ("ward", ward, WARD_VARIANTS)):
         if value not in known:
             raise InputError(f"{key}: {value!r} is unknown; {nearest(value, known)}")
     if not np.isfinite(pairs).all():

@@ -31,14 +31,14 @@ from fedsampling.samplers.scheme import (
     candidate_set,
 )
 
-COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
+BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 
 
 def distances(gradients: NDArray[np.floating[Any]]) -> Array:
     """Compute ‖g_i − g_j‖₂ of gradients (n, d) with matrix products; shape (n, n)."""
     gram = np.zeros((len(gradients),) * 2)
-    for first in range(0, gradients.shape[1], COLUMNS):
-        g = gradients[:, first : first + COLUMNS].astype(np.float64)
+    for first in range(0, gradients.shape[1], BLOCK_COLUMNS):
+        g = gradients[:, first : first + BLOCK_COLUMNS].astype(np.float64)
         g -= g.mean(axis=0)  # leaves differences unchanged, and loses fewer digits
         gram += g @ g.T
     squares = np.diag(gram)
@@ -65,7 +65,7 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     A client's gain never increases as other clients are selected.  Old gains are therefore upper
     bounds, and the client on top of the heap is the best once its gain has been recomputed.
     """
-    nearest = _nobody(D)
+    nearest = _above_all_distances(D)
     heap = [(-float(np.maximum(nearest - row, 0).sum()), i, 0) for i, row in enumerate(D)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -100,7 +100,7 @@ def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     """
     n = len(D)
     size = max(m, n // 10)
-    nearest = _nobody(D)
+    nearest = _above_all_distances(D)
     chosen: list[int] = []
     for u_step in u:
         order = np.argsort(u_step, kind="stable")
@@ -257,6 +257,6 @@ def _finite(gradients: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     return finite
 
 
-def _nobody(D: Array) -> Array:
+def _above_all_distances(D: Array) -> Array:
     """Return initial distances to the nearest selected client: larger than any distance."""
     return np.full(len(D), D.max() + 1.0)

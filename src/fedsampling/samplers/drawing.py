@@ -62,7 +62,7 @@ def candidate_set(n: int, size: int | None, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(n, size, replace=False, shuffle=False))
 
 
-def among_present(slots: Slots, view: View) -> Array:
+def normalised_importances(slots: Slots, view: View) -> Array:
     """Return p_i divided by the sum over the slots of its run, so that a run's weights sum to 1."""
     p = view.p[slots.client]
     total = np.bincount(slots.run, p, view.runs)[slots.run]

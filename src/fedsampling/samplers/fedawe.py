@@ -24,8 +24,8 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     distinct,
+    normalised_importances,
 )
 
 Models = NDArray[np.floating]
@@ -81,12 +81,12 @@ class FedAWE(Scheme, name="fedawe"):
         x = self._x[slots.run, slots.client]
         mixed = np.zeros(theta.shape)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges
-            np.add.at(mixed, slots.run, among_present(slots, view)[:, None] * x)
+            np.add.at(mixed, slots.run, normalised_importances(slots, view)[:, None] * x)
         return x, mixed.astype(theta.dtype)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return share_i (t − τ_i), and remember this round."""
         missed = view.round - self._tau[slots.run, slots.client]
         self._tau[slots.run, slots.client] = view.round
-        omega: Array = among_present(slots, view) * missed
+        omega: Array = normalised_importances(slots, view) * missed
         return omega

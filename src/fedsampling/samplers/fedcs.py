@@ -20,8 +20,8 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     distinct,
+    normalised_importances,
 )
 
 
@@ -124,4 +124,4 @@ class FedCS(Scheme, name="fedcs"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
-        return among_present(slots, view)
+        return normalised_importances(slots, view)

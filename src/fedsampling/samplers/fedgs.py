@@ -26,11 +26,11 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
+    normalised_importances,
 )
 
-STARTS, SWAPS = 10, 100  # greedy sets that are improved, and exchanges in each at most
-LEAST_GAIN = 1e-12  # of an exchange; smaller gains are rounding errors
+MAX_STARTS, MAX_SWAPS = 10, 100  # greedy sets that are improved, and exchanges in each at most
+MIN_GAIN = 1e-12  # of an exchange; smaller gains are rounding errors
 
 
 def similarities(features: Array) -> Array:
@@ -121,14 +121,14 @@ def best_set(A: Array, u: Array, m: int) -> Ints:
     for _ in range(min(m, len(u)) - 1):
         added = np.where(member, -np.inf, u + member @ A)
         member[np.arange(len(u)), added.argmax(1)] = True
-    member = member[np.argsort(-_values(A, u, member), kind="stable")[:STARTS]]
+    member = member[np.argsort(-_values(A, u, member), kind="stable")[:MAX_STARTS]]
     start = np.arange(len(member))
-    for _ in range(SWAPS):
+    for _ in range(MAX_SWAPS):
         pull = u + member @ A  # of each client to each start's set
         change = pull[:, None, :] - pull[:, :, None] - A[None]  # out: axis 1, in: axis 2
         change[~member[:, :, None] | member[:, None, :]] = -np.inf
         out, into = np.unravel_index(change.reshape(len(member), -1).argmax(1), A.shape)
-        better = change[start, out, into] > LEAST_GAIN
+        better = change[start, out, into] > MIN_GAIN
         if not better.any():
             break
         member[start[better], out[better]] = False
@@ -191,7 +191,7 @@ class FedGS(Scheme, name="fedgs"):
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the participants."""
         self._sent = np.full(view.runs, self._bits if view.round == 0 else 0.0)
-        return among_present(slots, view)
+        return normalised_importances(slots, view)
 
     def exchange_bits(self) -> Array:
         """Return the bits of the label counts, which all clients send before the first round."""

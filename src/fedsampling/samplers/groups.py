@@ -22,8 +22,8 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     distinct,
+    normalised_importances,
 )
 
 
@@ -188,4 +188,4 @@ class Cyclic(Scheme, name="cyclic"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
-        return among_present(slots, view)
+        return normalised_importances(slots, view)

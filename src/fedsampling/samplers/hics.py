@@ -28,11 +28,11 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     invert,
+    normalised_importances,
 )
 
-LEAST = 1e-12  # lower bound of a client's importance within its cluster
+MIN_IMPORTANCE = 1e-12  # lower bound of a client's importance within its cluster
 
 
 def estimated_entropy(updates: Array, temperature: float) -> Array:
@@ -164,7 +164,7 @@ class HiCS(Scheme, name="hics"):
         finite = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
         self._updates[slots.run, slots.client] = np.clip(finite, -1e100, 1e100)
         self._seen[slots.run, slots.client] = 1
-        return among_present(slots, view)
+        return normalised_importances(slots, view)
 
     def _by_cluster(self, run: int, known: Ints, count: int, view: View, u: Array) -> Ints:
         """Draw `count` distinct clients of a run: a cluster by π, then a client by importance."""
@@ -176,7 +176,7 @@ class HiCS(Scheme, name="hics"):
         cluster = clusters(distance, min(self.clusters or self.m, len(known)))
         gamma = self.gamma * max(1 - view.round / self.horizon, 0.0)
         odds = cluster_odds(entropy, cluster, gamma)
-        p = np.maximum(view.p[known], LEAST)
+        p = np.maximum(view.p[known], MIN_IMPORTANCE)
         left, picks = np.ones(len(known)), []
         for u_cluster, u_client in u[: 2 * count].reshape(count, 2):
             open_clusters = np.bincount(cluster, left, len(odds)) > 0

@@ -39,7 +39,7 @@ from fedsampling.samplers.scheme import (
 from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.theory.heterogeneity import bounded
 
-Answer = tuple[Ints, Array]
+Solution = tuple[Ints, Array]
 Bound = Annotated[
     Share, Field(description="fraction of the assumptions' bounds on B; a larger B is reduced")
 ]
@@ -150,12 +150,12 @@ def best_subset(
         raise InputError(f"solver: {solver!r} is unknown; {nearest(solver, SUBSET_SOLVERS)}")
     if solver == "exact":
         order = np.argsort(delays, kind="stable")
-        chosen = order[: 1 + int(_along(B, delays, order).argmin())]
+        chosen = order[: 1 + int(_prefix_objectives(B, delays, order).argmin())]
     else:
         first = np.argsort(delays, kind="stable") if start is None else np.asarray(start)
         if sorted(first) != list(range(len(B))):
             raise InputError("start: must list the index of each client once")
-        chosen = _from_minimum_norm(B, delays, first)
+        chosen = _minimum_norm_subset(B, delays, first)
     indices = np.sort(chosen)
     return indices, shares(B, indices)
 
@@ -244,7 +244,7 @@ def best_distribution(
         raise InputError(f"solver: {solver!r} is unknown; {nearest(solver, DISTRIBUTION_SOLVERS)}")
     m = len(B)
     if solver == "vertex":
-        corner: Array = np.eye(m)[int(_corners(B, delays).argmin())]
+        corner: Array = np.eye(m)[int(_corner_objectives(B, delays).argmin())]
         return corner
     p = np.full(m, 1 / m) if start is None else np.asarray(start, np.float64)
     if p.shape != (m,) or k < 1 or jacobian not in ("2-point", "exact"):
@@ -274,7 +274,7 @@ def best_distribution(
     return descend(value, gradient if jacobian == "exact" else None, p, iterations)
 
 
-def _corners(B: Array, delays: Array) -> Array:
+def _corner_objectives(B: Array, delays: Array) -> Array:
     """Compute g at each corner of the simplex, shape (m,)."""
     spread = 1 - 2 * (B**2).mean(axis=1)
     g: Array = np.divide(delays, spread, out=np.full(len(B), np.inf), where=spread > 0)
@@ -283,7 +283,7 @@ def _corners(B: Array, delays: Array) -> Array:
     return g
 
 
-def _along(B: Array, delays: Array, order: Ints) -> Array:
+def _prefix_objectives(B: Array, delays: Array, order: Ints) -> Array:
     """Compute g of the first 1, …, m clients of an order, shape (m,)."""
     h = np.minimum.accumulate(B[order], axis=0).mean(axis=1)
     spread = 1 - 2 * h**2
@@ -292,7 +292,7 @@ def _along(B: Array, delays: Array, order: Ints) -> Array:
     return g
 
 
-def _from_minimum_norm(B: Array, delays: Array, start: Ints) -> Ints:
+def _minimum_norm_subset(B: Array, delays: Array, start: Ints) -> Ints:
     alone = [subset_objective(B, delays, np.array([i])) for i in range(len(B))]
     empty = max(alone)
     if not np.isfinite(empty):
@@ -300,12 +300,16 @@ def _from_minimum_norm(B: Array, delays: Array, start: Ints) -> Ints:
             "B: Assumption 3 does not hold, and g of a single client is infinite; "
             "scale it with theory.heterogeneity.bounded, or use the solver 'exact'"
         )
-    x = minimum_norm_point(lambda order: np.append(empty, _along(B, delays, order)), start)
-    chosen = np.flatnonzero(x < 0)
-    if len(chosen):
-        return chosen
+
+    def chain(order: Ints) -> Array:
+        return np.append(empty, _prefix_objectives(B, delays, order))
+
+    x = minimum_norm_point(chain, start)
+    negative = np.flatnonzero(x < 0)
+    if len(negative):
+        return negative
     order = np.argsort(x, kind="stable")
-    return order[: 1 + int(_along(B, delays, order).argmin())]
+    return order[: 1 + int(_prefix_objectives(B, delays, order).argmin())]
 
 
 def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
@@ -341,34 +345,38 @@ class DelayHet(Scheme):
         """True with candidates: only their pairs are read."""
         return self.candidates is not None
 
-    _last: dict[int, tuple[Array, Answer]]  # B and its solution, of each run
+    _solved: dict[int, tuple[Array, Solution]]  # B and its solution, of each run
 
     def prepare(self, setup: Setup) -> None:
         """Start without a solution."""
-        self._last = {}
+        self._solved = {}
 
-    def answers(self, view: View, rng: Draws) -> list[Answer]:
+    def solutions(self, view: View, rng: Draws) -> list[Solution]:
         """Return each run's solution; reuse the last solution of any run with the same B."""
         delays = view.observed["delays"]
         if self.candidates is not None:
-            return self._among_candidates(view, rng, delays)
+            return self._for_candidates(view, rng, delays)
         for run, B in enumerate(view.observed["heterogeneity"]):
-            known = (self._last[key] for key in (run, *self._last) if key in self._last)
-            same = next((last for last in known if np.array_equal(last[0], B)), None)
-            self._last[run] = same or (np.array(B), self.solve(np.asarray(B, np.float64), delays))
-        return [self._last[run][1] for run in range(view.runs)]
+            runs = (key for key in (run, *self._solved) if key in self._solved)
+            same = next((key for key in runs if np.array_equal(self._solved[key][0], B)), None)
+            if same is not None:
+                self._solved[run] = self._solved[same]
+            else:
+                self._solved[run] = np.array(B), self.solve(np.asarray(B, np.float64), delays)
+        return [self._solved[run][1] for run in range(view.runs)]
 
-    def _among_candidates(self, view: View, rng: Draws, delays: Array) -> list[Answer]:
+    def _for_candidates(self, view: View, rng: Draws, delays: Array) -> list[Solution]:
         """Solve each run's problem for its own random set."""
         generators = rng.generators("candidates")
-        answers = []
+        solutions = []
         for B, generator in zip(view.observed["heterogeneity"], generators, strict=True):
-            some = candidate_set(len(view.p), self.candidates, generator)
-            chosen, weights = self.solve(np.asarray(B[np.ix_(some, some)], float), delays[some])
-            answers.append((some[chosen], weights))
-        return answers
+            candidates = candidate_set(len(view.p), self.candidates, generator)
+            block = np.asarray(B[np.ix_(candidates, candidates)], float)
+            chosen, values = self.solve(block, delays[candidates])
+            solutions.append((candidates[chosen], values))
+        return solutions
 
-    def solve(self, B: Array, delays: Array) -> Answer:
+    def solve(self, B: Array, delays: Array) -> Solution:
         """Choose clients for one run.
 
         Parameters
@@ -413,15 +421,15 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's best set."""
-        answers = self.answers(view, rng)
-        self._weights = np.concatenate([alpha for _, alpha in answers])
-        return Slots.stack([clients for clients, _ in answers])
+        solutions = self.solutions(view, rng)
+        self._weights = np.concatenate([alpha for _, alpha in solutions])
+        return Slots.stack([clients for clients, _ in solutions])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return α_i, the share of the clients that i represents."""
         return self._weights
 
-    def solve(self, B: Array, delays: Array) -> Answer:
+    def solve(self, B: Array, delays: Array) -> Solution:
         """Run Algorithm 2; weights are determined from B itself."""
         chosen, _ = best_subset(bounded(B, self.share, rule=self.rule), delays, self.solver)
         return chosen, shares(B, chosen)
@@ -462,15 +470,18 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""
         u = rng.uniforms("clients", self.m)
-        answers = self.answers(view, rng)
-        clients = [some[invert(p, each)] for (some, p), each in zip(answers, u, strict=True)]
+        solutions = self.solutions(view, rng)
+        clients = [
+            candidates[invert(p, u_run)]
+            for (candidates, p), u_run in zip(solutions, u, strict=True)
+        ]
         return Slots.drawn(np.stack(clients), self.duplicates)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
 
-    def solve(self, B: Array, delays: Array) -> Answer:
+    def solve(self, B: Array, delays: Array) -> Solution:
         """Run Algorithm 3."""
         weights = 1 / delays if self.start == "fast" else np.ones(len(B))
         start = weights / weights.sum()

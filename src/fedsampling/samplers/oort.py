@@ -30,7 +30,7 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
+    normalised_importances,
 )
 
 UNCERTAINTY = 0.1  # constant in the temporal uncertainty √(0.1 log R / L(i))
@@ -194,4 +194,4 @@ class Oort(Scheme, name="oort"):
         if R >= 2 * W and R % W == 0:
             falls = self._achieved[:, :W].sum(1) > self._achieved[:, W:].sum(1)
             self._paces = np.where(falls, np.minimum(self._paces + self.relax, 1.0), self._paces)
-        return among_present(slots, view)
+        return normalised_importances(slots, view)

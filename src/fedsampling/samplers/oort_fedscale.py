@@ -24,12 +24,12 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
+    normalised_importances,
 )
 
 FLAT, SHARP = 0.1, 5.0  # relative changes of the exploited utility at which the pacer acts
-LEAST_RANGE = 1e-4
-POOL = 10  # clients in the exploitation pool beyond the cut-off, for each client to draw
+MIN_RANGE = 1e-4
+POOL_FACTOR = 10  # clients in the exploitation pool beyond the cut-off, for each client to draw
 
 
 def scaled(reward: Array, known: Array, clip: float) -> Array:
@@ -50,7 +50,7 @@ def scaled(reward: Array, known: Array, clip: float) -> Array:
     """
     least = 0.999 * known.min()
     ceiling = np.minimum(reward, _ranked(known, int(len(known) * clip)))
-    share: Array = (ceiling - least) / max(known.max() - least, LEAST_RANGE)
+    share: Array = (ceiling - least) / max(known.max() - least, MIN_RANGE)
     return share
 
 
@@ -73,7 +73,7 @@ def pool(scores: Array, k: int, cutoff: float) -> Bools:
 
     The cut-off is `cutoff` times the (k + 1)-th largest score.
     """
-    best = smallest(-scores, POOL * k + 1)
+    best = smallest(-scores, POOL_FACTOR * k + 1)
     admitted: Bools = scores >= cutoff * scores[best[min(k, len(best) - 1)]]
     admitted[best] = True
     return admitted
@@ -183,7 +183,7 @@ class OortFedScale(Scheme, name="oort_fedscale"):
         self._achieved = np.roll(self._achieved, -1, axis=1)
         self._achieved[:, -1] = total / (np.bincount(slots.run, used, view.runs) + 1e-4)
         self._move_pace(view.round + 1)
-        return among_present(slots, view)
+        return normalised_importances(slots, view)
 
     def _utility(self, run: int, old: Ints, offered: Ints, round: int) -> Array:
         """Compute the utilities of the explored clients: scaled reward and uncertainty."""

@@ -36,9 +36,9 @@ from fedsampling.theory.improvement import (
     variance_ratio,
 )
 
-ROUNDING = 1e-12  # tolerance for C in Algorithm 2, which is 1 exactly if nothing was capped
-EXCHANGE = 64  # bits that a client sends in one exchange of AOCS: t_i, two floats
-LARGEST = float(np.finfo(np.float32).max)
+TOLERANCE = 1e-12  # tolerance for C in Algorithm 2, which is 1 exactly if nothing was capped
+EXCHANGE_BITS = 64  # bits that a client sends in one exchange of AOCS: t_i, two floats
+LARGEST_NORM = float(np.finfo(np.float32).max)
 
 
 def probabilities(norms: Array, m: int) -> Array:
@@ -152,7 +152,7 @@ def approximate(norms: Array, m: int, j_max: int) -> Approximation:
             return Approximation(p, j)
         C = (m - n + I) / P
         p[below] = np.minimum(C * p[below], 1)
-        if C <= 1 + ROUNDING:
+        if C <= 1 + TOLERANCE:
             return Approximation(p, j)
     return Approximation(p, j_max)
 
@@ -232,7 +232,7 @@ class Available(Scheme, name="available"):
 
     def exchange_bits(self) -> Array:
         """Bits that clients sent in the last round's exchanges of Algorithm 2, shape (runs,)."""
-        return EXCHANGE * self.available * self._exchanges
+        return EXCHANGE_BITS * self.available * self._exchanges
 
     def measured(self) -> Mapping[str, Array]:
         """Return statistics of the last round's norms, each of shape (runs,).
@@ -252,7 +252,7 @@ class Available(Scheme, name="available"):
             return None
         # A diverging run's updates count as huge: they are reported, and end this run only.
         size: Array = observed["update_norms"].reshape(w.shape)
-        return w * np.where(np.isfinite(size), size, LARGEST)
+        return w * np.where(np.isfinite(size), size, LARGEST_NORM)
 
     def _probabilities(self, w: Array, norms: Array | None) -> Array:
         """Return q_i, shape (runs, available)."""

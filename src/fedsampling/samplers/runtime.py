@@ -37,10 +37,10 @@ from fedsampling.samplers.scheme import (
 )
 from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
 
-LEAST = 1e-7  # least probability, as in Luo et al.'s code
-ITERATIONS = 100  # maximum for SLSQP, which needs fewer
-USUAL = 1000  # maximum for trust-constr: SciPy's default
-SPACING = 1e-4  # of the last grid of log y; the objective is flat to second order at its minimum
+MIN_PROBABILITY = 1e-7  # as in Luo et al.'s code
+SLSQP_ITERATIONS = 100  # maximum for SLSQP, which needs fewer
+TRUST_CONSTR_ITERATIONS = 1000  # maximum for trust-constr: SciPy's default
+GRID_SPACING = 1e-4  # of the last grid of log y; the objective is flat at its minimum
 
 
 def runtime_objective(delays: Array, scores: Array, c: float, q: Array, k: int = 1) -> float:
@@ -88,15 +88,15 @@ def luo_probabilities(delays: Array, scores: Array, c: float) -> Array:
     ----------
     Luo et al. 2022, problem P3 with constants as in their public code.
     """
-    scores = _or_alike(scores)
+    scores = _nonzero(scores)
     tau, a = delays / delays.mean(), scores / scores.sum()
     scaled = c / scores.sum() ** 2
 
     grid = np.linspace(-14, 14, 57) + np.log1p(scaled)
     while True:
-        q = _floored(_curve(tau, a, np.exp(grid)))
+        q = _at_least_minimum(_curve(tau, a, np.exp(grid)))
         best = int(((q @ tau) * ((a**2 / q).sum(axis=1) + scaled)).argmin())
-        if grid[1] - grid[0] < SPACING:
+        if grid[1] - grid[0] < GRID_SPACING:
             optimum: Array = q[best]
             return optimum
         grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], 21)
@@ -107,7 +107,7 @@ def approximately_optimal(
     scores: Array,
     c: float,
     k: int,
-    iterations: int = ITERATIONS,
+    iterations: int = SLSQP_ITERATIONS,
     solver: str = "slsqp",
     jacobian: str = "exact",
 ) -> Array:
@@ -138,16 +138,16 @@ def approximately_optimal(
     q : float array, shape (n,)
         At least 1e-7, sums to one.
     """
-    scores = _or_alike(scores)
+    scores = _nonzero(scores)
     tau, a = delays / delays.max(), scores / scores.sum()
     scaled = c / float(scores.sum()) ** 2
     unit = 1 + scaled  # lower bound of the second factor: scales the objective to about one
 
     def value(q: Array) -> float:
-        return runtime_objective(tau, a, scaled, np.maximum(q, LEAST), k) / unit
+        return runtime_objective(tau, a, scaled, np.maximum(q, MIN_PROBABILITY), k) / unit
 
     def gradient(q: Array) -> Array:
-        q = np.maximum(q, LEAST)
+        q = np.maximum(q, MIN_PROBABILITY)
         rounds = float((a**2 / q).sum()) + scaled
         slope: Array = expected_delay_gradient(tau, q, k) * rounds
         slope = (slope - expected_delay(tau, q, k) * a**2 / q**2) / unit
@@ -156,9 +156,13 @@ def approximately_optimal(
     uniform = np.full(len(tau), 1 / len(tau))
     if solver == "trust-constr":
         derivative = gradient if jacobian == "exact" else None
-        return _floored(descend(value, derivative, uniform, iterations, least=LEAST))
+        q = descend(value, derivative, uniform, iterations, least=MIN_PROBABILITY)
+        return _at_least_minimum(q)
     starts = [luo_probabilities(delays, scores, c), uniform]
-    minima = [_floored(descend(value, gradient, q, iterations, "SLSQP", LEAST)) for q in starts]
+    minima = [
+        _at_least_minimum(descend(value, gradient, q, iterations, "SLSQP", MIN_PROBABILITY))
+        for q in starts
+    ]
     best: Array = min([*minima, *starts], key=value)
     return best
 
@@ -226,9 +230,9 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
         exclude_if=lambda solver: solver == "slsqp",  # keeps the hashes of earlier runs
     )
     solver_iterations: Positive = Field(
-        USUAL,
+        TRUST_CONSTR_ITERATIONS,
         description="maximum for trust-constr",
-        exclude_if=lambda iterations: iterations == USUAL,
+        exclude_if=lambda iterations: iterations == TRUST_CONSTR_ITERATIONS,
     )
     candidates: Candidates = None
 
@@ -254,7 +258,7 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         c = self.c * scores.sum() ** 2
-        iterations = self.solver_iterations if self.solver == "trust-constr" else ITERATIONS
+        iterations = self.solver_iterations if self.solver == "trust-constr" else SLSQP_ITERATIONS
         return approximately_optimal(delays, scores, c, self.m, iterations, self.solver)
 
 
@@ -294,12 +298,12 @@ def _curve(tau: Array, a: Array, y: Array) -> Array:
     return q
 
 
-def _floored(q: Array) -> Array:
-    q = np.maximum(q, LEAST)
+def _at_least_minimum(q: Array) -> Array:
+    q = np.maximum(q, MIN_PROBABILITY)
     share: Array = q / q.sum(axis=-1, keepdims=True)
     return share
 
 
-def _or_alike(scores: Array) -> Array:
+def _nonzero(scores: Array) -> Array:
     """Return equal scores if all are zero, that is, if no client has a gradient."""
     return scores if scores.any() else np.ones(len(scores))

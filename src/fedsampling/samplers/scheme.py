@@ -35,7 +35,7 @@ from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers import remembered
-from fedsampling.samplers.drawing import among_present, candidate_set, distinct, invert
+from fedsampling.samplers.drawing import candidate_set, distinct, invert, normalised_importances
 from fedsampling.samplers.slots import Array, Batch, Bools, Ints, Setup, Slots, View
 
 __all__ = [
@@ -52,10 +52,10 @@ __all__ = [
     "Setup",
     "Slots",
     "View",
-    "among_present",
     "candidate_set",
     "distinct",
     "invert",
+    "normalised_importances",
     "scheme",
 ]
 

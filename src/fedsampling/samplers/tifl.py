@@ -20,9 +20,9 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
-    among_present,
     distinct,
     invert,
+    normalised_importances,
 )
 
 
@@ -149,7 +149,7 @@ class TiFL(Scheme, name="tifl"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
-        return among_present(slots, view)
+        return normalised_importances(slots, view)
 
     def _tier_odds(self, view: View) -> Array:
         """Return the relative probabilities of the tiers in this round, shape (runs, tiers)."""

@@ -30,7 +30,7 @@ from fedsampling.samplers.scheme import (
     invert,
 )
 
-LEAST = 1e-2  # least score, relative to the mean; a score of zero would exclude a client for good
+MIN_RELATIVE_SCORE = 1e-2  # of the mean; a score of zero would exclude a client for good
 
 
 def redistributed(probability: Array, scores: Array) -> Array:
@@ -58,7 +58,7 @@ def redistributed(probability: Array, scores: Array) -> Array:
     """
     if not np.isfinite(scores).all():
         return probability
-    return reassign(probability, np.maximum(scores, LEAST * scores.mean()))
+    return reassign(probability, np.maximum(scores, MIN_RELATIVE_SCORE * scores.mean()))
 
 
 def diversities(updates: NDArray[np.floating], beta: float) -> Array:

@@ -45,7 +45,7 @@ def test_samples_that_are_kept_as_numbers_change_no_bit(share, kept):
 
 @pytest.mark.parametrize("batch", [5, 1000])
 def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
-    monkeypatch.setattr(evaluation, "BATCH", batch)
+    monkeypatch.setattr(evaluation, "BLOCK_SAMPLES", batch)
     result = evaluate(MADE, THETA)
     data, p = MADE.data, SIZES / SIZES.sum()
     for run in range(2):

@@ -17,12 +17,12 @@ from fedsampling.samplers.scheme import Scheme, Slots
 Array = NDArray[np.float64]
 
 # Costs of a run that comparisons use: bits sent by clients, and time.
-SPENT = frozenset(
+COMPARED_COSTS = frozenset(
     {"model_bits", "norm_bits", "exchange_bits", "observation_bits", "seconds", "asking_seconds"}
 )
-FORWARD = 1 / 3  # cost of a forward pass, in units of forward and backward pass together
-EACH_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection
-WARM_UP = frozenset({"heterogeneity", "gradients"})  # requested from all clients before round 0
+FORWARD_SHARE = 1 / 3  # cost of a forward pass, in units of forward and backward pass together
+EVERY_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection
+FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all clients before round 0
 
 
 def participation(
@@ -130,10 +130,10 @@ def request_shares(
     backward pass costs about twice as much as a forward pass.
     """
     passes = {
-        "losses": FORWARD * n_samples,
-        "batch_losses": FORWARD * np.minimum(n_samples, mini_batch),
+        "losses": FORWARD_SHARE * n_samples,
+        "batch_losses": FORWARD_SHARE * np.minimum(n_samples, mini_batch),
         "gradients": 1.0 * n_samples,
-        "heterogeneity": FORWARD * np.minimum(n_samples, batch),
+        "heterogeneity": FORWARD_SHARE * np.minimum(n_samples, batch),
     }
     asked = [each for name, each in passes.items() if name in needs]
     shares: Array = sum(asked, np.zeros(len(n_samples))) / trained
@@ -168,8 +168,8 @@ def seconds(
     trained[slots.run, slots.client] = True
     requested = sampler.asked()
     if requested is None:
-        requested = np.full(took.shape, rng.round == 0 and bool(WARM_UP & sampler.needs))
-        requested[:, offered] |= bool(EACH_ROUND & sampler.needs)
+        requested = np.full(took.shape, rng.round == 0 and bool(FIRST_ROUND & sampler.needs))
+        requested[:, offered] |= bool(EVERY_ROUND & sampler.needs)
     return {
         "seconds": np.where(trained, took, 0.0).max(1),
         "asking_seconds": np.where(requested, took if shares is None else took * shares, 0.0).max(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.learning.training.charges import SPENT
+from fedsampling.learning.training.charges import COMPARED_COSTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def _sums(charged: Rows, measured: Sequence[int]) -> Rows:
     sums: dict[tuple[int, str], Array] = {}
     for at, name, cost in charged:
         end = bisect_left(measured, at)
-        if name in SPENT and end < len(measured):
+        if name in COMPARED_COSTS and end < len(measured):
             key = measured[end], name
             sums[key] = sums.get(key, 0.0) + cost
     return [(at, name, total) for (at, name), total in sums.items()]

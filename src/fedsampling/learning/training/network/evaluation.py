@@ -19,7 +19,7 @@ from fedsampling.learning.training.network.step import dense_outputs, keeper, sa
 Array = NDArray[np.float64]
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
 
-BATCH = 1000  # samples in a block
+BLOCK_SAMPLES = 1000  # samples in a block
 
 
 def evaluate(
@@ -56,7 +56,7 @@ def evaluate(
     """
     measured: dict[str, Array] = {}
     if training_loss:
-        mean, std = _weighted(client_losses(learner, theta, dropout), learner.p)
+        mean, std = _mean_and_deviation(client_losses(learner, theta, dropout), learner.p)
         measured = {"loss": mean, "loss_std": std}
     data = learner.data
     if not len(data.x_test):
@@ -65,14 +65,14 @@ def evaluate(
     if data.classes is None:
         losses = _per_sample(learner, theta, *tests, dropout, sample_losses)
         return {**measured, "test_loss": losses.mean(1)}
-    right = _per_sample(learner, theta, *tests, dropout, _hits)
+    right = _per_sample(learner, theta, *tests, dropout, _correct)
     if data.start_test is None:
-        per_client = _over_clients(_by_labels(data, right)) if clients else {}
+        per_client = _accuracy_quantiles(_client_accuracies(data, right)) if clients else {}
         return {**measured, "accuracy": right.mean(1), **per_client}
     tested = np.diff(data.start_test) > 0
     shares = _client_means(right, data.start_test[np.append(tested, True)])
-    accuracy, spread = _weighted(shares, learner.p[tested] / learner.p[tested].sum())
-    per_client = _over_clients(shares) if clients else {}
+    accuracy, spread = _mean_and_deviation(shares, learner.p[tested] / learner.p[tested].sum())
+    per_client = _accuracy_quantiles(shares) if clients else {}
     return {**measured, "accuracy": accuracy, "accuracy_std": spread, **per_client}
 
 
@@ -102,7 +102,7 @@ def on_own_samples(
     tested = np.diff(start_test) > 0
     measures = {"client_loss": sample_losses}
     if data.classes is not None:
-        measures["client_accuracy"] = _hits
+        measures["client_accuracy"] = _correct
     measured = {"client_tests": np.tile(np.diff(start_test).astype(np.float64), (runs, 1))}
     for name, measure in measures.items():
         means = np.empty((runs, data.n_clients))
@@ -127,7 +127,7 @@ def client_losses(learner: NetworkLearner, theta: Tensor, dropout: bool = False)
     return _client_means(losses, learner.data.start)
 
 
-def _by_labels(data: FederatedDataset, right: Array) -> Array:
+def _client_accuracies(data: FederatedDataset, right: Array) -> Array:
     """Weight the accuracy of each label by the clients' training labels, shape (runs, n)."""
     labels = data.y_test.reshape(len(data.y_test), -1)[:, 0]
     counts = data.label_counts()[:, (present := np.unique(labels))]
@@ -136,7 +136,7 @@ def _by_labels(data: FederatedDataset, right: Array) -> Array:
     return np.stack([(run * weight).sum(1) for run in each])
 
 
-def _over_clients(accuracy: Array) -> Mapping[str, Array]:
+def _accuracy_quantiles(accuracy: Array) -> Mapping[str, Array]:
     """Summarise the clients' accuracies, shape (runs, n)."""
     worst = np.sort(accuracy, axis=1)[:, : -(-accuracy.shape[1] // 10)]
     levels = (10, 50, 90)
@@ -162,8 +162,8 @@ def _per_sample(
     converted = (
         learner.samples.converted(x) if network.layers else None
     )  # else it takes little of the time
-    for begin in range(0, len(x), BATCH):
-        part = slice(begin, begin + BATCH)
+    for begin in range(0, len(x), BLOCK_SAMPLES):
+        part = slice(begin, begin + BLOCK_SAMPLES)
         inputs = (
             learner.samples.convert(x[part].to(learner.device))
             if converted is None
@@ -188,18 +188,18 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         return lambda x: dense_outputs(network.layers, w, x.expand(runs, *x.shape[1:]))
 
     def outputs(x: Tensor) -> Tensor:
-        keep = _shaken(learner, runs) if dropout else everything
+        keep = _dropout(learner, runs) if dropout else everything
         return network.outputs(theta, x.expand(runs, *x.shape[1:]), keep)
 
     return outputs
 
 
-def _hits(network: Network, z: Tensor, y: Tensor) -> Tensor:
+def _correct(network: Network, z: Tensor, y: Tensor) -> Tensor:
     """Return whether each sample is classified correctly; for sequences, the share of steps."""
     return (z.argmax(-1) == y).double().flatten(2).mean(2) if y.dim() > 2 else z.argmax(-1) == y
 
 
-def _shaken(learner: NetworkLearner, slots: int) -> Keep:
+def _dropout(learner: NetworkLearner, slots: int) -> Keep:
     """Return the dropout of an evaluation, with the same masks each time."""
     zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
     return keeper(zero, zero[0])
@@ -211,7 +211,7 @@ def _client_means(values: Array, start: NDArray[np.int64]) -> Array:
     return means
 
 
-def _weighted(values: Array, p: Array) -> tuple[Array, Array]:
+def _mean_and_deviation(values: Array, p: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation over clients with weights p_i."""
     mean: Array = (values * p).sum(axis=1)  # rounding in values @ p depends on the number of runs
     std: Array = np.sqrt(((values - mean[:, None]) ** 2 * p).sum(axis=1))
