@@ -70,13 +70,13 @@ def test_more_memory_than_estimated_fails_the_check():
 
 
 def test_wrong_products_fail_the_check(monkeypatch):
-    right = products._each
+    right = products._slot_by_slot
     wrong = 1.1  # in single precision alone
 
     def each(x, weight):
         return right(x, weight) * (wrong if x.dtype == torch.float32 else 1)
 
-    monkeypatch.setattr(products, "_each", each)
+    monkeypatch.setattr(products, "_slot_by_slot", each)
     check = check_network("mlp", CPU)
     assert check.fix == network_check.PLAIN_KERNELS
     assert str(check).startswith("FAIL mlp: ")

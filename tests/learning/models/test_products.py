@@ -20,7 +20,7 @@ def moved(matrix, offset):
 def stepped(x, weight):
     """Take a recurrent layer's step from zero."""
     start = x.new_zeros(len(x), x.shape[1], weight.shape[1])
-    return products.advance(x, products.unstacked(weight, x.shape[1]), start)
+    return products.add_product(x, products.prepared(weight, x.shape[1]), start)
 
 
 @pytest.fixture(params=["oneDNN", "batched"])
@@ -86,8 +86,8 @@ def unreliable(monkeypatch):
     """A library that rounds by the number of matrices; what is known of the true one is kept."""
     batched = torch.bmm
     monkeypatch.setattr(torch, "bmm", lambda x, right: batched(x, right) * (1 + 1e-6 * len(x)))
-    monkeypatch.setattr(products, "_independent", cache(products._independent.__wrapped__))
-    monkeypatch.setattr(products, "_say", cache(products._say.__wrapped__))
+    monkeypatch.setattr(products, "_is_independent", cache(products._is_independent.__wrapped__))
+    monkeypatch.setattr(products, "_print_slow", cache(products._print_slow.__wrapped__))
 
 
 def test_a_library_that_rounds_by_the_number_of_slots_is_found_out(unreliable, library, capsys):
@@ -108,7 +108,7 @@ def test_a_library_that_rounds_by_the_number_of_slots_is_found_out(unreliable, l
 
 def rounding_by_size(factor, axis):
     """A library whose result depends on a factor's rows, if `factor` is not zero."""
-    right = products._each
+    right = products._slot_by_slot
     return lambda *factors: right(*factors) * (1 + factor * factors[axis].shape[1])
 
 
@@ -120,8 +120,11 @@ def rounding_by_size(factor, axis):
 def test_slots_with_a_common_factor_are_what_they_are_alone(
     library, common, rows, inputs, outputs, wrong, monkeypatch
 ):
-    axis, joined = {"x": (1, "_widened"), "weight": (0, "_heightened")}[common]
-    monkeypatch.setattr(products, "_each", rounding_by_size(wrong, axis))
+    axis, joined = {
+        "x": (1, "_is_exact_wide"),
+        "weight": (0, "_is_exact_tall"),
+    }[common]
+    monkeypatch.setattr(products, "_slot_by_slot", rounding_by_size(wrong, axis))
     monkeypatch.setattr(products, joined, cache(getattr(products, joined).__wrapped__))
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(1 if common == "x" else 4, rows, inputs, generator=rng).expand(4, -1, -1)
@@ -162,7 +165,7 @@ MAKERS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
 )
 def test_onednn_multiplies_where_it_alone_uses_wide_vector_units(maker, flags, faster):
     processor = f"vendor_id\t: {MAKERS[maker]}\nflags\t\t: fpu {flags} sse2"
-    assert products.onednn_is_faster(processor) is faster
+    assert products.is_onednn_faster(processor) is faster
 
 
 @pytest.fixture
@@ -181,7 +184,7 @@ def undecided(monkeypatch):
 def test_the_processor_decides_unless_a_library_is_named(
     undecided, monkeypatch, asked, wide, library
 ):
-    monkeypatch.setattr(products, "onednn_is_faster", lambda processor: wide)
+    monkeypatch.setattr(products, "is_onednn_faster", lambda processor: wide)
     monkeypatch.setenv(products.VARIABLE, asked)
     assert products.library() == library
 
@@ -209,6 +212,6 @@ def test_a_step_adds_its_product(library):
     rng = torch.Generator().manual_seed(0)
     x, start = torch.randn(2, 40, 90, generator=rng), torch.randn(2, 40, 80, generator=rng)
     weight = torch.randn(2, 80, 90, generator=rng)
-    result = products.advance(x, products.unstacked(weight, rows=40), start)
+    result = products.add_product(x, products.prepared(weight, rows=40), start)
     expected = start + x @ weight.transpose(1, 2)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)

@@ -34,8 +34,8 @@ from fedsampling.base.errors import InputError
 
 VARIABLE = "FEDSAMPLING_PRODUCTS"  # mkl, onednn or auto
 Weights = Tensor | Sequence[Tensor]
-_SMALLEST = 2**18  # multiplications in a slot above which it gets its own call
-_TRIED = (2, 3, 5)  # numbers of stacked slots in the tests
+_LARGE_SLOT = 2**18  # multiplications in a slot above which it gets its own call
+_TEST_STACKS = (2, 3, 5)  # numbers of stacked slots in the tests
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
@@ -56,18 +56,18 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """Return x Wᵀ of each slot, without automatic differentiation; shapes as in `product`."""
-    if _by_slot(x, x.shape[1], weight.shape[1]):
+    if _needs_single_slots(x, x.shape[1], weight.shape[1]):
         sizes = *x.shape[1:], weight.shape[1], len(x)
-        if x.stride(0) == 0 and _widened(*sizes, x.dtype, torch.get_num_threads()):
+        if x.stride(0) == 0 and _is_exact_wide(*sizes, x.dtype, torch.get_num_threads()):
             return _side_by_side(x, weight)
-        if weight.stride(0) == 0 and _heightened(*sizes, x.dtype, torch.get_num_threads()):
+        if weight.stride(0) == 0 and _is_exact_tall(*sizes, x.dtype, torch.get_num_threads()):
             return _one_below_the_other(x, weight)
-        return _each(x, weight)
+        return _slot_by_slot(x, weight)
     if x.device.type != "cpu":
         return torch.bmm(x, weight.transpose(1, 2))
     if weight.shape[1] == 1:
         return (x * weight).sum(-1, keepdim=True)
-    return _batched(x, _with_rows(weight.transpose(1, 2)))
+    return _batched(x, _with_contiguous_rows(weight.transpose(1, 2)))
 
 
 def gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -98,9 +98,9 @@ def subtract_product(weight: Tensor, g: Tensor, x: Tensor) -> None:
     """
     if g.device.type != "cpu":
         weight.baddbmm_(g, x, alpha=-1)
-    elif _by_slot(g, g.shape[1], x.shape[2]):
+    elif _needs_single_slots(g, g.shape[1], x.shape[2]):
         for slot_weight, a, b in zip(weight.unbind(), g.unbind(), x.unbind(), strict=True):
-            if _with_onednn(g):
+            if _uses_onednn(g):
                 slot_weight.sub_(_onednn(a, b.T))  # while the product is in the cache
             else:
                 slot_weight.addmm_(a, b, alpha=-1)
@@ -133,7 +133,7 @@ def library() -> str:
         raise InputError(f"{VARIABLE}: {choice!r} is unknown; must be mkl, onednn or auto")
     if choice in ("", "auto"):
         mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-        choice = "mkl" if mkl and not onednn_is_faster(processor()) else "onednn"
+        choice = "mkl" if mkl and not is_onednn_faster(processor()) else "onednn"
     return "oneDNN" if choice == "onednn" and _has_onednn() else "MKL"
 
 
@@ -145,7 +145,7 @@ def processor() -> str:
         return ""
 
 
-def onednn_is_faster(processor: str) -> bool:
+def is_onednn_faster(processor: str) -> bool:
     """Return whether oneDNN is faster than MKL: AVX-512 that only oneDNN uses at full width.
 
     MKL restricts its AVX-512 kernels to Intel's processors.  On others they are faster only if the
@@ -162,21 +162,21 @@ def onednn_is_faster(processor: str) -> bool:
     return wide and "GenuineIntel" not in flags
 
 
-def unstacked(weight: Tensor, rows: int) -> Weights:
-    """Prepare weights [slots, outputs, inputs] for many calls of :func:`advance`."""
-    if _by_slot(weight, rows, weight.shape[1]):
+def prepared(weight: Tensor, rows: int) -> Weights:
+    """Prepare weights [slots, outputs, inputs] for many calls of :func:`add_product`."""
+    if _needs_single_slots(weight, rows, weight.shape[1]):
         return weight.unbind()
-    return _with_rows(weight.transpose(1, 2))
+    return _with_contiguous_rows(weight.transpose(1, 2))
 
 
-def advance(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
+def add_product(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
     """Return start + x Wᵀ of each slot, a recurrent layer's step.
 
     Parameters
     ----------
     x : Tensor, shape (slots, rows, inputs)
     weights : Tensor or sequence of Tensor
-        Result of :func:`unstacked`.
+        Result of :func:`prepared`.
     start : Tensor, shape (slots, rows, outputs)
 
     Returns
@@ -186,42 +186,42 @@ def advance(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
     if isinstance(weights, Tensor):
         return _batched(x, weights, start)
     slots = zip(x.unbind(), weights, start.unbind(), strict=True)
-    return torch.stack([_added(a, w, s) for a, w, s in slots])
+    return torch.stack([_add_product_of_slot(a, w, s) for a, w, s in slots])
 
 
-def _by_slot(factor: Tensor, rows: int, outputs: int) -> bool:
+def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
     """Whether slots are multiplied one by one; must depend only on sizes within a slot."""
     if factor.device.type != "cpu" or factor.dtype == torch.bfloat16:
         return False
     sizes = rows, factor.shape[2], outputs
-    if prod(sizes) >= _SMALLEST or not _aligned(rows * outputs):
+    if prod(sizes) >= _LARGE_SLOT or not _is_aligned(rows * outputs):
         return True
-    return outputs > 1 and not _independent(*sizes, factor.dtype, torch.get_num_threads())
+    return outputs > 1 and not _is_independent(*sizes, factor.dtype, torch.get_num_threads())
 
 
-def _aligned(numbers: int) -> bool:
+def _is_aligned(numbers: int) -> bool:
     # Whether slots of so many float32 numbers all begin at multiples of 16 bytes.
     return numbers % 4 == 0
 
 
 @cache
-def _independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, threads: int) -> bool:
+def _is_independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, threads: int) -> bool:
     """Test whether slots of these sizes give the same result stacked and alone; takes 1 ms."""
     rng = torch.Generator().manual_seed(0)
-    x = torch.randn(max(_TRIED), rows, inputs, generator=rng, dtype=dtype)
-    right = torch.randn(max(_TRIED), inputs, outputs, generator=rng, dtype=dtype)
+    x = torch.randn(max(_TEST_STACKS), rows, inputs, generator=rng, dtype=dtype)
+    right = torch.randn(max(_TEST_STACKS), inputs, outputs, generator=rng, dtype=dtype)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
         for left in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
             slots = zip(left.unbind(), right.unbind(), strict=True)
             alone = torch.cat([_batched(a.clone()[None], b.clone()[None]) for a, b in slots])
-            if any(not torch.equal(_batched(left[:n], right[:n]), alone[:n]) for n in _TRIED):
-                _say()
+            if any(not torch.equal(_batched(left[:n], right[:n]), alone[:n]) for n in _TEST_STACKS):
+                _print_slow()
                 return False
     return True
 
 
 @cache
-def _widened(
+def _is_exact_wide(
     rows: int, inputs: int, outputs: int, slots: int, dtype: torch.dtype, threads: int
 ) -> bool:
     """Test whether slots with the same left factor give the same result as one wide product."""
@@ -231,11 +231,11 @@ def _widened(
     x = torch.randn(1, rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
     weight = torch.randn(slots, outputs, inputs, generator=rng, dtype=dtype)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
-        return torch.equal(_side_by_side(x, weight), _each(x, weight))
+        return torch.equal(_side_by_side(x, weight), _slot_by_slot(x, weight))
 
 
 @cache
-def _heightened(
+def _is_exact_tall(
     rows: int, inputs: int, outputs: int, slots: int, dtype: torch.dtype, threads: int
 ) -> bool:
     """Test whether slots with the same right factor give the same result as one tall product."""
@@ -245,11 +245,11 @@ def _heightened(
     x = torch.randn(slots, rows, inputs, generator=rng, dtype=dtype)
     weight = torch.randn(1, outputs, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
-        return torch.equal(_one_below_the_other(x, weight), _each(x, weight))
+        return torch.equal(_one_below_the_other(x, weight), _slot_by_slot(x, weight))
 
 
 @cache
-def _say() -> None:
+def _print_slow() -> None:
     print(
         "fedsampling: on this processor, rounding in batched products depends on the number of "
         "slots; some are multiplied slot by slot, which takes longer",
@@ -266,7 +266,7 @@ def _batched(x: Tensor, right: Tensor, start: Tensor | None = None) -> Tensor:
     return torch.bmm(x, right) if start is None else torch.baddbmm(start, x, right)
 
 
-def _with_rows(matrix: Tensor) -> Tensor:
+def _with_contiguous_rows(matrix: Tensor) -> Tensor:
     whole = matrix.stride(-1) == 1 and matrix.stride(-2) == matrix.shape[-1]
     return matrix if whole else matrix.contiguous()
 
@@ -288,10 +288,10 @@ class _Product(torch.autograd.Function):
         )
 
 
-def _each(x: Tensor, weight: Tensor) -> Tensor:
+def _slot_by_slot(x: Tensor, weight: Tensor) -> Tensor:
     # x Wᵀ, slot by slot.
     slots = zip(x.unbind(), weight.unbind(), strict=True)
-    if _with_onednn(x):
+    if _uses_onednn(x):
         z = [_onednn(a, b) for a, b in slots]
         return torch.stack(z) if len(z) > 1 else z[0][None]
     if weight.shape[1] == 1:
@@ -304,23 +304,23 @@ def _each(x: Tensor, weight: Tensor) -> Tensor:
 
 def _side_by_side(x: Tensor, weight: Tensor) -> Tensor:
     # x Wᵀ of slots with the same x, as one product.
-    z = _each(x[:1], weight.flatten(0, 1)[None])[0]
+    z = _slot_by_slot(x[:1], weight.flatten(0, 1)[None])[0]
     return z.view(len(z), len(weight), -1).transpose(0, 1)
 
 
 def _one_below_the_other(x: Tensor, weight: Tensor) -> Tensor:
     # x Wᵀ of slots with the same W, as one product.
-    return _each(x.flatten(0, 1)[None], weight[:1])[0].view(*x.shape[:2], -1)
+    return _slot_by_slot(x.flatten(0, 1)[None], weight[:1])[0].view(*x.shape[:2], -1)
 
 
-def _added(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
+def _add_product_of_slot(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
     # start + x Wᵀ of one slot.
-    if _with_onednn(x):
+    if _uses_onednn(x):
         return _onednn(x, weight, start)
     return torch.addmm(start, x, weight.T)
 
 
-def _with_onednn(x: Tensor) -> bool:
+def _uses_onednn(x: Tensor) -> bool:
     return x.dtype == torch.float32 and library() == "oneDNN"
 
 
