@@ -76,7 +76,7 @@ def test_a_client_that_is_away_is_not_selected():
         ),
     ],
 )
-def test_what_does_not_fit_gets_one_line(scheme, settings, line):
+def test_an_invalid_module_is_one_line(scheme, settings, line):
     with pytest.raises(fs.InputError) as error:
         Cohort(fs.scheme(**scheme), SIZES, 59).select(0, **settings)
     assert error.value.lines == (line,)

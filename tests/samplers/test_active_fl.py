@@ -15,13 +15,13 @@ def losses(slots):
     return {"work_losses": np.ones(len(slots))}
 
 
-def test_a_valuation_is_the_sum_of_losses_over_the_root_of_their_number():
+def test_valuation_is_the_sum_of_losses_divided_by_the_root_of_their_number():
     losses = [[0.5, 2.0, 1.0], [3.0]]
     result = valuation(np.array([3, 1]), np.array([np.mean(mine) for mine in losses]))
     np.testing.assert_allclose(result, [sum(mine) / sqrt(len(mine)) for mine in losses])
 
 
-def test_the_smallest_are_left_out_and_the_others_follow_the_softmax():
+def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow_the_softmax():
     values = [4.0, 1.0, 3.0, 2.0]
     probabilities = odds(np.array(values), 0.5, 0.3)
     expected = [exp(0.3 * value) if value > 2 else 0 for value in values]
@@ -30,13 +30,13 @@ def test_the_smallest_are_left_out_and_the_others_follow_the_softmax():
     )
 
 
-def test_the_unknown_count_as_the_largest_known():
+def test_unknown_valuations_count_as_the_largest_known_one():
     known = odds(np.array([1.0, 5.0, 5.0]), 0.0, 1.0)
     np.testing.assert_allclose(odds(np.array([1.0, 5.0, np.inf]), 0.0, 1.0), known)
     assert odds(np.full(3, np.inf), 0.0, 1.0).tolist() == [1, 1, 1]
 
 
-def test_large_losses_are_drawn_and_a_share_of_m_uniformly():
+def test_clients_with_large_losses_are_preferred_and_a_share_of_m_is_uniform():
     n, runs = 20, 4000
     setup = equal(n, runs)
     ready = ActiveFL(m=10, temperature=0.0).prepared(setup)
@@ -48,7 +48,7 @@ def test_large_losses_are_drawn_and_a_share_of_m_uniformly():
     np.testing.assert_allclose(share[:15], 1 / 3, atol=5 * 0.5 / sqrt(runs))
 
 
-def test_only_those_who_trained_report():
+def test_only_participants_update_their_valuation():
     setup = replace(equal(6), n_samples=np.full(6, 4))
     ready = ActiveFL(m=2).prepared(setup)
     slots, omega = play(ready, setup, trained=lambda _: {"work_losses": np.array([1.5, np.nan])})
@@ -58,13 +58,13 @@ def test_only_those_who_trained_report():
 
 
 @pytest.mark.parametrize("offered", [[1, 3, 4], [2]])
-def test_of_few_on_offer_all_are_taken(offered):
+def test_all_clients_are_selected_if_few_are_available(offered):
     setup = equal(12, runs=2)
     slots, _ = play(ActiveFL(m=5).prepared(setup), setup, trained=losses, offered=offered)
     assert [sorted(slots.client[slots.run == run]) for run in (0, 1)] == [offered] * 2
 
 
-def test_one_of_few_is_drawn_uniformly():
+def test_a_single_draw_among_few_clients_is_uniform():
     # (1 − 0.1) 5 rounded down: four by valuation, one uniformly from the rest.
     setup = equal(40, runs=50)
     ready = ActiveFL(m=5, least=0.9, temperature=0.0).prepared(setup)

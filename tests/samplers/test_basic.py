@@ -32,7 +32,7 @@ def weights(sampler):
     return total
 
 
-def test_fedavg_moves_less_than_all_clients_would():
+def test_fedavg_takes_a_shorter_step_than_full_participation():
     """Equation (3): E[ω_i] = (m/n) p_i, with the draws of uniform sampling."""
     total = weights(FedAvg(m=2))
     error = total.std(0) / np.sqrt(RUNS)
@@ -40,7 +40,7 @@ def test_fedavg_moves_less_than_all_clients_would():
     np.testing.assert_allclose(2 * total, weights(Uniform(m=2)))
 
 
-def test_duplicates_share_a_slot_or_have_one_each():
+def test_duplicate_draws_share_a_slot_or_have_one_each():
     apart, _ = select(MD(m=3))
     once, omega = select(MD(m=3, duplicates="once"))
     for run in range(50):
@@ -52,14 +52,14 @@ def test_duplicates_share_a_slot_or_have_one_each():
     assert (apart.times == 1).all()
 
 
-def test_a_round_may_have_no_client():
+def test_a_round_can_be_without_clients():
     slots, omega = select(Poisson(m=1), np.arange(200))
     per_run = np.bincount(slots.run, minlength=200)
     assert per_run.min() == 0
     assert len(omega) == per_run.sum() == len(slots.times)
 
 
-def test_uniform_draws_distinct_clients_every_ordered_pair_alike():
+def test_uniform_draws_distinct_clients_and_all_ordered_pairs_are_equally_likely():
     slots, _ = select(Uniform(m=2))
     first, second = slots.client.reshape(RUNS, 2).T
     count = np.bincount(4 * first + second, minlength=16).reshape(4, 4)
@@ -67,18 +67,18 @@ def test_uniform_draws_distinct_clients_every_ordered_pair_alike():
     assert chisquare(count[~np.eye(4, dtype=bool)]).pvalue > 1e-4
 
 
-def test_a_random_choice_is_unbiased_among_equals_alone():
+def test_random_is_unbiased_only_for_equal_importances():
     unequal = replace(equal(4), p=P)
     claims = [Random(m=2).prepared(setup).unbiased for setup in (unequal, equal(4))]
     assert claims == [False, True]
 
 
-def test_poisson_refuses_probabilities_above_one():
+def test_poisson_rejects_probabilities_above_one():
     with pytest.raises(InputError, match="use m <= 2"):
         Poisson(m=3).prepared(replace(equal(4), p=P))
 
 
-def test_normalised_fedavg_averages_by_importance_among_the_chosen():
+def test_normalised_fedavg_averages_by_importance_over_the_selected_clients():
     sizes = np.array([1, 2, 3, 4])
     setup = Setup(sizes, sizes / 10, 50)
     ready = scheme("fedavg_normalised", m=2).prepared(setup)

@@ -55,13 +55,13 @@ def played(sampler, rounds=3):
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("more", [0, 7])
-def test_with_all_clients_as_candidates_the_scheme_is_the_exact_one(name, more):
+def test_with_all_clients_as_candidates_the_sampler_is_the_exact_one(name, more):
     exact = scheme(name, **ALL[name])
     assert played(exact.model_copy(update={"candidates": N + more})) == played(exact)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_candidates_stay_out_of_the_hash_unless_given(name):
+def test_candidates_are_part_of_the_hash_only_if_set(name):
     assert "candidates" not in scheme(name, **ALL[name]).model_dump(mode="json")
     assert scheme(name, **ALL[name], candidates=9).model_dump(mode="json")["candidates"] == 9
 
@@ -76,7 +76,7 @@ def test_candidates_stay_out_of_the_hash_unless_given(name):
     ],
     ids=lambda sampler: sampler.named,
 )
-def test_samplers_with_candidates_keep_what_they_declare(sampler):
+def test_samplers_with_candidates_pass_the_check(sampler):
     """Slots, bias where unbiased is declared, reproducibility and state."""
     check_sampler(sampler, runs=100)
 
@@ -95,7 +95,7 @@ def test_approx_opt_with_candidates_is_unbiased():
     assert (abs(omega.mean(axis=0) - setup.p) < 4.5 * error).all()
 
 
-def test_every_set_of_candidates_is_as_likely():
+def test_all_sets_of_candidates_are_equally_likely():
     rng = np.random.default_rng(0)
     drawn = [tuple(candidate_set(5, 2, rng)) for _ in range(5000)]
     counts = [drawn.count(pair) for pair in combinations(range(5), 2)]
@@ -104,7 +104,7 @@ def test_every_set_of_candidates_is_as_likely():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_sampled_greedy_with_everyone_is_the_plain_greedy_algorithm(seed):
+def test_sampled_greedy_with_all_clients_is_the_greedy_algorithm(seed):
     g = np.random.default_rng(seed).standard_normal((25, 4)).astype(np.float32)
     chosen, rows = sampled_greedy(g, 7, 25, np.random.default_rng(0))
     D = distances(g)
@@ -112,7 +112,7 @@ def test_sampled_greedy_with_everyone_is_the_plain_greedy_algorithm(seed):
     np.testing.assert_allclose(rows, D[chosen], atol=1e-6)
 
 
-def test_sampled_greedy_covers_its_share_of_the_best_set():
+def test_sampled_greedy_reaches_its_guaranteed_share_of_the_optimum():
     """In the mean at least 1 − 1/e − ε with (n/m) ln(1/ε) candidates (Mirzasoleiman et al.)."""
     n, m, epsilon = 12, 3, 0.1
     g = np.random.default_rng(3).standard_normal((n, 4))
@@ -133,7 +133,7 @@ def test_sampled_greedy_covers_its_share_of_the_best_set():
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("ward", WARD_VARIANTS)
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 39])
-def test_groups_of_a_sample_keep_rows_and_columns(measure, ward, size):
+def test_groups_from_a_sample_keep_the_sums_of_rows_and_columns(measure, ward, size):
     rng = np.random.default_rng(size)
     n_samples, m = np.append(rng.integers(1, 60, 39), 900), 6
     updates = rng.standard_normal((40, 9)).astype(np.float32)
@@ -146,7 +146,7 @@ def test_groups_of_a_sample_keep_rows_and_columns(measure, ward, size):
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("ward", WARD_VARIANTS)
-def test_groups_of_a_sample_of_all_are_those_of_algorithm_2(measure, ward):
+def test_groups_from_a_sample_of_all_clients_are_those_of_algorithm_2(measure, ward):
     rng = np.random.default_rng(5)
     n_samples, m = rng.integers(1, 60, 40), 6
     updates = rng.standard_normal((40, 9)).astype(np.float32)
@@ -157,7 +157,7 @@ def test_groups_of_a_sample_of_all_are_those_of_algorithm_2(measure, ward):
     np.testing.assert_array_equal(result, exact)
 
 
-def test_clients_join_the_group_that_is_like_them():
+def test_clients_outside_the_sample_join_the_most_similar_group():
     """Six kinds of clients, two thirds of a distribution each: four get one to themselves."""
     kind = np.arange(120) % 6
     updates = (10 * np.eye(6)[kind] + 0.01 * np.arange(120)[:, None]).astype(np.float32)
@@ -166,7 +166,7 @@ def test_clients_join_the_group_that_is_like_them():
     assert rows.count(1) >= 4
 
 
-def test_delayhet_solves_the_problem_of_the_candidates_exactly():
+def test_delayhet_solves_the_candidates_problem_exactly():
     setup, observed = population()
     sampler = scheme("delayhet_submodular", solver="exact", candidates=8).prepared(setup)
     slots, omega = play(sampler, setup, observed=observed)

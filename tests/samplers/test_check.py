@@ -101,7 +101,7 @@ def test_every_sampler_passes_the_check(given):
     assert len(done.accepted) + len(done.refused) == 5
 
 
-def test_every_scheme_of_the_package_is_checked():
+def test_all_samplers_of_the_package_are_checked():
     ours = {name for name, kind in Scheme.members().items() if kind.code.startswith("fedsampling.")}
     assert ours == {given["name"] for given in RECORDS}
 
@@ -203,11 +203,11 @@ def broken():
         ("deaf", "has no method saw_updates"),
     ],
 )
-def test_a_broken_promise_is_named(broken, name, message):
+def test_the_check_reports_what_a_sampler_does_wrong(broken, name, message):
     assert message in found(broken[name](m=4))
 
 
-def test_weights_that_are_rare_and_large_are_no_lack_of_bias():
+def test_rare_large_weights_are_not_called_biased():
     class Tempered(MD, name="test_tempered"):
         """Draws by loss to a high power, which takes millions of runs to average out."""
 
@@ -229,7 +229,7 @@ def test_weights_that_are_rare_and_large_are_no_lack_of_bias():
         Tempered.named = ""
 
 
-def test_a_scheme_that_claims_no_lack_of_bias_may_be_biased(broken):
+def test_a_sampler_that_declares_a_bias_passes(broken):
     broken["biased"].unbiased = False
     assert len(check_sampler(broken["biased"](m=4), runs=200).accepted) == 5
 
@@ -249,7 +249,7 @@ def test_a_scheme_that_claims_no_lack_of_bias_may_be_biased(broken):
     ids=lambda given: given["name"],
 )
 @pytest.mark.parametrize("offered", [[1, 3, 4, 8, 10], [0, 2]])
-def test_the_unbiased_are_unbiased_for_those_who_are_there(given, offered):
+def test_unbiased_samplers_are_unbiased_for_the_available_clients(given, offered):
     runs, n = 20_000, 12
     sizes = np.arange(4, 16)
     ready = scheme(**given).prepared(Setup(sizes, sizes / sizes.sum(), runs, dimension=2))
@@ -266,13 +266,13 @@ def test_the_unbiased_are_unbiased_for_those_who_are_there(given, offered):
     assert (np.abs(total.mean(0) - target) <= 5 * error + 1e-9).all()  # wrong once in 2e4 times
 
 
-def test_a_scheme_that_suits_no_population_says_why():
+def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
     text = found(scheme("uniform", m=61))
     assert "population: sampler.m: 61 exceeds the 60 clients" in text
     assert "population: the sampler rejects all of them; change it" in text
 
 
-def test_settings_can_be_given_as_words():
+def test_settings_can_be_written_as_words_of_a_command():
     sampler = scheme("md", m=4, duplicates="once")
     assert from_words("md", ["m=4", "duplicates=once"]) == sampler
     with pytest.raises(InputError, match=r"^m: 0 is out of range"):

@@ -52,7 +52,7 @@ def printed_algorithm(n_samples, m, first, corrected):
 @given(sizes, st.data())
 @example([10**6] + [1] * 299, None)
 @settings(max_examples=150)
-def test_rows_and_columns_sum_exactly(n_samples, data):
+def test_rows_and_columns_of_algorithm_1_sum_exactly(n_samples, data):
     n_samples = np.array(n_samples)
     m = data.draw(st.integers(1, len(n_samples))) if data else len(n_samples)
     M = n_samples.sum()
@@ -66,7 +66,7 @@ def test_rows_and_columns_sum_exactly(n_samples, data):
 
 
 @given(sizes, st.data())
-def test_pieces_hold_only_the_positive_units(n_samples, data):
+def test_pieces_contain_only_positive_units(n_samples, data):
     n_samples = np.array(n_samples)
     m = data.draw(st.integers(1, len(n_samples)))
     pieces = pieces_by_size(n_samples, m)
@@ -75,7 +75,7 @@ def test_pieces_hold_only_the_positive_units(n_samples, data):
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any), st.data())
-def test_draws_from_pieces_are_those_from_whole_distributions(n_samples, data):
+def test_draws_from_pieces_equal_draws_from_whole_distributions(n_samples, data):
     p = np.array(n_samples) / sum(n_samples)
     sampler = ClusteredSize(m=data.draw(st.integers(1, len(p))))
     view = View(np.array(n_samples), p, 0, 3)
@@ -87,7 +87,7 @@ def test_draws_from_pieces_are_those_from_whole_distributions(n_samples, data):
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=12), st.data())
-def test_agrees_with_the_printed_algorithm_once_corrected(n_samples, data):
+def test_algorithm_1_agrees_with_the_corrected_box(n_samples, data):
     n_samples = np.array(n_samples)
     m = data.draw(st.integers(1, len(n_samples)))
     printed = printed_algorithm(n_samples, m, first=0, corrected=True)
@@ -98,7 +98,7 @@ def test_agrees_with_the_printed_algorithm_once_corrected(n_samples, data):
 
 
 @pytest.mark.parametrize(("first", "corrected"), [(1, True), (0, False), (1, False)])
-def test_the_box_as_printed_does_not_meet_equation_7(first, corrected):
+def test_the_printed_box_violates_equation_7(first, corrected):
     printed = printed_algorithm(np.array([6, 1, 1]), 2, first, corrected)
     assert (printed[:2].sum(axis=1) != 8).any()
 
@@ -118,7 +118,7 @@ def test_columns_keep_the_order_of_the_clients():
         ([1, 2], 0, "must be in 1…2"),
     ],
 )
-def test_bad_counts_are_refused(n_samples, m, message):
+def test_invalid_counts_are_rejected(n_samples, m, message):
     with pytest.raises(InputError, match=message):
         allocate_by_size(np.array(n_samples), m)
 
@@ -180,7 +180,7 @@ class Unshuffled:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_algorithm_2_agrees_with_the_printed_one_once_corrected(seed):
+def test_algorithm_2_agrees_with_the_corrected_box(seed):
     rng = np.random.default_rng(seed)
     n, m = 12, 4
     n_samples = rng.integers(20, 30, size=n)  # so that no client fills a distribution alone
@@ -192,7 +192,7 @@ def test_algorithm_2_agrees_with_the_printed_one_once_corrected(seed):
     assert (printed.sum(axis=1) != n_samples.sum()).any()
 
 
-def test_the_code_fills_the_lightest_distribution_first():
+def test_the_authors_code_fills_the_lightest_distribution_first():
     rho = np.ones((6, 6)) - np.eye(6)
     rho[:2, :2] = rho[2:4, 2:4] = 0.1
     n_samples = np.array([4, 4, 3, 3, 2, 2])
@@ -215,7 +215,7 @@ def test_ten_digits_of_ten_clients_become_ten_distributions(measure, ward):
     np.testing.assert_allclose(r[r > 0], 0.1)
 
 
-def test_a_client_with_more_than_its_share_has_distributions_to_itself():
+def test_a_client_with_more_than_its_share_has_distributions_of_its_own():
     updates, _ = alike(5)
     n_samples = np.array([2, 13, 1, 2, 2])  # m n_i / M = 2.6 for the second
     r = allocate_by_similarity(n_samples, updates, 4, "arccos", np.random.default_rng(0))
@@ -246,26 +246,26 @@ def updates():
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_dissimilarities_are_those_of_each_pair_by_itself(updates, measure):
+def test_dissimilarities_agree_with_a_loop_over_pairs(updates, measure):
     np.testing.assert_allclose(
         dissimilarities(updates, measure), one_by_one(updates, measure), rtol=1e-9, atol=1e-9
     )
 
 
-def test_the_code_squares_l2(updates):
+def test_the_authors_code_squares_l2(updates):
     distance = dissimilarities(updates, "l2")
     np.testing.assert_allclose(dissimilarities(updates, "l2", "code"), distance**2, rtol=1e-9)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_some_rows_are_rows_of_all(updates, measure):
+def test_pairs_of_some_clients_are_rows_of_all_pairs(updates, measure):
     rows = np.array([7, 0, 3])
     np.testing.assert_allclose(
         pairs(updates, measure, rows), pairs(updates, measure)[rows], rtol=1e-12, atol=1e-9
     )
 
 
-def test_equal_single_precision_updates_have_no_angle_between_them(updates):
+def test_equal_single_precision_updates_have_angle_zero(updates):
     """In single precision the angle of a product would be up to 1e-3."""
     twice = np.concatenate([updates, 3 * updates])
     angle = dissimilarities(twice, "arccos")
@@ -273,7 +273,7 @@ def test_equal_single_precision_updates_have_no_angle_between_them(updates):
     assert (angle.diagonal() == 0).all()
 
 
-def test_clients_never_seen_are_alike_and_unlike_all_others(updates):
+def test_clients_never_selected_form_a_group_of_their_own(updates):
     seen = np.concatenate([updates[:3], np.zeros((4, updates.shape[1]), np.float32)])
     angle = dissimilarities(seen, "arccos")
     assert (angle[3:, 3:] == 0).all()
@@ -282,7 +282,7 @@ def test_clients_never_seen_are_alike_and_unlike_all_others(updates):
     assert [3, 4, 5, 6] in [list(group) for group in groups]
 
 
-def test_the_code_has_similarity_zero_wherever_one_was_never_seen(updates):
+def test_the_authors_code_has_dissimilarity_zero_for_clients_never_selected(updates):
     seen = np.concatenate([updates[:3], np.zeros((2, updates.shape[1]), np.float32)])
     angle = dissimilarities(seen, "arccos", "code")
     assert (angle[3:] == 0).all()
@@ -291,7 +291,7 @@ def test_the_code_has_similarity_zero_wherever_one_was_never_seen(updates):
 
 
 @pytest.mark.parametrize("ward", ["paper", "code"])
-def test_groups_are_what_the_authors_cut_gives(ward):
+def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
     """They put a merge's weight in place of its height and cut the tree at M."""
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -309,7 +309,7 @@ def test_groups_are_what_the_authors_cut_gives(ward):
         assert {tuple(group) for group in ward_groups(rho, weight, most, ward)} == expected
 
 
-def test_ward_on_distances_finds_the_groups_that_are_there():
+def test_ward_on_distances_finds_separated_groups():
     rng = np.random.default_rng(2)
     centre = np.repeat(10 * rng.normal(size=(4, 6)), [5, 3, 2, 6], axis=0)
     rho = dissimilarities(centre + rng.normal(size=centre.shape) / 10, "l2")
@@ -326,7 +326,7 @@ def test_ward_on_distances_finds_the_groups_that_are_there():
         ("l1", "paper", np.nan, "not finite"),
     ],
 )
-def test_bad_input_is_refused(measure, ward, value, message):
+def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
         from_pairs(np.full((2, 2), value), measure, ward)
 
@@ -378,7 +378,7 @@ def test_draw_k_comes_from_distribution_k():
 
 
 @pytest.mark.parametrize("measure", ["arccos", "l2", "l1"])
-def test_memory_of_the_pairs_is_what_all_updates_give(measure):
+def test_remembered_pairs_agree_with_those_of_all_updates(measure):
     seeds = np.array([3, 5])
     sampler = similarity(2, measure=measure)
     play(sampler, seeds, range(4))
@@ -401,7 +401,7 @@ def test_similar_clients_end_in_one_distribution():
         assert set(drawn.client % 3) == {0, 1, 2}
 
 
-def test_the_last_of_two_updates_of_a_client_is_remembered():
+def test_the_later_of_two_updates_of_a_client_is_remembered():
     sampler = similarity(1)
     slots = Slots.stack([np.array([7, 2, 7])])
     sampler.saw_updates(slots, np.repeat([[1.0], [2.0], [3.0]], D, axis=1).astype(np.float32))
@@ -418,7 +418,7 @@ def test_a_run_that_diverges_does_not_stop_the_others():
     assert np.isfinite(draw(sampler, seeds, 1)[1]).all()
 
 
-def test_counts_are_in_proportion_to_importance_whatever_the_sizes():
+def test_counts_are_proportional_to_importance():
     np.testing.assert_array_equal(counts(setup(SIZES)), SIZES)
     assert np.ptp(counts(setup(SIZES, p=np.full(N, 1 / N)))) == 0
     odd = np.random.default_rng(0).dirichlet(np.ones(N))

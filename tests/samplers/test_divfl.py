@@ -34,7 +34,7 @@ def test_distances_are_euclidean_and_not_squared():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_lazy_greedy_adds_in_each_step_what_adds_most(seed):
+def test_lazy_greedy_adds_the_client_with_the_largest_gain(seed):
     D = distances(gradients(25, seed))
     chosen = lazy_greedy(D, 7)
     assert len(set(chosen)) == 7
@@ -44,7 +44,7 @@ def test_lazy_greedy_adds_in_each_step_what_adds_most(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_greedy_covers_its_guaranteed_share_of_the_best(seed):
+def test_greedy_reaches_its_guaranteed_share_of_the_optimum(seed):
     D = distances(gradients(10, seed))
     best = min(uncovered(D, np.array(S)) for S in combinations(range(10), 3))
     nobody = 10 * (D.max() + 1)
@@ -52,7 +52,7 @@ def test_greedy_covers_its_guaranteed_share_of_the_best(seed):
     assert covered >= (1 - 1 / np.e) * (nobody - best)
 
 
-def test_stochastic_greedy_takes_the_best_of_those_it_looks_at():
+def test_stochastic_greedy_selects_the_best_of_its_subset():
     D = distances(gradients(6))
     everyone = stochastic_greedy(D, 6, np.random.default_rng(0).random((6, 6)))
     for step in range(6):
@@ -72,7 +72,7 @@ def test_equal_gradients_give_different_clients():
     assert sorted(lazy_greedy(np.zeros((4, 4)), 4)) == [0, 1, 2, 3]
 
 
-def test_weights_are_equal_by_importance_or_by_what_is_covered():
+def test_weights_are_equal_or_by_importance_or_by_covered_importance():
     g = np.array([[[0.0], [0.1], [10.0], [10.2], [10.3]]])
     p = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
     view = View(np.ones(5, np.int64), p, 0, 1, {"gradients": g})

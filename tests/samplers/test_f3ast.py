@@ -10,7 +10,7 @@ from fedsampling.samplers.scheme import Setup
 from .rounds import play
 
 
-def test_the_choice_has_the_steepest_descent_of_the_variance():
+def test_the_selection_reduces_the_variance_most():
     rng = np.random.default_rng(0)
     p, rates = rng.dirichlet(np.ones(6)), rng.uniform(0.1, 0.9, 6)
 
@@ -22,7 +22,7 @@ def test_the_choice_has_the_steepest_descent_of_the_variance():
     assert sorted(greedy(p, rates, 2, np.zeros(6))) == list(best)
 
 
-def test_ties_are_broken_by_chance():
+def test_ties_are_broken_at_random():
     equal = np.full(4, 0.25)
     assert greedy(equal, equal, 2, np.array([0.9, 0.1, 0.5, 0.3])).tolist() == [1, 3]
 
@@ -32,7 +32,7 @@ def test_a_rate_is_an_exponential_average():
     np.testing.assert_allclose(tracked(rates, member, 0.1), [0.55, 0.45])
 
 
-def test_in_the_long_run_every_client_weighs_its_importance_though_some_are_seldom_there():
+def test_mean_weights_converge_to_importances_under_unequal_availability():
     n, rounds = 6, 6000
     sizes = np.array([1, 2, 3, 4, 5, 6])
     p = sizes / sizes.sum()

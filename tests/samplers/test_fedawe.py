@@ -79,7 +79,7 @@ def test_with_all_clients_in_every_round_it_is_fedavg():
         np.testing.assert_allclose(model, theta, rtol=1e-5, atol=1e-6)
 
 
-def test_seldom_available_clients_count_fully_in_the_long_run():
+def test_seldom_available_clients_have_full_weight_in_the_long_run():
     """The mean model is near that of the full objective, where FedAvg's is far away."""
     there = np.random.default_rng(1).random((1500, N)) < np.array([0.1, 0.9, 0.2, 0.9, 0.2, 0.9])
     there[:, 1] |= ~there.any(1)
@@ -111,7 +111,7 @@ def test_a_network_learns_with_it():
     assert (accuracy > 0.8).all()
 
 
-def test_other_frameworks_refuse_it():
+def test_adapters_reject_local_models():
     from fedsampling.adapters.cohort import Cohort
 
     with pytest.raises(InputError, match="trains clients' own models"):

@@ -10,7 +10,7 @@ from fedsampling.samplers.fedcor import FedCor, covariance, fitted, greedy, like
 from .rounds import equal, play
 
 
-def test_the_slope_is_that_of_the_log_likelihood():
+def test_slope_is_the_gradient_of_the_log_likelihood():
     rng = np.random.default_rng(0)
     X, changes, weight = rng.normal(size=(2, 5)), rng.normal(size=(3, 5)), np.array([0.5, 0.8, 1])
 
@@ -24,7 +24,7 @@ def test_the_slope_is_that_of_the_log_likelihood():
     np.testing.assert_allclose(result, numeric, rtol=1e-3, atol=1e-4)
 
 
-def test_fitting_finds_which_clients_change_together():
+def test_fitting_finds_clients_whose_losses_change_together():
     rng = np.random.default_rng(1)
     common = rng.normal(size=(40, 2))
     changes = np.concatenate([common[:, [0]] * np.ones(3), common[:, [1]] * np.ones(3)], axis=1)
@@ -34,7 +34,7 @@ def test_fitting_finds_which_clients_change_together():
     assert correlation[0, 1:3].min() > 0.9 > 0.4 > np.abs(correlation[0, 3:]).max()
 
 
-def test_clients_are_selected_as_the_gaussian_process_is_conditioned():
+def test_greedy_selection_conditions_the_gaussian_process():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3, 6))
     K, p = X.T @ X + 0.1 * np.eye(6), rng.dirichlet(np.ones(6))
@@ -67,7 +67,7 @@ def test_losses_are_reported_in_the_warm_up_and_around_later_updates():
     assert ready._times[-1] == 8
 
 
-def test_a_selected_client_gains_less_until_the_next_update():
+def test_a_selected_client_is_discounted_until_the_next_update():
     setup = equal(6)
     ready = FedCor(m=2, warm_up=1, interval=100, first_steps=2).prepared(setup)
     for t in range(3):

@@ -59,7 +59,7 @@ def test_distances_are_shortest_paths():
     np.testing.assert_allclose(H, R / R.max(), rtol=1e-12)
 
 
-def test_clients_without_a_path_are_as_far_as_the_farthest():
+def test_clients_without_a_path_have_the_largest_distance():
     labels = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
     H = graph_distances(similarities(labels), 0.5, 0.1)
     assert H[0, 2] == H[1, 2] == 1
@@ -74,7 +74,7 @@ def test_clients_of_different_labels_train_together_and_all_equally_often():
     np.testing.assert_array_equal(total, 10)
 
 
-def test_those_who_were_away_come_first_when_they_return():
+def test_clients_that_were_unavailable_come_first_when_they_return():
     counts = np.full((6, 2), 5)
     away = [np.arange(4)] * 6 + [np.arange(6)]
     *_, (last, weights, bits) = played(FedGS(m=2), counts, 7, away)
@@ -83,11 +83,11 @@ def test_those_who_were_away_come_first_when_they_return():
     assert bits.tolist() == [0.0]
 
 
-def test_labels_are_sent_once():
+def test_label_counts_are_charged_once():
     first, second = list(played(FedGS(m=2), np.full((6, 2), 5), 2))
     assert (first[2].tolist(), second[2].tolist()) == ([32.0 * 12], [0.0])
 
 
-def test_data_without_labels_are_refused():
+def test_data_without_labels_are_rejected():
     with pytest.raises(InputError, match="needs the clients' label_counts"):
         FedGS(m=2).prepared(Setup(np.full(4, 5), np.full(4, 0.25), 1))

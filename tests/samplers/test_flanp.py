@@ -21,12 +21,12 @@ def play(sampler, gradients=None, t=0, runs=1):
     return play_one(sampler, equal(6, runs), t, observed)
 
 
-def test_the_fastest_are_taken_and_ties_by_number():
+def test_the_fastest_clients_are_selected_and_ties_are_broken_by_index():
     np.testing.assert_array_equal(fastest(DELAYS, 3), [1, 3, 5])
     np.testing.assert_array_equal(fastest(np.ones(4), 2), [0, 1])
 
 
-def test_stages_double_after_their_rounds_up_to_everyone():
+def test_stages_of_fixed_length_double_up_to_all_clients():
     sampler = prepared(first=2, stop="rounds", rounds=3)
     sizes = []
     for t in range(10):
@@ -37,7 +37,7 @@ def test_stages_double_after_their_rounds_up_to_everyone():
     assert sizes == [2, 2, 2, 4, 4, 4, 6, 6, 6, 6]
 
 
-def test_a_stage_ends_where_the_gradient_of_the_active_is_small_enough():
+def test_a_stage_ends_when_the_active_clients_gradient_is_small():
     sampler = prepared(2, first=2, accuracy=0.25)
     gradients = np.zeros((2, 6, 3))
     gradients[:, [1, 3]] = [[1.0, 0, 0], [3.0, 0, 0]]  # mean (2, 0, 0): squared norm 4
@@ -52,7 +52,7 @@ def test_a_stage_ends_where_the_gradient_of_the_active_is_small_enough():
     assert sampler.measured()["active"].tolist() == [2, 6]
 
 
-def test_the_threshold_falls_as_the_number_of_active_clients_grows():
+def test_the_threshold_decreases_with_the_number_of_active_clients():
     reference = np.full(3, 8.0)
     over = finished(np.array([1.0, 0.6, 0.4]), reference, np.array([2, 4, 4]), 2, 0.125)
     assert over.tolist() == [True, False, True]
@@ -71,13 +71,13 @@ def test_flanps_own_rule_counts_the_samples_of_the_active_clients():
             prepared(first=2, **given)
 
 
-def test_a_stage_lasts_one_round_at_least_even_at_the_minimum():
+def test_a_stage_lasts_at_least_one_round():
     sampler = prepared(first=1, accuracy=0.5)
     sizes = [len(play(sampler, np.zeros((1, 6, 2)), t)[0]) for t in range(4)]
     assert sizes == [1, 2, 4, 6]
 
 
-def test_needs_gradients_where_they_end_a_stage():
+def test_gradients_are_needed_only_if_they_end_a_stage():
     assert "gradients" not in Flanp(first=2, stop="rounds").needs
     with pytest.raises(InputError, match="first"):
         prepared(first=7)

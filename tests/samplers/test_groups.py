@@ -12,7 +12,7 @@ from .rounds import play
 GRID = (np.arange(10_000) + 0.5) / 10_000
 
 
-def test_draws_are_allocated_in_proportion_and_all_of_them():
+def test_draws_are_allocated_in_proportion_to_the_strata():
     sizes = np.array([3, 0, 7, 1, 9])
     for m in (1, 4, 13, 20):
         counts = proportional(sizes, m, GRID)
@@ -23,7 +23,7 @@ def test_draws_are_allocated_in_proportion_and_all_of_them():
     assert proportional(np.array([2, 4, 6]), 6, np.array([0.0, 0.99])).tolist() == 2 * [[1, 2, 3]]
 
 
-def test_within_a_stratum_all_subsets_are_alike():
+def test_all_subsets_of_a_stratum_are_equally_likely():
     stratum = np.array([1, 0, 1, 0, 1, 1])
     runs = 30_000
     u = np.random.default_rng(0).random((runs, 6))
@@ -39,7 +39,7 @@ def drawn(scheme, runs, t=0, **setup):
     return play(scheme.prepared(setup), setup, t)
 
 
-def test_what_strata_determine_is_estimated_without_error():
+def test_values_that_are_constant_within_strata_are_estimated_without_error():
     value = np.repeat([1.0, -3, 8], 4)  # of each client, alike within strata
     for scheme in (Stratified(m=6, strata=3), Stratified(m=3, by="label")):
         slots, omega = drawn(scheme, 50, labels=np.repeat([4, 0, 7], 4))

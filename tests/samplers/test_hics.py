@@ -19,7 +19,7 @@ from .rounds import equal, play
 UPDATES = np.array([[0.2, -0.1, -0.1], [0.0, 0.1, -0.1], [-0.1, 0.3, -0.2], [0.1, 0.1, 0.1]])
 
 
-def test_entropy_is_that_of_the_softmax():
+def test_estimated_entropy_is_that_of_the_softmax():
     result = estimated_entropy(UPDATES, 0.1)
     for row, value in zip(UPDATES, result, strict=True):
         powers = [exp(each / 0.1) for each in row]

@@ -69,13 +69,13 @@ class TestHartleyRao:
     @example((np.array([0.1] * 10), 1))
     @example((np.array([0.3, 1, 1, 0.7]), 3))
     @example((np.array([0.0, 1, 0, 1, 0]), 1))
-    def test_includes_every_unit_as_often_as_asked(self, problem):
+    def test_inclusion_probabilities_are_exact(self, problem):
         pi = capped(*problem)
         # Exact up to the grid of 2**-40 for each of at most 30 units.
         np.testing.assert_allclose(exact_inclusion(pi), pi, atol=31 * UNIT)
 
     @given(problems(), st.floats(0, ABOVE_ONE))
-    def test_draws_as_many_units_as_asked_and_none_of_probability_zero(self, problem, d):
+    def test_the_number_of_draws_is_exact_and_probability_zero_is_never_drawn(self, problem, d):
         scores, size = problem
         units = hartley_rao(capped(scores, size), Fixed(d))
         assert len(units) == size
@@ -96,12 +96,12 @@ class TestHartleyRao:
             [0.5 + 4e-7, 0.5, 0, 0],
         ],
     )
-    def test_rounding_neither_loses_nor_adds_a_draw(self, pi, d):
+    def test_rounding_does_not_change_the_number_of_draws(self, pi, d):
         units = hartley_rao(np.array(pi), Fixed(d))
         assert len(units) == round(sum(pi))
         assert (np.array(pi)[units] > 0).all()
 
-    def test_no_draws_are_no_units(self):
+    def test_zero_draws_return_no_units(self):
         assert hartley_rao(np.zeros(3), Fixed(0.2)).size == 0
 
     def test_is_the_rule_of_the_paper(self):
@@ -127,15 +127,15 @@ class TestHartleyRao:
         assert (np.abs(count / draws - pi) < 5 * np.sqrt(pi * (1 - pi) / draws)).all()
 
     @pytest.mark.parametrize("pi", [[1.2, 0.8], [-0.1, 0.6, 0.5], [np.nan, 1.0]])
-    def test_refuses_what_is_no_probability(self, pi):
+    def test_values_that_are_not_probabilities_are_rejected(self, pi):
         with pytest.raises(InputError, match="is out of range 0…1"):
             hartley_rao(np.array(pi), Fixed(0.5))
 
-    def test_refuses_a_sum_that_is_no_integer(self):
+    def test_a_sum_that_is_not_an_integer_is_rejected(self):
         with pytest.raises(InputError, match="integer number of draws"):
             hartley_rao(np.array([0.5, 0.7]), Fixed(0.5))
 
-    def test_batches_choose_what_each_row_chooses_alone(self):
+    def test_rows_of_a_batch_are_drawn_independently(self):
         rng = np.random.default_rng(2)
         pi = capped(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
         d = rng.random((7, 3))
@@ -160,10 +160,10 @@ class TestInclusion:
 
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("value", [0.37, 0.58])  # 3 v / (v + v + v) is above one by rounding
-    def test_where_as_many_as_can_be_drawn_are_all_the_others_are_never(self, value):
+    def test_if_all_positive_units_are_drawn_the_others_have_probability_zero(self, value):
         np.testing.assert_array_equal(capped(np.array([value, 0, value, value]), 3), [1, 0, 1, 1])
 
-    def test_is_the_plain_multiple_where_nothing_exceeds_one(self):
+    def test_without_values_above_one_it_is_the_multiple(self):
         p = np.array([0.1, 0.2, 0.3, 0.4])
         np.testing.assert_allclose(capped(p, 2), 2 * p, rtol=1e-15)
 
@@ -214,7 +214,7 @@ class TestProbabilities:
         np.testing.assert_array_equal(in_proportion(np.zeros((2, 4))), np.full((2, 4), 0.25))
 
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
-    def test_where_norms_say_nothing_samples_are_alike_and_padding_is_left_out(self, lost):
+    def test_without_usable_norms_samples_are_equally_likely_and_padding_is_excluded(self, lost):
         norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
         probabilities = in_proportion(norms, np.array([[True, True, False]] * 2))
         np.testing.assert_array_equal(probabilities, [[0.5, 0.5, 0], [0.25, 0.75, 0]])
@@ -249,19 +249,19 @@ class TestReassign:
 
     @given(st.lists(st.tuples(st.floats(1e-9, 1), st.floats(0, 1e6)), min_size=1, max_size=9))
     @example([(0.3, 5e-324), (0.7, 5e-324)])
-    def test_keeps_the_mass_of_what_was_sampled(self, pairs):
+    def test_the_probability_of_the_sampled_units_is_preserved(self, pairs):
         p, scores = np.array(pairs).T
         assert reassign(p, scores).sum() == pytest.approx(p.sum())
 
-    def test_a_single_unit_keeps_its_probability_whatever_its_score(self):
+    def test_a_single_unit_keeps_its_probability_for_any_score(self):
         assert reassign(np.array([0.2]), np.array([77.0])) == pytest.approx([0.2])
 
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
-    def test_scores_that_say_nothing_change_nothing(self, lost):
+    def test_unusable_scores_change_nothing(self, lost):
         probabilities = reassign(np.array([0.2, 0.1]), np.array([0.0, lost]))
         np.testing.assert_array_equal(probabilities, [0.2, 0.1])
 
-    def test_padding_takes_no_part(self):
+    def test_padding_is_ignored(self):
         p, scores = np.array([[0.2, 0.1, 0.5]]), np.array([[1.0, 2.0, 9.0]])
         probabilities = reassign(p, scores, np.array([[True, True, False]]))
         assert probabilities[0] == pytest.approx([0.1, 0.2, 0.0])

@@ -136,7 +136,7 @@ def test_tracking_a_single_sample_cannot_change_its_probability(data):
     np.testing.assert_allclose(sampler.state()["p_data"], before, rtol=1e-15)
 
 
-def test_tracking_touches_only_what_was_sampled_and_keeps_the_sums(data):
+def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
     sampler, _ = make(data, "tracked", 2, np.zeros(M))
     before = sampler.state()["p_data"].copy()
     slots = Slots(np.array([1]), np.array([3]), np.ones(1))

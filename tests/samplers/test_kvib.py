@@ -26,14 +26,14 @@ def test_probabilities_minimise_the_regularised_cost_so_far():
         np.testing.assert_allclose(p, optimum.x, atol=2e-3)
 
 
-def test_all_is_uniform_where_all_is_mixed_in_or_nothing_known():
+def test_probabilities_are_uniform_without_feedback_or_with_full_mixing():
     np.testing.assert_allclose(follow_leader(np.array([9.0, 1, 0]), 1.0, 2, 1.0), 2 / 3)
     np.testing.assert_allclose(follow_leader(np.zeros(3), 1.0, 2, 0.1), 2 / 3)
     assert mixing(100, 10, 500) == (100 / 5000) ** (1 / 3)
     assert mixing(100, 1, 1) == 1
 
 
-def test_with_constant_norms_it_ends_at_the_optimal_probabilities():
+def test_with_constant_norms_probabilities_converge_to_the_optimal_ones():
     norms, n = np.array([1.0, 2, 4, 0.5, 1]), 5
     setup = equal(n)
     scheme = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(setup)

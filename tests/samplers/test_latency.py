@@ -51,7 +51,7 @@ def test_scan_of_prefixes_finds_the_best_of_all_sets(m, seed, tail, share):
     assert alpha.sum() == pytest.approx(1)
 
 
-def test_scan_finds_the_best_of_4095_sets_and_needs_no_assumption():
+def test_scan_finds_the_best_of_4095_sets_without_assumption_3():
     rng = np.random.default_rng(5)
     B = np.triu(rng.uniform(0.5, 3, (12, 12)), 1)
     B, delays = B + B.T, rng.uniform(15, 100, 12)
@@ -62,7 +62,7 @@ def test_scan_finds_the_best_of_4095_sets_and_needs_no_assumption():
         best_subset(B, delays, "minnorm")
 
 
-def test_shares_count_whose_proxy_a_client_is():
+def test_shares_count_the_clients_that_a_member_represents():
     B = np.array([[0, 1, 3, 4], [1, 0, 2, 5], [3, 2, 0, 1], [4, 5, 1, 0]], float)
     np.testing.assert_array_equal(shares(B, np.array([1, 3])), [0.5, 0.5])
     np.testing.assert_array_equal(shares(B, np.array([0])), [1])
@@ -90,7 +90,7 @@ def test_minimum_norm_point_minimises_submodular_functions(m, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_minnorm_ends_and_is_no_better_than_the_scan(seed):
+def test_minnorm_terminates_and_is_no_better_than_the_scan(seed):
     B, delays = population(40, seed, tail=seed % 2 == 1)
     exact, _ = best_subset(B, delays, "exact")
     result, alpha = best_subset(B, delays, "minnorm")
@@ -121,7 +121,7 @@ def test_three_clients_show_that_g_is_not_submodular():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_at_six_clients_h_is_decreasing_and_supermodular_and_g_neither_way(seed):
+def test_h_is_decreasing_and_supermodular_and_g_is_neither(seed):
     result = enumerate_sets(*population(6, seed))
     assert result["triples"] == 1080
     assert result["h_decreasing"] == result["h_supermodular"] == 0
@@ -163,7 +163,7 @@ def test_no_distribution_is_better_than_one_client(m, k, seed, tail):
     assert subset_objective(B, delays, best_subset(B, delays)[0]) <= least * (1 + 1e-12)
 
 
-def test_the_papers_solver_answers_by_start_and_iterations():
+def test_the_papers_solver_depends_on_start_and_iterations():
     B, delays = population(20, 0, 0.9, 1)
     least = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
     short, long = (best_distribution(B, delays, iterations=size) for size in (5, 60))
@@ -190,7 +190,7 @@ def test_descent_with_the_exact_gradient_reaches_the_minimum_for_one_draw(k, lar
     assert reached < distribution_objective(B, delays, uniform, k)
 
 
-def test_what_has_no_meaning_is_refused():
+def test_invalid_arguments_are_rejected():
     B, delays = population(5, 0)
     with pytest.raises(InputError, match="at the start"):
         best_distribution(10 * B, delays)
@@ -204,7 +204,7 @@ def test_what_has_no_meaning_is_refused():
         best_distribution(B, delays, start=np.ones(5))
 
 
-def test_proxies_are_the_closest_clients_also_where_b_is_cut_off():
+def test_represented_clients_are_determined_from_b_before_it_is_capped():
     """All B are beyond the bound: cut off, they would make one client the proxy of all."""
     B, delays = population(20, 3)
     B *= 1e5
@@ -220,7 +220,7 @@ def test_proxies_are_the_closest_clients_also_where_b_is_cut_off():
     assert cut_off[0] == pytest.approx(1 - (len(slots.client) - 1) / 20)  # what it must not be
 
 
-def test_assumption_3_alone_scales_b_on_only_until_the_solver_can_start(monkeypatch):
+def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatch):
     B, delays = population(30, 0)
     B[0, 1] = B[1, 0] = 20 * B.max()  # one pair apart
     uniform = np.full(30, 1 / 30)

@@ -22,7 +22,7 @@ def test_tiers_are_cut_in_the_order_of_seconds():
     assert [tier.tolist() for tier in tiers(SECONDS, 3)] == [[1, 3, 5], [7, 0, 4], [6, 2]]
 
 
-def test_a_round_has_clients_of_one_tier_with_the_odds_asked_for():
+def test_a_round_has_clients_of_one_tier_drawn_with_its_odds():
     ready, slots, omega = drawn(TiFL(m=2, tiers=2, odds=(3, 1)), 8000)
     fast = np.isin(slots.client.reshape(-1, 2), [1, 3, 5, 7])
     assert (fast[:, 0] == fast[:, 1]).all()
@@ -33,14 +33,14 @@ def test_a_round_has_clients_of_one_tier_with_the_odds_asked_for():
     assert not drawn(TiFL(m=2, tiers=3), 1)[0].unbiased  # tiers of 3, 3 and 2 clients
 
 
-def test_there_are_no_more_tiers_than_can_fill_a_round():
+def test_every_tier_has_at_least_m_clients():
     ready, _, _ = drawn(TiFL(m=4), 1)
     assert [len(tier) for tier in ready._tiers] == [4, 4]
     with pytest.raises(InputError, match="3 values for 2 tiers"):
         drawn(TiFL(m=4, odds=(1, 1, 1)), 1)
 
 
-def test_a_tier_without_anybody_on_offer_is_passed_over():
+def test_a_tier_without_available_clients_is_not_drawn():
     _, slots, omega = drawn(TiFL(m=3, tiers=2, odds=(1, 0)), 50, offered=[2, 6])
     assert np.bincount(slots.client).tolist() == [0, 0, 50, 0, 0, 0, 50]
     assert (omega == 1 / 2).all()
@@ -55,7 +55,7 @@ def duration(download, update, upload, order):
     return arrived + free
 
 
-def test_the_greedy_choice_keeps_the_deadline_and_leaves_nobody_who_would():
+def test_greedy_selection_meets_the_deadline_and_is_maximal():
     rng = np.random.default_rng(0)
     for _ in range(200):
         download, update, upload = rng.lognormal(size=(3, 7))
@@ -71,7 +71,7 @@ def test_the_greedy_choice_keeps_the_deadline_and_leaves_nobody_who_would():
             assert late[0] == pytest.approx(min(late))
 
 
-def test_without_a_shared_channel_everybody_quicker_than_the_deadline_takes_part():
+def test_without_a_shared_channel_all_clients_faster_than_the_deadline_are_selected():
     nothing = np.zeros(8)
     assert before_deadline(nothing, SECONDS, nothing, 5.5).tolist() == [1, 3, 5, 7, 0]
     _, slots, omega = drawn(FedCS(d=8, deadline=5.5), 1)

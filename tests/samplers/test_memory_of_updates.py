@@ -48,7 +48,7 @@ def test_fedvarp_corrects_remembered_updates_by_the_new_ones():
             last[client] = update
 
 
-def test_absent_clients_count_with_their_last_updates():
+def test_unavailable_clients_count_with_their_last_updates():
     last = np.zeros((N, D))
     for clients, updates, step in play(MIFA(m=4), offered=lambda t: np.array([t % N])):
         assert len(clients) == 1
@@ -73,7 +73,7 @@ def test_if_updates_never_change_the_step_becomes_that_of_all_clients():
     assert moved["fedvarp"] == pytest.approx(moved["full"], rel=0.2)
 
 
-def test_other_frameworks_refuse_additions():
+def test_adapters_reject_additions():
     from fedsampling.adapters.cohort import Cohort
 
     with pytest.raises(InputError, match="adds remembered updates"):

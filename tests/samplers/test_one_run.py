@@ -200,7 +200,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
         (lambda view: view.losses, "AttributeError: view has no 'losses'; add it to `needs`"),
     ],
 )
-def test_mistakes_of_a_sampler_of_one_run_get_one_line(answer, line):
+def test_errors_of_a_sampler_of_one_run_are_one_line(answer, line):
     class Wrong(fs.Sampler, name="wrong_of_one_run"):
         """Returns what it should not."""
 
@@ -217,7 +217,7 @@ def test_mistakes_of_a_sampler_of_one_run_get_one_line(answer, line):
     assert line in only
 
 
-def test_a_run_that_diverges_leaves_the_others_alone():
+def test_a_run_that_diverges_does_not_affect_the_others():
     """NumPy refuses probabilities that are not finite; that run is lost, not the job."""
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
     sampler = ByLossAlone(m=2).prepared(Setup(trainer.n_samples, trainer.p, 2))

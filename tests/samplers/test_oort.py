@@ -34,7 +34,7 @@ def test_utilities_follow_the_box_line_by_line():
     assert utilities(np.ones(3), np.ones(3), np.ones(3), 1).tolist() == [1, 1, 1]
 
 
-def test_who_comes_close_to_the_cut_off_is_admitted():
+def test_clients_above_the_cut_off_are_admitted():
     util = np.array([1.0, 0.96, 0.94, 2.0])
     assert admitted(util, 2, 0.95).tolist() == [True, True, False, True]
     assert admitted(util, 2, 1.0).tolist() == [True, False, False, True]
@@ -63,14 +63,14 @@ def test_each_round_takes_m_different_clients_and_explores_at_its_rate():
             known[run] |= mine
 
 
-def test_unknown_clients_are_drawn_by_speed():
+def test_unexplored_clients_are_drawn_by_speed():
     _, (slots,) = play(Oort(m=1), 1, lambda t, who: 1.0 + who, n=3, runs=20_000)
     share = np.bincount(slots.client, minlength=3) / 20_000
     speed = 1 / np.arange(1, 4)
     np.testing.assert_allclose(share, speed / speed.sum(), atol=5 * 0.5 / sqrt(20_000))
 
 
-def test_large_losses_are_drawn_and_slow_clients_are_not():
+def test_clients_with_large_losses_are_preferred_and_slow_clients_are_not():
     eager = Oort(m=1, explore_least=0, explore=0.01, cutoff=1.0, penalty=0.0, clip=1.0)
     setting = {"rounds": 3, "n": 2, "runs": 30}
     grown = play(eager, loss=lambda t, who: 1.0 + 9 * (who == 1), **setting)[0]

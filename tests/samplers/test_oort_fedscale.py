@@ -97,7 +97,7 @@ def test_the_pacer_moves_in_both_directions(rounds, growth, pace):
     assert ready._paces[0] == pace
 
 
-def test_all_places_are_filled_once_everyone_is_explored():
+def test_all_draws_exploit_once_all_clients_are_explored():
     played = [*play(OortFedScale(m=4), 20, n=8)]
     assert all(len(slots) == len({*slots.client.tolist()}) == 4 for _, slots, _ in played)
     assert (played[-1][0]._last > 0).all()

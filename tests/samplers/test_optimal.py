@@ -96,7 +96,7 @@ def test_small_case_by_hand():
         ([1.0, 1.0], 0, "use 1 to 2"),
     ],
 )
-def test_bad_norms_are_refused(u, m, message):
+def test_invalid_norms_are_rejected(u, m, message):
     with pytest.raises(InputError, match=message):
         probabilities(np.array(u), m)
 
@@ -159,11 +159,11 @@ def test_norms_of_many_sizes_need_more_exchanges_than_four():
         ([0, 0], 1, 4, 0),  # nothing to share out
     ],
 )
-def test_exchanges_are_counted_until_nothing_is_cut_off(u, m, j_max, exchanges):
+def test_exchanges_are_counted_until_nothing_is_capped(u, m, j_max, exchanges):
     assert approximate(np.array(u, float), m, j_max).exchanges == exchanges
 
 
-def test_negative_exchanges_are_refused():
+def test_negative_numbers_of_exchanges_are_rejected():
     with pytest.raises(InputError, match="j_max"):
         approximate_probabilities(np.ones(3), 1, -1)
 
@@ -194,7 +194,7 @@ def in_rows(slots, omega):
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_all_reports_see_the_same_available_clients(report):
+def test_all_ways_of_reporting_see_the_same_available_clients(report):
     _, slots, _ = play(report, np.arange(20), 3)
     _, full, _ = play("full", np.arange(20), 3)
     np.testing.assert_array_equal(slots.client, full.client)
@@ -220,7 +220,7 @@ def test_weights_are_the_share_among_the_available_over_the_probability(report):
 
 
 @pytest.mark.parametrize("report", ["uniform", "optimal", "approximate"])
-def test_the_aggregate_is_unbiased_given_who_is_available(report):
+def test_the_aggregate_is_unbiased_given_the_available_clients(report):
     """The clients of one round of one seed, with the variates of many other rounds."""
     runs = 6000
     sampler, _, _ = play(report, np.arange(runs))
@@ -246,7 +246,7 @@ def test_exchange_costs_two_floats_of_each_client_and_iteration():
     assert (play("optimal", np.arange(30))[0].exchange_bits() == 0).all()
 
 
-def test_improvement_is_measured_where_norms_are_known():
+def test_improvement_is_measured_if_norms_are_observed():
     measured = play("optimal", np.arange(30))[0].measured()
     assert ((measured["alpha"] >= 0) & (measured["alpha"] <= 1)).all()
     assert ((measured["gamma"] >= M / A) & (measured["gamma"] <= 1)).all()
@@ -256,14 +256,14 @@ def test_improvement_is_measured_where_norms_are_known():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("report", ["optimal", "approximate"])
-def test_an_update_without_a_norm_is_reported_and_ends_only_its_run(report, bad):
+def test_an_update_that_is_not_finite_is_reported_and_ends_only_its_run(report, bad):
     norms = np.where(np.arange(N) == 3, bad, NORMS)
     _, slots, omega = play(report, np.arange(40), norms=norms)
     assert np.isfinite(omega).all()
     assert (omega[slots.client == 3] > 0).all()
 
 
-def test_unbiased_only_where_the_denominator_does_not_vary():
+def test_unbiased_only_if_the_denominator_is_constant():
     claims = []
     for available, p in ((A, P), (N, P), (A, np.full(N, 1 / N))):
         sampler = Available(available=available, m=M, report="full")
@@ -279,7 +279,7 @@ def test_deviation_has_mean_zero_and_variance_one():
     assert np.var(deviation) == pytest.approx(1, abs=0.1)
 
 
-def test_other_numbers_of_exchanges_are_measured_beside_the_scheme():
+def test_other_numbers_of_exchanges_are_also_measured():
     sampler, _, _ = play("approximate", np.arange(30), j_max=1, beside=3)
     result = sampler.measured()
     np.testing.assert_array_equal(result["alpha_1"], result["alpha"])
@@ -289,7 +289,7 @@ def test_other_numbers_of_exchanges_are_measured_beside_the_scheme():
     assert (result["expected_reports_0"] < result["expected_reports_3"] - 1e-3).any()
 
 
-def test_a_step_of_its_own_scales_local_work_and_changes_no_draw():
+def test_scale_changes_local_steps_but_no_draw():
     _, slots, omega = play("uniform", np.arange(4))
     _, scaled, same = play("uniform", np.arange(4), scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)

@@ -27,32 +27,32 @@ def test_an_order_is_a_sum_of_products():
 
 
 @pytest.mark.parametrize("order", ["n^2 + k", "", "n^", "n - 1"])
-def test_an_unknown_factor_is_named(order):
+def test_an_unknown_factor_is_an_error_that_names_it(order):
     with pytest.raises(InputError, match="unknown"):
         evaluate(order, {"n": 8.0})
 
 
-def test_a_sampler_that_declares_nothing_is_linear():
+def test_without_declaration_memory_and_time_are_linear():
     undeclared = scheme("md", m=4)
     assert not {"memory_order", "time_order"} & vars(type(undeclared)).keys()
     assert memory_bytes(undeclared, 1000, 10**9) == 8000
     assert obstacle(undeclared, 10**6, 10**9, 5, 1e9, 60.0) == ""
 
 
-def test_candidates_take_the_place_of_the_clients():
+def test_candidates_replace_the_number_of_clients():
     for n in (50, 10_000):
         of_all = selection_seconds(scheme("approx_opt", m=4), n, 10)
         of_some = selection_seconds(scheme("approx_opt", m=4, candidates=100), n, 10)
         assert of_some == of_all if n < 100 else of_some < 1e-5 * of_all
 
 
-def test_what_the_server_keeps_for_a_sampler_counts_for_each_run():
+def test_observations_stored_at_the_server_count_for_each_run():
     one, five = (memory_bytes(scheme("divfl", m=4), 100, 1000, runs) for runs in (1, 5))
     assert five - one == 4 * 4 * 100 * 1000
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_too_many_clients_are_refused_with_the_number_and_a_size_that_fits(name):
+def test_too_large_a_population_is_rejected_with_a_size_that_fits(name):
     sampler = scheme(name, **LARGE[name])
     line = obstacle(sampler, 100_000, 10, 1, 16e9, 1e9)
     assert line.startswith(f"name: {name} needs ")
@@ -63,7 +63,7 @@ def test_too_many_clients_are_refused_with_the_number_and_a_size_that_fits(name)
     assert obstacle(smaller, 100_000, 10, 1, 16e9, 1e9) == ""
 
 
-def test_a_selection_that_takes_too_long_is_refused():
+def test_a_selection_that_takes_too_long_is_rejected():
     line = obstacle(scheme("approx_opt", m=4), 20_000, 10, 1, 1e12, 86400.0)
     assert "takes about" in line
     assert "hours for one selection among 20,000 clients" in line
@@ -71,7 +71,7 @@ def test_a_selection_that_takes_too_long_is_refused():
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_the_memory_foreseen_is_that_of_a_selection(name):
+def test_estimated_memory_agrees_with_a_selection(name):
     """Within a factor of two, at a size where squares outweigh the rest."""
     n, d = 700, 5
     sampler = scheme(name, **LARGE[name])

@@ -28,14 +28,14 @@ def test_candidates_are_drawn_one_after_the_other_without_replacement():
     assert share[4] == 0
 
 
-def test_the_largest_losses_of_the_candidates_win_and_ties_go_to_the_first_drawn():
+def test_candidates_with_the_largest_losses_are_selected_and_ties_go_to_the_first_drawn():
     losses = np.array([[9.0, 1, 2, 2, np.nan]])
     np.testing.assert_array_equal(largest_losses(np.array([[1, 3, 2]]), losses, 2), [[3, 2]])
     np.testing.assert_array_equal(largest_losses(np.array([[2, 3, 1]]), losses, 1), [[2]])
     np.testing.assert_array_equal(largest_losses(np.array([[0, 4, 1]]), losses, 1), [[4]])
 
 
-def test_says_whom_it_asked():
+def test_asked_names_the_candidates():
     sampler = PowerOfChoice(m=2, d=5)
     losses = np.random.default_rng(0).random((3, 8))
     slots, _ = play(sampler, equal(8, runs=3), observed={"losses": losses})
@@ -49,14 +49,14 @@ def test_says_whom_it_asked():
         )
 
 
-def test_too_few_and_too_many_candidates_are_refused():
+def test_too_few_and_too_many_candidates_are_rejected():
     with pytest.raises(InputError, match="fewer than"):
         scheme("power_of_choice", m=3, d=2)
     with pytest.raises(InputError, match="exceeds the 12 clients"):
         PowerOfChoice(m=3, d=13).prepared(equal(12))
 
 
-def test_the_remembered_variant_takes_the_new_first_and_then_the_largest_reports():
+def test_the_remembered_variant_selects_new_clients_first_then_the_largest_reports():
     n, runs = 6, 3
     setup = equal(n, runs)
     ready = RememberedPowerOfChoice(m=2, d=6).prepared(setup)
@@ -74,6 +74,6 @@ def test_the_remembered_variant_takes_the_new_first_and_then_the_largest_reports
     assert ready.asked() is None  # nothing is asked before a round
 
 
-def test_the_remembered_variant_refuses_too_few_candidates():
+def test_the_remembered_variant_rejects_too_few_candidates():
     with pytest.raises(InputError, match="fewer than"):
         scheme("rpow_d", m=3, d=2)

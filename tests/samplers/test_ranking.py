@@ -10,7 +10,7 @@ keys = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, np.nan]) | st.float
 
 
 @given(keys, st.integers(0, 45))
-def test_the_smallest_keys_come_as_from_a_stable_sort(values, count):
+def test_the_smallest_keys_agree_with_a_stable_sort(values, count):
     values = np.array(values, np.float64)
     expected = np.argsort(values, kind="stable")[:count]
     assert smallest(values, count).tolist() == expected.tolist()

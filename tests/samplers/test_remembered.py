@@ -20,7 +20,7 @@ PLAIN = {
 }
 
 
-def test_plain_data_come_back_as_they_were(tmp_path):
+def test_plain_data_survive_packing(tmp_path):
     np.savez(tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN, "mine"))
     with np.load(tmp_path / "kept.npz", allow_pickle=False) as file:
         back = unpack({name: file[name] for name in file.files})
@@ -29,14 +29,14 @@ def test_plain_data_come_back_as_they_were(tmp_path):
     assert back["last"].maxlen == 2
 
 
-def test_arrays_come_back_as_they_were():
+def test_arrays_survive_packing():
     arrays = {"x": np.arange(6).reshape(2, 3), "few": [np.zeros((0, 4), np.float32), None]}
     back = unpack(pack(arrays, "mine"))
     np.testing.assert_array_equal(back["x"], arrays["x"])
     assert (back["few"][0].shape, back["few"][0].dtype) == ((0, 4), np.float32)
 
 
-def test_what_does_not_fit_is_named():
+def test_an_attribute_that_cannot_be_stored_is_an_error_that_names_it():
     with pytest.raises(
         InputError, match=r"sampler mine: self\.rng holds a value of type Generator"
     ):

@@ -23,7 +23,7 @@ def clients(n, tail, seed=0):
 
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("c", [0.0, 0.1, 100.0])
-def test_luo_is_the_minimum_that_their_method_finds(c, tail):
+def test_luo_agrees_with_the_minimum_of_the_authors_method(c, tail):
     delays, scores = clients(30, tail)
     q = luo_probabilities(delays, scores, c)
     optimum = minimize(
@@ -38,13 +38,13 @@ def test_luo_is_the_minimum_that_their_method_finds(c, tail):
     assert np.log(runtime_objective(delays, scores, c, q)) <= optimum.fun + 1e-6
 
 
-def test_luo_without_delays_is_in_proportion_to_the_norms():
+def test_luo_with_equal_delays_is_proportional_to_the_norms():
     _, scores = clients(10, False)
     q = luo_probabilities(np.full(10, 7.0), scores, 0.3)
     np.testing.assert_allclose(q, scores / scores.sum(), rtol=1e-6)
 
 
-def test_the_slow_and_the_unimportant_are_drawn_less():
+def test_slow_and_unimportant_clients_are_drawn_less_often():
     q = luo_probabilities(np.array([1.0, 5.0, 1.0]), np.array([1.0, 1.0, 0.2]), 0.1)
     assert q[0] > q[1]
     assert q[0] > q[2]
@@ -53,7 +53,7 @@ def test_the_slow_and_the_unimportant_are_drawn_less():
 
 
 @pytest.mark.parametrize("tail", [False, True])
-def test_approximately_optimal_is_no_worse_than_where_it_starts(tail):
+def test_approximately_optimal_is_no_worse_than_its_starts(tail):
     delays, scores = clients(40, tail)
     q = approximately_optimal(delays, scores, 0.1, 8)
     value = runtime_objective(delays, scores, 0.1, q, 8)
@@ -84,7 +84,7 @@ def test_trust_constr_starts_at_the_uniform_distribution_and_improves_on_it():
     assert runtime_objective(delays, scores, 0.1, differences, 5) == pytest.approx(least, rel=0.01)
 
 
-def test_one_draw_makes_the_two_the_same():
+def test_for_one_draw_both_objectives_are_the_same():
     delays, scores = clients(12, False)
     q = approximately_optimal(delays, scores, 0.2, 1)
     luo = luo_probabilities(delays, scores, 0.2)
@@ -95,7 +95,7 @@ def test_one_draw_makes_the_two_the_same():
 
 @pytest.mark.parametrize("scheme", [Luo, ApproxOpt])
 @pytest.mark.parametrize("duplicates", ["independently", "once"])
-def test_draws_follow_the_probabilities_and_weights_undo_them(scheme, duplicates):
+def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, duplicates):
     runs, m = 30, 4
     delays, p = clients(12, False)[0], np.arange(1, 13) / 78
     gradients = np.tile(np.random.default_rng(0).standard_normal((12, 5)), (runs, 1, 1))
@@ -118,7 +118,7 @@ def test_draws_follow_the_probabilities_and_weights_undo_them(scheme, duplicates
     assert (np.abs(drawn - q) < 6 * np.sqrt(q * (1 - q) / (runs * m)) + 0.01).all()
 
 
-def test_luo_remembers_the_largest_norm_and_the_other_the_last():
+def test_luo_remembers_the_largest_norm_and_approx_opt_the_last():
     p, delays = np.full(3, 1 / 3), np.ones(3)
     one = np.ones(3, np.int64)
     setup = Setup(one, p, delays=delays)

@@ -30,7 +30,7 @@ NETWORKS = {
 } - {"isfedavg"}
 
 
-def test_stacking_keeps_runs_apart_and_counts_once_unless_told():
+def test_stack_numbers_the_runs_and_counts_each_draw_once_by_default():
     clients = [np.array([4, 1]), np.array([], np.int64), np.array([2])]
     slots = Slots.stack(clients)
     np.testing.assert_array_equal(slots.run, [0, 0, 2])
@@ -39,19 +39,19 @@ def test_stacking_keeps_runs_apart_and_counts_once_unless_told():
     np.testing.assert_array_equal(often.times, [3, 1, 2])
 
 
-def test_membership_becomes_slots_run_after_run():
+def test_membership_becomes_slots_ordered_by_run():
     slots = Slots.of(np.array([[True, False, True], [False, True, False]]))
     np.testing.assert_array_equal(slots.run, [0, 0, 1])
     np.testing.assert_array_equal(slots.client, [0, 2, 1])
 
 
-def test_slots_made_without_counts_have_one_each():
+def test_slots_without_times_count_once():
     slots = Slots(np.zeros(3, np.int64), np.arange(3), np.ones(3))
     np.testing.assert_array_equal(slots.times, [1, 1, 1])
     assert len(Slots(np.zeros(0, np.int64), np.zeros(0, np.int64), np.ones(0)).times) == 0
 
 
-def test_every_cell_of_the_unit_cube_gives_its_own_arrangement():
+def test_distinct_is_uniform_over_ordered_choices():
     """Variates on the grid of (n, n − 1, n − 2) cells: each ordered choice exactly once."""
     n, m = 5, 3
     grid = itertools.product(*(np.arange(n - j) / (n - j) + 1e-9 for j in range(m)))
@@ -60,19 +60,19 @@ def test_every_cell_of_the_unit_cube_gives_its_own_arrangement():
     assert len(choices) == 60
 
 
-def test_the_largest_variate_stays_inside():
+def test_distinct_stays_in_range_for_the_largest_variate():
     u = np.full((1, 7), np.nextafter(1, 0))
     for n in (7, 300, 2**20 + 1):
         assert len(set(distinct(n, u)[0])) == 7
 
 
-def test_inversion_never_returns_an_impossible_client():
+def test_invert_never_returns_a_client_with_probability_zero():
     tenths = np.array([0.0, *[0.1] * 10, 0.0])  # sums to 1 − 1.1e-16
     u = np.array([0.0, np.nextafter(1, 0)])
     np.testing.assert_array_equal(invert(tenths, u), [1, 10])
 
 
-def test_more_clients_than_there_are_and_what_they_lack_are_refused():
+def test_too_many_clients_and_missing_information_are_rejected():
     one = np.ones(4, np.int64)
     setup = Setup(one, one / 4)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
@@ -82,7 +82,7 @@ def test_more_clients_than_there_are_and_what_they_lack_are_refused():
             scheme(name, **settings).prepared(setup)
 
 
-def test_a_job_does_not_change_the_record():
+def test_preparing_a_job_does_not_change_the_settings():
     one = np.ones(4, np.int64)
     sampler = scheme("clustered_similarity", m=2)
     ready = sampler.prepared(Setup(one, one / 4, dimension=3))
@@ -92,7 +92,7 @@ def test_a_job_does_not_change_the_record():
         sampler.state()
 
 
-def test_a_star_stands_for_all_schemes_of_networks_that_no_label_names():
+def test_a_star_expands_to_all_samplers_of_networks_without_a_label():
     result = expand_star({"*": COMMON, "half": {"name": "md", "m": 5}})
     assert result["half"] == {"name": "md", "m": 5}
     assert result.keys() == NETWORKS - {"md"} | {"half"}
@@ -102,13 +102,13 @@ def test_a_star_stands_for_all_schemes_of_networks_that_no_label_names():
     assert "target" not in expand_star({"*": COMMON, "target": None})
 
 
-def test_where_clients_come_and_go_it_leaves_out_who_counts_on_all():
+def test_with_availability_a_star_excludes_samplers_that_need_all_clients():
     result = expand_star({"*": COMMON}, intermittent=True)
     assert {"md", "full"} <= result.keys()
     assert not {"clustered_size", "poisson", "flanp"} & result.keys()
 
 
-def test_settings_are_checked_in_one_line():
+def test_an_invalid_setting_is_one_line():
     assert fedsampling.scheme("md", m=3) == scheme("md", m=3)
     for given, message in (
         ({"name": "mdd"}, "scheme.name: 'mdd' is unknown; did you mean 'md'?"),
@@ -139,7 +139,7 @@ def own(path, name, class_name="Mine"):
     return path
 
 
-def test_a_users_file_adds_a_scheme(tmp_path, forget_own_files):
+def test_a_users_file_adds_a_sampler(tmp_path, forget_own_files):
     path = own(tmp_path / "mine.py", "mine_of_a_test_file")
     (made,) = load_file(path)
     assert load_file(path) == (made,)
@@ -148,7 +148,7 @@ def test_a_users_file_adds_a_scheme(tmp_path, forget_own_files):
     assert len(slots) == 8
 
 
-def test_a_users_file_without_a_scheme_of_its_own_is_refused(tmp_path):
+def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
     with pytest.raises(InputError, match="name 'md' is already used by fedsampling"):
         load_file(own(tmp_path / "taken.py", "md"))
     assert scheme("md", m=1).code == "fedsampling.samplers.basic"
@@ -186,7 +186,7 @@ def test_a_users_file_without_a_scheme_of_its_own_is_refused(tmp_path):
         ),
     ],
 )
-def test_a_kind_of_run_takes_the_schemes_that_suit_it(paper, experiment, given, line):
+def test_a_run_kind_rejects_samplers_that_it_does_not_support(paper, experiment, given, line):
     changes = {paper: {experiment: {"samplers": {"x": given}}}}
     with pytest.raises(InputError) as error:
         _ = plan({"scale": "quick", "papers": [paper], "overrides": changes}, PAPERS).jobs

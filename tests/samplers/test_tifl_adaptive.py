@@ -13,7 +13,7 @@ from .rounds import play as play_one
 EVERYONE = np.ones(3, np.bool_)
 
 
-def test_the_odds_are_those_of_change_probs():
+def test_odds_agree_with_change_probs():
     # Of three tiers the worst gets 2/3, the next 1/3 and the best nothing.
     np.testing.assert_allclose(rank_odds(np.array([0.2, 0.9, 0.5]), EVERYONE), [0, 2 / 3, 1 / 3])
     usable = np.array([True, False, True])
@@ -21,7 +21,7 @@ def test_the_odds_are_those_of_change_probs():
     assert rank_odds(np.array([0.2, 0.9]), np.array([True, False])).tolist() == [1, 0]
 
 
-def test_a_tiers_loss_weighs_clients_by_samples_and_leaves_out_who_is_away():
+def test_a_tiers_loss_is_weighted_by_samples_of_available_clients():
     losses = np.array([[1.0, 4.0, 2.0, np.nan, np.nan]])
     samples = np.array([3, 1, 5, 7, 9])
     tiers = [np.array([0, 1]), np.array([2, 3]), np.array([4])]
@@ -45,7 +45,7 @@ def prepared(**settings):
     return AdaptiveTiFL(m=2, tiers=3, **settings).prepared(SETUP)
 
 
-def test_odds_change_where_the_last_tier_has_not_improved():
+def test_odds_change_if_the_last_tier_has_not_improved():
     worst = np.array([0.1, 0.1, 0.9, 0.9, 0.5, 0.5])
     drawn = play(prepared(interval=2), lambda t: worst, 4)
     for t in (0, 1):  # no look yet: all alike
@@ -54,12 +54,12 @@ def test_odds_change_where_the_last_tier_has_not_improved():
     np.testing.assert_allclose(share, [0, 2 / 3, 1 / 3], atol=0.14)
 
 
-def test_odds_stay_where_it_has():
+def test_odds_stay_if_the_last_tier_has_improved():
     drawn = play(prepared(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
     np.testing.assert_allclose(np.bincount(drawn[-1], minlength=3) / 300, 1 / 3, atol=0.14)
 
 
-def test_all_clients_are_charged_for_losses_every_interval_and_nobody_in_between():
+def test_losses_are_charged_only_every_interval():
     rng = np.random.default_rng(0)
     clients, samples = np.repeat(np.arange(6), 8), rng.normal(size=(48, 2)).astype(np.float32)
     data = fedsampling.federated(
@@ -84,7 +84,7 @@ def test_all_clients_are_charged_for_losses_every_interval_and_nobody_in_between
     assert slowest >= history[history["metric"] == "seconds"]["value"].max()
 
 
-def test_a_tier_without_credits_is_drawn_no_more():
+def test_a_tier_without_credits_is_no_longer_drawn():
     drawn = play(prepared(credits=(1, 2, 100)), lambda t: np.ones(6), 12)
     assert [(drawn == tier).sum(0).max() for tier in (0, 1)] == [1, 2]
     with pytest.raises(InputError, match="2 values for 3 tiers"):

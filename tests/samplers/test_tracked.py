@@ -15,7 +15,7 @@ P = np.arange(1, N + 1) / 21
 MANY = Setup(ONES, P, 20_000, dimension=3)
 
 
-def test_those_who_took_part_share_what_they_held():
+def test_participants_redistribute_their_own_probability():
     probabilities = redistributed(np.array([0.1, 0.3]), np.array([3.0, 1.0]))
     np.testing.assert_allclose(probabilities, [0.3, 0.1])
     # Nobody is excluded for good, and nothing is learnt of those who diverged or stood still.
@@ -24,7 +24,7 @@ def test_those_who_took_part_share_what_they_held():
         assert redistributed(np.array([0.1, 0.3]), np.array(scores)).tolist() == [0.1, 0.3]
 
 
-def test_delta_with_everybody_is_equation_11():
+def test_delta_with_all_clients_is_equation_11():
     updates = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
     ready = Delta(m=N).prepared(Setup(ONES, np.full(N, 1 / N), dimension=3))
     ready.saw_updates(Slots.stack([np.arange(N)]), updates)
@@ -36,7 +36,7 @@ def test_delta_with_everybody_is_equation_11():
     )
 
 
-def test_delta_is_unbiased_after_probabilities_have_moved_apart():
+def test_delta_is_unbiased_with_unequal_probabilities():
     ready = Delta(m=3).prepared(MANY)
     ready._tracked[:] = np.array([0.3, 0.05, 0.2, 0.25, 0.1, 0.1])
     slots, omega = play(ready, MANY)
@@ -45,7 +45,7 @@ def test_delta_is_unbiased_after_probabilities_have_moved_apart():
     assert (np.abs(mean - P) < 5 * spread).all()
 
 
-def test_agents_are_included_in_proportion_to_what_they_hold():
+def test_agents_are_included_in_proportion_to_their_probability():
     ready = ISFedAvgAgents(m=2).prepared(MANY)
     held = np.array([0.3, 0.05, 0.2, 0.25, 0.1, 0.1])
     ready._tracked[:] = held
@@ -60,7 +60,7 @@ def test_agents_are_included_in_proportion_to_what_they_hold():
     np.testing.assert_allclose(ready._tracked.sum(1), 1)
 
 
-def test_from_gradients_it_is_equation_50():
+def test_with_gradients_probabilities_are_equation_50():
     gradients = np.random.default_rng(0).normal(size=(1, N, 3))
     setup = Setup(ONES, P, dimension=3)
     ready = ISFedAvgAgents(m=1, observe="gradients").prepared(setup)

@@ -31,13 +31,13 @@ def test_a_trace_is_keyed_by_client_and_round(model):
     assert trace.any(1).all()
 
 
-def test_somebody_is_always_there():
+def test_at_least_one_client_is_always_available():
     rare = Bernoulli(rate=(0.01, 0.01)).trace(0, 400, 3)
     assert (rare.sum(1) >= 1).all()
     assert len(set(rare.argmax(1))) == 3  # not always the same
 
 
-def test_rates_are_what_is_asked_for():
+def test_rates_are_those_of_the_settings():
     model = Bernoulli(rate=(0.2, 0.9))
     rates = model.rates(0, 400)
     assert (rates >= 0.2).all()
@@ -47,7 +47,7 @@ def test_rates_are_what_is_asked_for():
     assert (np.abs(share - rates) < 5 * spread).all()
 
 
-def test_spells_keep_the_rate_and_fade_geometrically():
+def test_markov_availability_keeps_the_rate_and_decorrelates_geometrically():
     persistence = 0.7
     model = Markov(rate=(0.4, 0.4), persistence=persistence)
     trace = model.trace(1, 4000, 100).astype(float)
@@ -60,7 +60,7 @@ def test_spells_keep_the_rate_and_fade_geometrically():
     np.testing.assert_array_equal(none.trace(0, 50, 9), Bernoulli().trace(0, 50, 9))
 
 
-def test_a_day_goes_up_and_down():
+def test_diurnal_availability_rises_and_falls():
     model = Diurnal(least=0.1, most=0.9, period=8, phases="ordered")
     trace = model.trace(0, 8 * 2000, 4)
     share = trace.reshape(2000, 8, 4).mean(0)
@@ -76,6 +76,6 @@ def test_a_day_goes_up_and_down():
         (Diurnal, {"most": 0.1}, "is less than least"),
     ],
 )
-def test_what_cannot_be_is_refused(member, given, message):
+def test_invalid_settings_are_rejected(member, given, message):
     with pytest.raises(InputError, match=message.replace(".", r"\.")):
         check(member, given, "")

@@ -152,7 +152,7 @@ def test_resnet18_agrees_with_torchvision_but_for_the_stem(agree, torchvision_re
     agree(network, modules, x.movedim(-1, 2), x, tolerance=1e-8)
 
 
-def test_a_copy_is_drawn_as_torchvision_draws_it(torchvision_resnet18):
+def test_initialisation_agrees_with_torchvision(torchvision_resnet18):
     torch.manual_seed(0)
     network = ResNet18().build((32, 32, 3), 10)
     drawn = network.draw(np.random.default_rng(0))

@@ -27,7 +27,7 @@ def test_operations_of_convolutions_are_counted_as_by_hand():
 
 
 @pytest.mark.parametrize("steps", [4, 8])
-def test_operations_of_recurrent_layers_leave_out_the_first_zero_states(steps):
+def test_operations_of_recurrent_layers_exclude_the_zero_states(steps):
     network = Lstm(embedding=8, hidden=16).build((steps,), 30)
     layers = steps * 4 * 16 * (8 + 16) + (steps - 1) * 2 * 4 * 16 * 16
     assert operations(network, (steps,), batch=5).forward == 5 * 2 * (layers + 16 * 30)
@@ -46,7 +46,7 @@ print(min(faults() for _ in range(10)))
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's setting")
-def test_freed_memory_is_used_again_without_page_faults():
+def test_freed_memory_is_reused_without_page_faults():
     done = subprocess.run(
         [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True
     )
@@ -63,7 +63,7 @@ def test_freed_memory_is_used_again_without_page_faults():
         (Gru(embedding=32, hidden=32), (20,)),
     ],
 )
-def test_a_step_is_estimated_close_to_what_a_profiler_sees(profiled_peak, model, sample):
+def test_estimated_memory_of_a_step_agrees_with_the_profiler(profiled_peak, model, sample):
     network = model.build(sample, 10)
     peak = profiled_peak(network, sample, 16)
     # Which library multiplies differs between processors, and so does what it keeps.

@@ -88,7 +88,7 @@ def test_slots_do_not_depend_on_their_neighbours_to_the_last_bit(name):
 
 
 @pytest.mark.parametrize("name", [*IMAGES, "resnet18 group"])
-def test_folded_slots_as_on_a_gpu_give_what_single_slots_give(name, monkeypatch):
+def test_folded_slots_as_on_a_gpu_agree_with_single_slots(name, monkeypatch):
     name, *norm = name.split()
     network = make(name, *SMALL[name], **({"norm": "group"} if norm else {}))
     theta, x = copies(network, 2).double(), inputs(name, 2, batch=4).double()
@@ -109,7 +109,7 @@ def test_folded_slots_as_on_a_gpu_give_what_single_slots_give(name, monkeypatch)
         ("mlp", MNIST, None),
     ],
 )
-def test_networks_refuse_data_that_they_cannot_take(name, sample, classes):
+def test_networks_reject_data_that_do_not_fit(name, sample, classes):
     with pytest.raises(InputError, match=rf"model\.name: {name}"):
         make(name, sample, classes)
 
@@ -151,7 +151,7 @@ def drawn():
 
 
 @pytest.mark.parametrize(("name", "laws"), UNIFORM.items())
-def test_uniform_laws_have_their_bounds_and_fill_them(drawn, name, laws):
+def test_uniform_initial_values_fill_their_bounds(drawn, name, laws):
     for parameter, bound in laws.items():
         values = drawn[name][parameter].ravel()
         assert np.abs(values).max() <= bound

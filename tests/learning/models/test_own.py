@@ -108,7 +108,7 @@ def trained(module: Any, data: Any, **more: Any) -> list[float]:
         (Transformer, "symbols", True),
     ],
 )
-def test_training_is_that_of_a_loop_over_clients(make, kind, stacks):
+def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
     torch.manual_seed(0)
     module, data = make(), clients(kind)
     with warnings.catch_warnings(record=True) as caught:
@@ -129,7 +129,7 @@ def test_own_losses_are_minimised():
     np.testing.assert_allclose(got, by_hand(module, data, 3, smooth), rtol=2e-5)
 
 
-def test_a_function_draws_each_seed_a_model_and_a_module_is_everybodys():
+def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     def first(model: Any) -> np.ndarray:
         history = fs.train(clients("numbers"), "full", model=model, seeds=3, **WORK)
         at = (history["metric"] == "loss") & (history["at"] == 0)
@@ -183,7 +183,7 @@ def test_a_function_draws_each_seed_a_model_and_a_module_is_everybodys():
         ),
     ],
 )
-def test_what_does_not_fit_gets_one_line(model, more, line):
+def test_an_invalid_module_is_one_line(model, more, line):
     with pytest.raises(fs.InputError) as error:
         fs.train(clients("numbers"), "full", model=model, **WORK, **more)
     assert error.value.lines == (line,)

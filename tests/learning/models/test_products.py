@@ -49,7 +49,7 @@ def test_product_and_gradients_are_those_of_matrices(library, rows, inputs, outp
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
-def test_no_bit_depends_on_where_in_memory_a_slot_lies(library, rows, inputs, outputs):
+def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, outputs):
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(1, rows, inputs, generator=rng)
     weight = torch.randn(1, outputs, inputs, generator=rng)
@@ -68,7 +68,7 @@ def test_no_bit_depends_on_where_in_memory_a_slot_lies(library, rows, inputs, ou
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES + SMALL + ODD)
-def test_a_slot_is_the_same_to_the_last_bit_wherever_it_stands(library, rows, inputs, outputs):
+def test_results_do_not_depend_on_a_slots_position(library, rows, inputs, outputs):
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(5, rows, inputs, generator=rng)
     weight = torch.randn(5, outputs, inputs, generator=rng)
@@ -90,7 +90,7 @@ def unreliable(monkeypatch):
     monkeypatch.setattr(products, "_print_slow", cache(products._print_slow.__wrapped__))
 
 
-def test_a_library_that_rounds_by_the_number_of_slots_is_found_out(unreliable, library, capsys):
+def test_a_library_whose_rounding_depends_on_the_stack_is_detected(unreliable, library, capsys):
     rng = torch.Generator().manual_seed(0)
     for rows, inputs, outputs in [(8, 20, 12), (4, 50, 10)]:
         x = torch.randn(5, rows, inputs, generator=rng)
@@ -117,7 +117,7 @@ def rounding_by_size(factor, axis):
     ("common", "rows", "inputs", "outputs"),
     [("x", 100, 784, 50), ("x", 40, 700, 10), ("weight", 50, 784, 100), ("weight", 10, 700, 40)],
 )
-def test_slots_with_a_common_factor_are_what_they_are_alone(
+def test_slots_with_a_common_factor_agree_with_single_slots(
     library, common, rows, inputs, outputs, wrong, monkeypatch
 ):
     axis, joined = {
@@ -163,7 +163,7 @@ MAKERS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
         ("Intel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
     ],
 )
-def test_onednn_multiplies_where_it_alone_uses_wide_vector_units(maker, flags, faster):
+def test_onednn_is_faster_if_only_it_uses_wide_vector_units(maker, flags, faster):
     processor = f"vendor_id\t: {MAKERS[maker]}\nflags\t\t: fpu {flags} sse2"
     assert products.is_onednn_faster(processor) is faster
 
@@ -181,7 +181,7 @@ def undecided(monkeypatch):
     ("asked", "wide", "library"),
     [("", True, "oneDNN"), ("", False, "MKL"), ("mkl", True, "MKL"), ("oneDNN", False, "oneDNN")],
 )
-def test_the_processor_decides_unless_a_library_is_named(
+def test_the_processor_determines_the_library_unless_it_is_set(
     undecided, monkeypatch, asked, wide, library
 ):
     monkeypatch.setattr(products, "is_onednn_faster", lambda processor: wide)
@@ -195,7 +195,7 @@ def test_an_unknown_library_is_an_error_of_one_line(undecided, monkeypatch):
         products.library()
 
 
-def test_the_public_product_serves_where_pytorch_has_no_onednn(undecided, monkeypatch):
+def test_mkl_is_the_fallback_without_onednn(undecided, monkeypatch):
     def missing(*factors):
         raise AttributeError("_linear_pointwise")
 
@@ -208,7 +208,7 @@ def test_the_public_product_serves_where_pytorch_has_no_onednn(undecided, monkey
     torch.testing.assert_close(products.multiply(x, weight), x @ weight.mT)
 
 
-def test_a_step_adds_its_product(library):
+def test_add_product_adds_to_the_start(library):
     rng = torch.Generator().manual_seed(0)
     x, start = torch.randn(2, 40, 90, generator=rng), torch.randn(2, 40, 80, generator=rng)
     weight = torch.randn(2, 80, 90, generator=rng)

@@ -92,14 +92,14 @@ def test_a_client_without_tests_is_measured_on_its_training_samples():
         assert measured["client_accuracy"][run, without] == pytest.approx(expected)
 
 
-def test_clients_that_are_away_are_offered_less_often():
+def test_unavailable_clients_are_offered_less_often():
     work = WORK | {"availability": {"name": "markov", "rate": [0.2, 0.8], "persistence": 0.5}}
     clients = table(fs.train(dataset(), fs.scheme("md", m=2), **work))
     assert (clients["client_rounds"] <= clients["client_offered"]).all()
     assert clients["client_offered"].min() < ROUNDS
 
 
-def test_nothing_else_changes():
+def test_other_metrics_do_not_change():
     settings = WORK | {"by_client": False}
     plain = fs.train(dataset(), fs.scheme("md", m=3), **settings)
     more = fs.train(dataset(), fs.scheme("md", m=3), **WORK)
@@ -107,7 +107,7 @@ def test_nothing_else_changes():
     pd.testing.assert_frame_equal(plain, kept)
 
 
-def test_runs_without_it_keep_their_hashes():
+def test_by_client_is_part_of_the_hash_only_if_set():
     assert "by_client" not in Evaluation(every=1).model_dump(mode="json")
     assert Evaluation(every=1, by_client=True).model_dump(mode="json")["by_client"] is True
 
@@ -118,6 +118,6 @@ def test_a_diverged_run_has_no_values():
     assert table(history).isna().all(axis=None)
 
 
-def test_models_that_end_before_the_last_round_are_refused():
+def test_runs_that_can_end_early_are_rejected():
     with pytest.raises(fs.InputError, match=r"by_client.*until.*remove one"):
         fs.train(dataset(), "full", until={"target": 0.9}, **WORK)

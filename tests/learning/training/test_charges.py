@@ -37,7 +37,7 @@ def test_clients_reports_and_labels_are_counted_run_by_run():
     }
 
 
-def test_evenness_is_one_for_equal_counts_and_counts_who_was_met():
+def test_evenness_is_one_for_equal_counts():
     result = evenness(np.array([[3.0, 3, 3, 3], [4, 0, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]]))
     assert result["met"].tolist() == [1, 0.25, 0.75, 0]
     assert result["jain"].tolist() == pytest.approx([1, 1 / 4, 16 / (4 * 6), 0])
@@ -55,7 +55,7 @@ def test_bits_are_32_for_each_number():
     assert not bits(scheme(), SLOTS, OMEGA, 10, 2)["norm_bits"].any()
 
 
-def test_a_schemes_own_exchange_has_its_own_column():
+def test_exchanges_of_a_sampler_are_charged_separately():
     sampler = scheme(exchange_bits=lambda: np.array([3.0, 4.0]))
     assert bits(sampler, SLOTS, OMEGA, 10, 2)["exchange_bits"].tolist() == [3, 4]
 
@@ -76,20 +76,20 @@ def test_a_round_takes_as_long_as_its_slowest_client(needs, round, asking):
     assert result["asking_seconds"].tolist() == asking
 
 
-def test_those_who_are_away_are_not_asked_for_losses():
+def test_unavailable_clients_are_not_asked_for_losses():
     rng = Draws(np.array([1, 2]), 7)
     result = seconds(scheme("losses"), SLOTS, Delays(TAU), np.array([0, 1, 2]), rng)
     assert result["asking_seconds"].tolist() == [5, 5]
 
 
-def test_a_scheme_may_say_whom_it_asked():
+def test_a_sampler_can_name_the_clients_that_it_asked():
     asked = np.array([[False, True, False, False], [True, False, True, False]])
     sampler = scheme(asked=lambda: asked)
     result = seconds(sampler, SLOTS, Delays(TAU), ALL, Draws(np.array([1, 2]), 0))
     assert result["asking_seconds"].tolist() == [1, 5]
 
 
-def test_nobody_selected_takes_no_time():
+def test_a_round_without_clients_takes_no_time():
     nobody = Slots.stack([np.empty(0, np.int64), np.array([1])])
     result = seconds(scheme(), nobody, Delays(TAU), ALL, Draws(np.array([1, 2]), 0))
     assert result["seconds"].tolist() == [0, 1]

@@ -55,7 +55,7 @@ def progress() -> Progress:
     return Progress(4, history, state, {"known": np.array([True])})
 
 
-def test_what_is_loaded_is_what_was_saved(tmp_path):
+def test_a_checkpoint_loads_what_it_saved(tmp_path):
     kept = Checkpoint(tmp_path / "below" / "job.npz", "key")
     kept.save(progress())
     result, wanted = kept.load(), progress()
@@ -76,7 +76,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path):
 @pytest.mark.parametrize(
     "harm", ["truncated", "flipped", "other key", "no array", "another array", "no zip"]
 )
-def test_of_a_checkpoint_that_is_not_this_jobs_nothing_is_taken(tmp_path, capfd, harm):
+def test_a_corrupt_or_foreign_checkpoint_is_ignored(tmp_path, capfd, harm):
     path = tmp_path / "job.npz"
     Checkpoint(path, "other" if harm == "other key" else "key").save(progress())
     content = path.read_bytes()
@@ -100,7 +100,7 @@ def test_of_a_checkpoint_that_is_not_this_jobs_nothing_is_taken(tmp_path, capfd,
     assert output.endswith("); the job starts from the beginning")
 
 
-def test_a_job_without_a_checkpoint_starts_and_says_nothing(tmp_path, capfd):
+def test_a_job_without_a_checkpoint_starts_silently(tmp_path, capfd):
     assert Checkpoint(tmp_path / "job.npz", "key").load() is None
     assert capfd.readouterr().err == ""
 
@@ -117,7 +117,7 @@ def test_no_error_of_a_decoder_stops_a_job(tmp_path, monkeypatch, error):
     assert kept.load() is None
 
 
-def test_a_job_that_is_asked_to_stop_saves_and_continues(tmp_path):
+def test_a_job_that_must_stop_saves_and_can_resume(tmp_path):
     path, asked = tmp_path / "job.npz", iter([False] * 40 + [True] * 2)
     with pytest.raises(Stopped):
         job(Checkpoint(path, "key", seconds=1e9, stop=lambda: next(asked)))
@@ -137,7 +137,7 @@ def one_thread():
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_job_that_is_killed_at_any_moment_continues_bit_for_bit(tmp_path):
+def test_a_job_that_is_killed_at_any_moment_resumes_bit_for_bit(tmp_path):
     """SIGKILL at twelve random moments; every survivor goes on from the last checkpoint."""
     path, out = tmp_path / "job.npz", tmp_path / "digests"
     clock = time.monotonic()

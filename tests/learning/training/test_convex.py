@@ -26,7 +26,7 @@ def numbers(variant, seed, learner):
     return look_up
 
 
-def test_iterates_equal_those_of_algorithm_1_as_plain_loops(problem, variant, loop):
+def test_iterates_agree_with_algorithm_1_in_plain_loops(problem, variant, loop):
     seeds = [5, 0, 12]
     problem.train(variant, seeds, ROUNDS)
     result = np.stack(problem.iterates, axis=1)
@@ -64,7 +64,7 @@ def test_only_the_corrected_step_follows_the_aggregate_gradient(linear, correct)
     np.testing.assert_allclose(move, expected, rtol=1e-5)
 
 
-def test_uniform_batches_weigh_their_samples_alike():
+def test_samples_of_uniform_batches_have_equal_weights():
     u = np.array([[0.0, 0.5, 0.999], [0.2, 0.4, 0.6]])
     batch = with_replacement(np.array([4, 10]), np.array([3, 2]), u)
     np.testing.assert_array_equal(batch.index[0], [0, 2, 3])
@@ -83,7 +83,7 @@ def test_sample_norms_are_those_of_each_client_padded_with_zeros(problem):
         assert (result[slot, len(expected) :] == 0).all()
 
 
-def test_a_client_meets_the_same_batches_in_every_slot(problem):
+def test_a_client_gets_the_same_batches_in_every_slot(problem):
     """Common random numbers: seed, round and client decide, not the rest of the round."""
     theta = np.zeros((2, 3))
     rng = Draws(np.array([8, 9]), 4)

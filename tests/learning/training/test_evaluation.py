@@ -23,7 +23,7 @@ def outputs(run: int, x: np.ndarray) -> torch.Tensor:
     return MADE.network.outputs(THETA[run : run + 1], images[None])[0]
 
 
-def test_a_run_is_the_same_to_the_last_bit_whatever_stands_beside_it():
+def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
     theta = MADE.start(np.arange(50))
     together = evaluate(MADE, theta)
     for run in range(50):
@@ -34,7 +34,7 @@ def test_a_run_is_the_same_to_the_last_bit_whatever_stands_beside_it():
 
 
 @pytest.mark.parametrize(("share", "kept"), [(0.0, False), (1.0, True)])
-def test_samples_that_are_kept_as_numbers_change_no_bit(share, kept):
+def test_converted_samples_give_the_same_bits(share, kept):
     made = NetworkLearner(MADE.network, MADE.data, MADE.local, converted_share=share)
     expected = evaluate(MADE, THETA)
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_a_common_test_set_has_no_spread_over_clients():
     assert "accuracy_std" not in result
 
 
-def test_quantiles_over_clients_count_each_client_alike():
+def test_quantiles_over_clients_have_equal_weights():
     result = evaluate(MADE, THETA, clients=True)
     assert result.keys() - evaluate(MADE, THETA).keys() == {
         f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
@@ -101,7 +101,7 @@ def test_a_common_test_set_is_weighted_by_each_clients_labels():
     assert result["accuracy_worst"][0] == pytest.approx(min(own))
 
 
-def test_the_pass_over_training_data_can_be_left_out():
+def test_the_training_loss_can_be_omitted():
     full = evaluate(MADE, THETA)
     tests = evaluate(MADE, THETA, training_loss=False)
     assert full.keys() - tests.keys() == {"loss", "loss_std"}
@@ -110,7 +110,7 @@ def test_the_pass_over_training_data_can_be_left_out():
         np.testing.assert_array_equal(tests[name], full[name])
 
 
-def test_dropout_is_off_unless_it_is_asked_for():
+def test_dropout_is_off_by_default():
     dropping = replace(
         MADE.network, body=lambda w, x, keep: keep(MADE.network.body(w, x, keep), 0.5)
     )

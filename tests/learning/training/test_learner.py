@@ -61,7 +61,7 @@ def plain(learner: NetworkLearner, theta: torch.Tensor, slots: Slots, rng: Draws
 
 class TestLocalWork:
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
-    def test_it_is_what_a_loop_over_clients_computes(self, work):
+    def test_updates_agree_with_a_loop_over_clients(self, work):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         rng = Draws(SEEDS, 3)
@@ -69,14 +69,14 @@ class TestLocalWork:
         result = trainer.work(theta, slots, MD(m=3), rng)
         torch.testing.assert_close(result, plain(trainer, theta, slots, rng), rtol=1e-4, atol=1e-6)
 
-    def test_a_client_that_is_drawn_twice_meets_other_batches(self):
+    def test_a_client_drawn_twice_gets_different_batches(self):
         trainer = learner(WORK["steps"])
         slots = Slots.stack([np.array([2, 0, 2])])
         result = trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=3), Draws(SEEDS[:1], 0))
         assert not torch.equal(result[0], result[2])
 
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
-    def test_a_slot_is_the_same_to_the_last_bit_whatever_stands_beside_it(self, work, monkeypatch):
+    def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(self, work, monkeypatch):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         slots = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
@@ -106,7 +106,7 @@ class TestLocalWork:
             )
         assert replays.graphs
 
-    def test_a_scheme_sees_the_losses_that_its_slots_met_and_pays_for_each(self):
+    def test_a_sampler_observes_its_slots_losses_and_is_charged(self):
         trainer = learner(LocalWork(batch=100, step=1e-30, steps=1))  # the model stays where it is
         theta = trainer.start(SEEDS[:2])
         slots = Slots.stack([np.array([2, 0]), np.array([1])])
@@ -179,7 +179,7 @@ class TestServer:
             )
             np.testing.assert_array_equal(table["value"], alone["value"])
 
-    def test_a_lost_run_is_recorded_and_leaves_the_others_alone(self):
+    def test_a_diverged_run_is_recorded_and_does_not_affect_the_others(self):
         work = LocalWork(batch=4, step=1e30, steps=3)
         made, measure = learner(work), [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})]
         for table in train(made, Uniform(m=2), SEEDS, 4, measure, costs="each"):
@@ -190,7 +190,7 @@ class TestServer:
             assert norms[norms.index < at].notna().all()
 
 
-def test_costs_are_counted_from_who_trained_and_who_reports():
+def test_costs_are_counted_from_participants_and_reports():
     trainer = learner(WORK["steps"])
     slots = Slots.stack([np.array([2, 0, 2]), np.array([1])])
     trainer.work(trainer.start(SEEDS[:2]), slots, MD(m=3), Draws(SEEDS[:2], 0))
@@ -235,7 +235,7 @@ class TestRecords:
             & trainer.charge(MD(m=3), slots, omega, Draws(SEEDS, 3)).keys()
         )
 
-    def test_who_takes_part_is_who_reports(self):
+    def test_participation_counts_used_updates(self):
         trainer = learner(WORK["steps"], participation=Participation(evenness=True))
         theta, rng = trainer.start(SEEDS[:1]), Draws(SEEDS[:1], 0)
         slots = Slots.stack([np.array([2, 0, 2, 1])])

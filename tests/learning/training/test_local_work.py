@@ -30,7 +30,7 @@ class TestFresh:
                 assert ((batch >= 0) & (batch < n[slot])).all()
                 assert not result.index[step, slot, size:].any()
 
-    def test_every_subset_is_as_likely_as_any_other(self):
+    def test_all_subsets_are_equally_likely(self):
         draws = 30_000
         result = fresh(np.array([5]), 3, numbers(1, draws, 3)).index[:, 0]
         seen, times = np.unique(np.sort(result, axis=1), axis=0, return_counts=True)
@@ -46,7 +46,7 @@ class TestFresh:
 
 class TestEpochs:
     @given(n=counts, B=st.integers(1, 12), E=st.integers(1, 3), remainder=st.booleans())
-    def test_an_epoch_meets_every_sample_once(self, n, B, E, remainder):
+    def test_an_epoch_contains_every_sample_once(self, n, B, E, remainder):
         result = epochs(n, B, E, remainder, numbers(len(n), E, n.max()))
         for slot, samples in enumerate(n):
             size = result.size[:, slot]
@@ -58,7 +58,7 @@ class TestEpochs:
                 assert len(set(of_epoch)) == len(of_epoch) == kept
                 assert set(of_epoch) <= set(range(samples))
 
-    def test_work_that_is_done_stays_done(self):
+    def test_finished_slots_have_no_further_batches(self):
         result = epochs(np.array([2, 9]), 4, 2, True, numbers(2, 2, 9))
         assert result.size.T.tolist() == [[2, 2, 0, 0, 0, 0], [4, 4, 1, 4, 4, 1]]
 
@@ -86,6 +86,6 @@ def test_a_schedule_scales_the_learning_rate_from_round_to_round(schedule, facto
     np.testing.assert_allclose(steps, [2 * factor for factor in factors], atol=1e-6)
 
 
-def test_options_that_are_off_are_not_in_the_hash():
+def test_options_are_part_of_the_hash_only_if_set():
     plain = LocalWork(batch=1, step=1, steps=1).model_dump()
     assert not {"momentum", "weight_decay", "clip", "schedule"} & plain.keys()

@@ -17,7 +17,7 @@ from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.importance import ISFedAvg, capped
 
 
-def test_a_seed_gives_the_same_table_whatever_else_is_in_the_job(problem, variant):
+def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):
     together = problem.digests(variant, list(range(100)))
     for seeds in ([7], [7, 3], [99, 7, 0], [3, 1, 4, 15, 9, 2, 6]):
         apart = problem.digests(variant, seeds)
@@ -124,7 +124,7 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
-def test_a_diverged_run_ends_in_nan_and_leaves_the_others_alone(linear):
+def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     problem = linear()
     problem.data.x[problem.data.start[2] : problem.data.start[3]] = 1e200  # whoever draws agent 2
     seeds, rounds = list(range(12)), 4
@@ -202,13 +202,13 @@ class TestUntil:
         assert Until(seconds=2.0, rounds=3).ended_at(history).tolist() == [3, 3]
         assert Until(target=0.9, in_a_row=2, seconds=15.0).ended_at(history).tolist() == [2, 3]
 
-    def test_a_loss_is_to_fall(self):
+    def test_a_target_loss_is_an_upper_bound(self):
         history = history_of(self.accuracy, self.seconds)
         losses = [(at, "test_loss", 1 - value) for at, _, value in history.measured]
         until = Until(metric="test_loss", target=0.11, in_a_row=2)
         assert until.ended_at(replace(history, measured=losses)).tolist() == [2, 3]
 
-    def test_what_follows_its_end_is_not_kept_and_no_run_depends_on_the_others(self, problem):
+    def test_rows_after_a_runs_end_are_dropped(self, problem):
         def trained(seeds, until=None):
             measure = (1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
             sampler = problem.sampler("fedavg", len(seeds))

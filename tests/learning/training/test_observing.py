@@ -27,7 +27,7 @@ def sight(name: str, batch: int = 100):
     return trainer, OBSERVATIONS[name](trainer, batch, np.random.default_rng(0))
 
 
-def test_losses_are_of_the_current_model():
+def test_losses_are_those_of_the_current_model():
     made, losses = sight("losses")
     for seeds in (SEEDS, SEEDS + 1):
         theta = made.start(seeds)
@@ -58,7 +58,7 @@ def test_batch_losses_are_means_over_a_new_mini_batch_of_each_client():
     assert np.isfinite(some[:, [1, 3]]).all()
 
 
-def test_a_restored_run_goes_on_with_the_next_mini_batch():
+def test_a_restored_run_continues_with_the_next_mini_batch():
     made, losses = sight("batch_losses")
     _, other = sight("batch_losses")
     theta = made.start(SEEDS)
@@ -100,7 +100,7 @@ def test_gradients_are_those_of_a_clients_whole_data():
 
 
 @pytest.mark.parametrize("name", ["heterogeneity", "gradients"])
-def test_participants_alone_renew_what_is_known(name):
+def test_only_participants_renew_features_and_gradients(name):
     made, known = sight(name)
     first = known(made.start(SEEDS)).copy()
     sent = known.bits()
@@ -122,7 +122,7 @@ def test_participants_alone_renew_what_is_known(name):
     assert not known.bits().any()
 
 
-def test_everyones_features_are_renewed_where_that_is_asked_for():
+def test_all_features_are_renewed_if_requested():
     made, _ = sight("heterogeneity")
     known = Heterogeneity(made, 100, np.random.default_rng(0), renewal="everyone")
     known(made.start(SEEDS))
@@ -133,7 +133,7 @@ def test_everyones_features_are_renewed_where_that_is_asked_for():
 
 
 @CALLS
-def test_what_is_remembered_survives_a_checkpoint(name):
+def test_observations_survive_a_checkpoint(name):
     made, known = sight(name)
     theta = made.start(SEEDS)
     known(theta)
@@ -153,7 +153,7 @@ def test_a_batch_of_features_is_scaled_to_a_mean():
     assert not few.features[:, 1, 3].any()
 
 
-def test_of_some_clients_only_their_pairs_are_computed():
+def test_blocks_of_heterogeneity_are_computed_from_their_clients_alone():
     made, known = sight("heterogeneity")
     some = HeterogeneityOfSome(made, 100, np.random.default_rng(0))
     theta, later = made.start(SEEDS), made.start(SEEDS + 1)

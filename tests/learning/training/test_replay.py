@@ -43,7 +43,7 @@ def replays(request):
     return Replays(take, cuda_graph if request.param == "cuda" else again), request.param
 
 
-def test_replayed_steps_are_the_walked_ones_whatever_the_arrays_hold(replays):
+def test_replayed_steps_agree_with_single_steps(replays):
     replayer, device = replays
     for seed in range(4):
         first = 3 * seed
@@ -72,7 +72,7 @@ def test_views_of_larger_arrays_are_trained_in_place(replays):
         assert not losses[0].any()
 
 
-def test_shapes_seen_once_are_not_captured_and_no_more_than_a_few_are_kept():
+def test_only_recurring_shapes_are_captured_up_to_a_limit():
     replayer = Replays(take, again)
     for steps in range(1, MAX_GRAPHS + 6):
         replayer.run(stretch(0, steps))
@@ -90,7 +90,7 @@ def run_all(replayer, stretches):
         replayer.run(each)
 
 
-def test_steps_that_cannot_be_captured_are_walked_and_said_once():
+def test_steps_that_cannot_be_captured_run_one_by_one_with_one_warning():
     asked = []
 
     def refuse(call, rewind):

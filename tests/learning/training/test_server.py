@@ -40,7 +40,7 @@ def test_steps_are_those_of_the_algorithm(name):
         np.testing.assert_allclose(step[0], wanted, rtol=1e-4)
 
 
-def test_momentum_of_zero_is_averaging_and_state_goes_on():
+def test_momentum_zero_is_averaging_and_the_state_is_restored():
     def rounds(made: Any, theta: Any, changes: Any) -> Any:
         slots = Slots(np.array([0]), np.array([0]), np.ones(1))
         for change in changes:

@@ -38,7 +38,7 @@ def stepped(network: Network, slots: int, only: int | None = None):
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-def test_the_step_by_hand_is_what_automatic_differentiation_takes(network):
+def test_the_explicit_step_agrees_with_automatic_differentiation(network):
     assert network.layers
     result, loss = stepped(network, 3)
     expected, same = stepped(replace(network, layers=()), 3)
@@ -47,7 +47,7 @@ def test_the_step_by_hand_is_what_automatic_differentiation_takes(network):
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
-def test_a_slot_is_the_same_to_the_last_bit_whatever_stands_beside_it(network):
+def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(network):
     together, losses = stepped(network, 6)
     for slot in np.arange(6):
         alone, loss = stepped(network, 6, only=slot)
@@ -100,7 +100,7 @@ def mask(keys: torch.Tensor, step: int, *shape: int, rate: float = 0.2) -> torch
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
-def test_the_rate_is_kept_and_the_expectation_stays(rate):
+def test_dropout_has_its_rate_and_preserves_the_expectation(rate):
     kept = mask(KEYS, 0, 1000, 100, rate=rate)
     error = np.sqrt(rate * (1 - rate) / kept.numel())
     assert abs(float((kept == 0).double().mean()) - rate) < 5 * error + 2**-16

@@ -92,7 +92,7 @@ def play(problem, member, rounds=6, seeds=(0, 1), **options):
     ("method", "text"),
     [*(("select", text) for text in SELECTS), *(("weigh", text) for text in WEIGHTS)],
 )
-def test_answers_that_are_invalid_from_some_round_on_are_one_line(problem, late, method, text):
+def test_an_invalid_result_in_any_round_is_one_line(problem, late, method, text):
     if method == "select":
         late.slots_of = staticmethod(SELECTS[text])
     else:
@@ -103,7 +103,7 @@ def test_answers_that_are_invalid_from_some_round_on_are_one_line(problem, late,
     assert line.startswith(f"sampler late, round 4: {method} returned {text}")
 
 
-def test_an_error_in_a_users_sampler_says_file_line_and_message(problem, late):
+def test_an_error_in_a_users_sampler_names_file_line_and_message(problem, late):
     def wrong(slots):
         raise SystemExit(3)
 
@@ -117,7 +117,7 @@ def test_an_error_in_a_users_sampler_says_file_line_and_message(problem, late):
         play(problem, late)
 
 
-def test_weights_far_from_one_are_warned_of_once(problem, late):
+def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
     late.omega_of = staticmethod(lambda omega: 1e6 * omega)
     with pytest.warns(UserWarning, match=r"over 6 rounds the mean of Σω is 3.333e\+05") as warned:
         play(problem, late)
@@ -132,7 +132,7 @@ def test_weights_far_from_one_are_warned_of_once(problem, late):
         play(problem, late, rounds=60)
 
 
-def test_a_run_without_any_client_is_warned_of(problem, late):
+def test_a_run_without_weights_gives_a_warning(problem, late):
     late.slots_of = staticmethod(lambda slots: Slots.stack([slots.client[:4]]))
     late.omega_of = staticmethod(lambda omega: omega)
     late.select = one_run
@@ -154,14 +154,14 @@ def test_a_run_that_diverges_is_a_result(linear, variant, step):
     assert all(end > 0 for end in ends)
 
 
-def test_numbers_whose_squares_overflow_are_the_models_fault(linear, late):
+def test_overflow_of_squares_counts_as_divergence(linear, late):
     late.omega_of = staticmethod(lambda omega: np.full(len(omega), np.nan))
     with np.errstate(all="ignore"):
         (table,) = play(linear(step=1e45, E=np.ones(7, np.int64)), late, rounds=8, seeds=[0])
     assert table[table["metric"] == "diverged_at"]["value"].item() == SINCE + 1
 
 
-def test_clients_that_are_away_are_refused():
+def test_unavailable_clients_are_rejected():
     class Stubborn(MD, name="stubborn"):
         """Selects client 0, available or not."""
 
