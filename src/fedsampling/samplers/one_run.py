@@ -39,9 +39,9 @@ from fedsampling.samplers.scheme import (
     View,
 )
 
-Choice = tuple[Ints, Array | None]  # clients, and their weights if select returned them
-OF_SLOTS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
-OF_ALL_RUNS = frozenset({"delays"})  # the same for every run
+Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
+SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
+SHARED_NEEDS = frozenset({"delays"})  # the same for every run
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class Sampler(Scheme):
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
         alone = replace(setup, runs=1)
-        return _Stack(self, [super(Sampler, self).prepared(alone) for _ in range(setup.runs)])
+        copies = [super(Sampler, self).prepared(alone) for _ in range(setup.runs)]
+        return _StackedRuns(self, copies)
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
         """Select the clients of a round.
@@ -131,7 +132,7 @@ class Sampler(Scheme):
         return None
 
 
-class _Stack:
+class _StackedRuns:
     """Copies of a sampler, one for each run of a job, with the interface of one stacked sampler.
 
     Attributes that are the same for all runs (``named``, ``needs``, ``unbiased``, …) are read from
@@ -150,26 +151,26 @@ class _Stack:
     def select(self, view: View, rng: Draws) -> Slots:
         """Let each run select its clients."""
         self._view = view
-        self._chosen = [
-            self._choice(run, self._of(run, view.observed), generator)
+        self._selections = [
+            self._selection(run, self._run_view(run, view.observed), generator)
             for run, generator in enumerate(rng.generators("clients"))
         ]
-        return Slots.stack([clients for clients, _ in self._chosen])
+        return Slots.stack([clients for clients, _ in self._selections])
 
     def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
         """Pass each run its updates."""
-        for run, part in enumerate(self._parts(slots)):
-            with self._blaming():
+        for run, part in enumerate(self._run_slices(slots)):
+            with self._blame_sampler():
                 self._runs[run].saw_updates(slots.client[part], updates[part])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that `select` returned, or call `weigh` of runs without weights."""
         weights = []
-        parts = self._parts(slots)
+        parts = self._run_slices(slots)
         for run, (part, generator) in enumerate(zip(parts, rng.generators("weights"), strict=True)):
-            of_slots = {name: view.observed[name][part] for name in OF_SLOTS & {*view.observed}}
-            own_view = self._of(run, {**view.observed, **of_slots})
-            weights.append(self._weights(run, own_view, generator))
+            of_slots = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
+            run_view = self._run_view(run, {**view.observed, **of_slots})
+            weights.append(self._weights(run, run_view, generator))
         return np.concatenate(weights)
 
     def exchange_bits(self) -> Array | None:
@@ -212,41 +213,41 @@ class _Stack:
                 }
             )
 
-    def _choice(self, run: int, view: RunView, rng: np.random.Generator) -> Choice:
+    def _selection(self, run: int, view: RunView, rng: np.random.Generator) -> Selection:
         """Return a run's clients, and their weights if `select` returned them."""
         try:
-            with self._blaming():
-                answer = self._runs[run].select(view, rng)
+            with self._blame_sampler():
+                result = self._runs[run].select(view, rng)
         except CodeError:
             if _is_finite(view):
                 raise
             return view.offered, None  # this run diverges, so its clients no longer matter
         weights = None
-        if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]):
-            answer, weights = answer
-        clients = _array(answer)
+        if isinstance(result, tuple) and len(result) == 2 and np.ndim(result[0]):
+            result, weights = result
+        clients = _array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
-            raise self._fault(f"select returned {_described(answer)}; {_CLIENTS}")
+            raise self._fault(f"select returned {_described(result)}; {_CLIENTS_HINT}")
         clients = clients.astype(np.int64, copy=False)
         if len(wrong := clients[(clients < 0) | (clients >= view.n)]):
             raise self._fault(f"select returned client {wrong[0]}; must be in 0…{view.n - 1}")
-        return clients, None if weights is None else self._checked(weights, clients, "select")
+        return clients, None if weights is None else self._valid_weights(weights, clients, "select")
 
     def _weights(self, run: int, view: RunView, rng: np.random.Generator) -> Array:
         """Return the weights of a run's clients."""
-        clients, weights = self._chosen[run]
+        clients, weights = self._selections[run]
         if weights is not None:
             return weights
         try:
-            with self._blaming():
+            with self._blame_sampler():
                 weights = self._runs[run].weigh(clients, view, rng)
         except CodeError:
             if _is_finite(view):
                 raise
             return np.full(len(clients), np.nan)  # this run diverges
-        return self._checked(weights, clients, "weigh")
+        return self._valid_weights(weights, clients, "weigh")
 
-    def _checked(self, weights: Any, clients: Ints, method: str) -> Array:
+    def _valid_weights(self, weights: Any, clients: Ints, method: str) -> Array:
         array = _array(weights)
         if array.shape != clients.shape or (array.size and array.dtype.kind not in "iuf"):
             raise self._fault(
@@ -255,19 +256,21 @@ class _Stack:
             )
         return array.astype(np.float64)
 
-    def _of(self, run: int, observed: Mapping[str, Any]) -> RunView:
+    def _run_view(self, run: int, observed: Mapping[str, Any]) -> RunView:
         """Extract a run's part of the observations."""
-        whole = OF_SLOTS | OF_ALL_RUNS  # already reduced to this run, or equal in all runs
-        of_run = {name: seen if name in whole else seen[run] for name, seen in observed.items()}
+        whole = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
+        of_run = {
+            name: values if name in whole else values[run] for name, values in observed.items()
+        }
         view = self._view
         return RunView(view.n_samples, view.p, view.round, of_run, view.offered)
 
-    def _parts(self, slots: Slots) -> list[slice]:
+    def _run_slices(self, slots: Slots) -> list[slice]:
         """Return the slice of each run's slots."""
         ends = np.searchsorted(slots.run, np.arange(len(self._runs) + 1))
         return [slice(begin, end) for begin, end in pairwise(ends)]
 
-    def _blaming(self) -> AbstractContextManager[None]:
+    def _blame_sampler(self) -> AbstractContextManager[None]:
         start = f"sampler {self._sampler.named}, round {self._view.round}"
         return blaming(type(self._sampler).__module__, start)
 
@@ -275,7 +278,7 @@ class _Stack:
         return InputError(f"sampler {self._sampler.named}, round {self._view.round}: {text}")
 
 
-_CLIENTS = "must be indices of clients, shape (k,), or a pair of these and their weights"
+_CLIENTS_HINT = "must be indices of clients, shape (k,), or a pair of these and their weights"
 
 
 def _is_finite(view: RunView) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import MODELS, Linear
-from fedsampling.learning.training.convex import Convex, ConvexWork
+from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
 from fedsampling.learning.training.loop import train
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import MD, Uniform
@@ -33,7 +33,7 @@ VARIANTS = [
 class Problem:
     """A learner, and whatever trains it."""
 
-    learner: Convex
+    learner: ConvexLearner
     iterates: list[np.ndarray] = field(default_factory=list)
 
     @property
@@ -90,7 +90,7 @@ def make(model: str, K: int = 7, M: int = 3, **work: Any) -> Problem:
     E, B = rng.integers(1, 5, K), rng.integers(1, 6, K)
     E, B = work.pop("E", E), work.pop("B", B)
     settings = {"step": 0.05, "epochs": (1, 4), "batch": (1, 5), **work}
-    return Problem(Convex(MODELS[model](0.01), data, ConvexWork(**settings), E, B))
+    return Problem(ConvexLearner(MODELS[model](0.01), data, ConvexWork(**settings), E, B))
 
 
 @pytest.fixture(params=["linear", "logistic"])

@@ -8,7 +8,7 @@ import pytest
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import linear_regression
-from fedsampling.learning.training.convex import Convex, ConvexWork
+from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.until import Until
@@ -91,7 +91,7 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
     )
     model, B = linear_regression(0.1), np.array([1, 2, 3, 2, 1])
     work = ConvexWork(step=step, epochs=(1, 1), batch=(1, 3))
-    learner = Convex(model, data, work, np.ones(K, int), B)
+    learner = ConvexLearner(model, data, work, np.ones(K, int), B)
     optimum = at_optimum(model, data)
     sampler = Uniform(m=2)
     if scheme == "optimal":

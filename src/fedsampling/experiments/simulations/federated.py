@@ -25,7 +25,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.models.linear import MODELS, Linear
-from fedsampling.learning.training.convex import Convex, ConvexWork, sample_norms
+from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, sample_norms
 from fedsampling.learning.training.loop import Measure, train
 from fedsampling.samplers.importance import ISFedAvg
 from fedsampling.samplers.in_settings import ConvexScheme
@@ -111,10 +111,10 @@ def check_fits(data: ConvexData, sampler: Scheme, batch: tuple[int, int], place:
 
 def build_learner(
     model: ConvexModel, work: ConvexWork, problem: FederatedDataset, problem_seed: int
-) -> Convex:
+) -> ConvexLearner:
     """Combine model, data and local work."""
     drawn = work.draw(problem_seed, problem.n_clients)
-    return Convex(MODELS[model.name](model.rho), problem, work, *drawn)
+    return ConvexLearner(MODELS[model.name](model.rho), problem, work, *drawn)
 
 
 def at_optimum(model: Linear, problem: FederatedDataset) -> Mapping[str, Array]:
@@ -131,7 +131,7 @@ def at_optimum(model: Linear, problem: FederatedDataset) -> Mapping[str, Array]:
 
 
 def build_sampler(
-    scheme: Scheme, learner: Convex, runs: int, optimum: Mapping[str, Array]
+    scheme: Scheme, learner: ConvexLearner, runs: int, optimum: Mapping[str, Array]
 ) -> Scheme:
     """Prepare a sampler for the rounds of a job."""
     return scheme.prepared(Setup(learner.n_samples, learner.p, runs, learner.E, learner.B, optimum))
@@ -169,7 +169,7 @@ def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array
     }
 
 
-def distances(sampler: ISFedAvg, learner: Convex, optimum: Mapping[str, Array]) -> Measure:
+def distances(sampler: ISFedAvg, learner: ConvexLearner, optimum: Mapping[str, Array]) -> Measure:
     """Return the function that measures the distance of probabilities from (44) and (48)."""
     optimal = ISFedAvg(m=1, probabilities="optimal")
     best = build_sampler(optimal, learner, 1, optimum).state()

@@ -44,7 +44,7 @@ class ConvexWork(Strict):
 
 
 @dataclass(frozen=True)
-class Convex:
+class ConvexLearner:
     """Convex models as a :class:`~fedsampling.learning.training.loop.Learner`.
 
     θ has shape (runs, M) and starts at zero.
@@ -162,7 +162,9 @@ class Convex:
         return state["theta"]
 
 
-def local_sgd(learner: Convex, start: Array, slots: Slots, sampler: Scheme, rng: Draws) -> Array:
+def local_sgd(
+    learner: ConvexLearner, start: Array, slots: Slots, sampler: Scheme, rng: Draws
+) -> Array:
     """Run every slot's local epochs from its first model.
 
     w_{k,e} = w_{k,e−1} − μ scale/E_k Σ_b weight_b ∇Q_k(w_{k,e−1}; x_b): equation (8) of

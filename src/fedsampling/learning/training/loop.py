@@ -4,7 +4,7 @@
 
 :func:`train` runs all rounds and collects the measurements; :func:`play_round` is one round.  Runs
 (seeds) are stacked and never mix.  Local training and the server's update are the learner's task:
-:class:`fedsampling.learning.training.convex.Convex` or
+:class:`fedsampling.learning.training.convex.ConvexLearner` or
 :class:`fedsampling.learning.training.network.learner.NetworkLearner`.
 """
 
