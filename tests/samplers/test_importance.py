@@ -13,12 +13,12 @@ from fedsampling.base.errors import InputError
 from fedsampling.samplers.importance import (
     agent_scores,
     capped,
-    chosen,
     data_variability,
     hartley_rao,
     in_proportion,
     progressive_totals,
     reassign,
+    systematic_units,
 )
 
 UNIT = 2**-40  # of the progressive totals
@@ -45,7 +45,7 @@ def exact_inclusion(pi):
     """Integrate the chosen set over d, which is constant on each piece."""
     totals = progressive_totals(pi)
     left, length = pieces(totals)
-    marks = chosen(np.broadcast_to(totals, (len(left), len(pi))), left)
+    marks = systematic_units(np.broadcast_to(totals, (len(left), len(pi))), left)
     assert (marks.sum(-1) == round(pi.sum())).all()
     return length @ marks
 
@@ -139,7 +139,7 @@ class TestHartleyRao:
         rng = np.random.default_rng(2)
         pi = capped(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
         d = rng.random((7, 3))
-        together = chosen(progressive_totals(pi), d)
+        together = systematic_units(progressive_totals(pi), d)
         for row in np.ndindex(7, 3):
             alone = hartley_rao(pi[row], Fixed(d[row]))
             np.testing.assert_array_equal(np.flatnonzero(together[row]), alone)

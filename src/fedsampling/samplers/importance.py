@@ -25,7 +25,7 @@ from fedsampling.samplers.scheme import Array, Batch, Bools, DataScheme, Ints, S
 BITS = 40
 UNIT = 1 << BITS  # integer that represents one in the progressive totals
 
-NEEDS = {
+NEEDS_BY_RULE = {
     ("optimal", "optimum"): frozenset({"optimum"}),
     ("optimal", "estimated"): frozenset({"optimum"}),
     ("approximate", "optimum"): frozenset({"optimum", "client_gradients", "sample_norms"}),
@@ -74,7 +74,7 @@ def hartley_rao(inclusion: Array, rng: np.random.Generator) -> Ints:
     if L == 0:
         return np.empty(0, np.int64)
     totals = progressive_totals(capped(pi, L))  # capped: removes the sum's rounding error
-    return np.flatnonzero(chosen(totals, np.float64(rng.random())))
+    return np.flatnonzero(systematic_units(totals, np.float64(rng.random())))
 
 
 def capped(p: Array, size: Ints | int) -> Array:
@@ -110,7 +110,7 @@ def progressive_totals(pi: Array) -> Ints:
     """Compute Π_k = Σ_{l≤k} π_l along the last axis, in units of 2**-40.
 
     Sums of integers are exact: the last total is the number of draws, no unit covers more than one,
-    and a unit of probability zero covers nothing.  Therefore :func:`chosen` always marks as many
+    and a unit of probability zero covers nothing.  Therefore :func:`systematic_units` always marks as many
     distinct units as there are draws.
 
     Parameters
@@ -130,7 +130,7 @@ def progressive_totals(pi: Array) -> Ints:
     return totals
 
 
-def chosen(totals: Ints, d: Array | np.float64) -> Bools:
+def systematic_units(totals: Ints, d: Array | np.float64) -> Bools:
     """Mark the units with Π_{k-1} ≤ d + l < Π_k for an integer l ≥ 0.
 
     Parameters
@@ -174,7 +174,7 @@ def in_proportion(scores: Array, member: Bools | None = None) -> Array:
         finite, as in a run that diverges.
     """
     alike = np.ones(scores.shape) if member is None else member.astype(np.float64)
-    usable = _divides(total := scores.sum(-1, keepdims=True))
+    usable = _is_usable_divisor(total := scores.sum(-1, keepdims=True))
     p: Array = np.where(usable, scores, alike)
     p /= np.where(usable, total, alike.sum(-1, keepdims=True))
     return p
@@ -244,11 +244,11 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
     total = scores.sum(-1, keepdims=True)
     probability = p.sum(-1, keepdims=True)
     # Normalise first: the product with the scores could overflow for a tiny total.
-    usable = _divides(total)
+    usable = _is_usable_divisor(total)
     return np.where(usable, probability * (scores / np.where(usable, total, 1.0)), p)
 
 
-def _divides(total: Array) -> Bools:
+def _is_usable_divisor(total: Array) -> Bools:
     """Whether scores can be divided by their sum: it is positive and finite."""
     usable: Bools = (total > 0) & np.isfinite(total)
     return usable
@@ -292,7 +292,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that the probabilities are computed from."""
-        return NEEDS[self.probabilities, self.variability]
+        return NEEDS_BY_RULE[self.probabilities, self.variability]
 
     def prepare(self, setup: Setup) -> None:
         """Set the probabilities of the first round.
@@ -336,7 +336,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
             scores = agent_scores(sigma2, view.observed["client_gradients"], self._E, self._B)
             self._p_agents = in_proportion(scores)
         pi = capped(self._p_agents, self.m)
-        run, client = np.nonzero(chosen(progressive_totals(pi), rng.uniform("agents")))
+        run, client = np.nonzero(systematic_units(progressive_totals(pi), rng.uniform("agents")))
         K = len(self._N)
         return Slots(run, client, self.m / (K * pi[run, client]))  # 1/(K p_k), equation (8)
 
@@ -377,7 +377,9 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         else:
             row, pi = self._row[slots.run, k], self._pi
             totals = self._totals.take(row, axis=0)
-        drawn = np.flatnonzero(chosen(totals, d))  # B_k entries for each slot, in their order
+        drawn = np.flatnonzero(
+            systematic_units(totals, d)
+        )  # B_k entries for each slot, in their order
         slot = np.repeat(np.arange(len(slots)), B)
         n = drawn - slot * pi.shape[1]
         member = np.arange(self._B.max()) < B[:, None]

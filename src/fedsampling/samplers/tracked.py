@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.importance import capped, chosen, progressive_totals, reassign
+from fedsampling.samplers.importance import capped, progressive_totals, reassign, systematic_units
 from fedsampling.samplers.scheme import (
     Array,
     Ints,
@@ -145,7 +145,7 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
         self._pi[:, offered] = capped(
             self._tracked.take(offered, axis=1), min(self.m, len(offered))
         )
-        return Slots.of(chosen(progressive_totals(self._pi), rng.uniform("agents")))
+        return Slots.of(systematic_units(progressive_totals(self._pi), rng.uniform("agents")))
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_k/(m p̂_k), and track the reported norms."""
