@@ -110,8 +110,8 @@ def progressive_totals(pi: Array) -> Ints:
     """Compute Π_k = Σ_{l≤k} π_l along the last axis, in units of 2**-40.
 
     Sums of integers are exact: the last total is the number of draws, no unit covers more than one,
-    and a unit of probability zero covers nothing.  Therefore :func:`systematic_units` always marks as many
-    distinct units as there are draws.
+    and a unit of probability zero covers nothing.  Therefore :func:`systematic_units` always
+    marks as many distinct units as there are draws.
 
     Parameters
     ----------
@@ -377,9 +377,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         else:
             row, pi = self._row[slots.run, k], self._pi
             totals = self._totals.take(row, axis=0)
-        drawn = np.flatnonzero(
-            systematic_units(totals, d)
-        )  # B_k entries for each slot, in their order
+        drawn = np.flatnonzero(systematic_units(totals, d))  # B_k for each slot, in their order
         slot = np.repeat(np.arange(len(slots)), B)
         n = drawn - slot * pi.shape[1]
         member = np.arange(self._B.max()) < B[:, None]
