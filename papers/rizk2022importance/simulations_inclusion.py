@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.records import Positive, Share, Strict
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import Progress, Simulation, tidy
-from fedsampling.samplers.importance import capped, chosen, progressive_totals
+from fedsampling.samplers.importance import capped, progressive_totals, systematic_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,13 +110,15 @@ def successive_inclusion(p: Array) -> Array:
 
 
 def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    return chosen(progressive_totals(pi), rng.random(draws))
+    return systematic_units(progressive_totals(pi), rng.random(draws))
 
 
 def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     order = rng.permuted(np.tile(np.arange(len(pi)), (draws, 1)), axis=1)
     mark = np.empty(order.shape, np.bool_)
-    np.put_along_axis(mark, order, chosen(progressive_totals(pi[order]), rng.random(draws)), 1)
+    np.put_along_axis(
+        mark, order, systematic_units(progressive_totals(pi[order]), rng.random(draws)), 1
+    )
     return mark
 
 
