@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import to_rgba
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import show, show_interval
 from fedsampling.evidence.statistics import Estimate, compare, mean, ratio
 from fedsampling.experiments.cross_matrix import REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
@@ -182,8 +182,9 @@ def _speed_up(by_seed: pd.DataFrame, sampler: str) -> dict[str, float]:
 def _cell(row: Any) -> str:
     if row.reached < row.runs:
         return f">{show(row.missed_after)} ({row.reached} of {row.runs})"
-    interval = f" [{show(row.low)}, {show(row.high)}]" if np.isfinite(row.low) else ""
-    return f"{show(row.cost)}{interval}{' *' if row.least else ''}"
+    has_interval = np.isfinite(row.low)
+    cost = show_interval(row.cost, row.low, row.high) if has_interval else show(row.cost)
+    return f"{cost}{' *' if row.least else ''}"
 
 
 long_matrix_rounds, long_matrix_bits, long_matrix_seconds = (

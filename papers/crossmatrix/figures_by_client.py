@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsampling.evidence import by_client
-from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import REFERENCE
@@ -92,7 +92,10 @@ def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     cells: dict[str, object] = {"sampler": rows["sampler"].map(label)}
     for column, name in INTERVALS.items():
         ends = zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True)
-        cells[column] = [_with_interval(*numbers) for numbers in ends]
+        cells[column] = [
+            show_interval(value, low, high) if high > low else show(value)
+            for value, low, high in ends
+        ]
     cells |= {column: rows[name].map(show) for column, name in PLAIN.items()}
     cells["accuracy and size"] = rows["rank_correlation"].map(show)
     return Artefact(rows.assign(label=rows["sampler"].map(label)), table=pd.DataFrame(cells))
@@ -266,10 +269,6 @@ def _never_available(table: pd.DataFrame) -> list[str]:
 
 def _title(summary: Summary) -> str:
     return str(summary.settings["title"]).rpartition(", ")[0]
-
-
-def _with_interval(value: float, low: float, high: float) -> str:
-    return f"{show(value)} [{show(low)}, {show(high)}]" if high > low else show(value)
 
 
 def _with_asterisks(row: Any) -> str:

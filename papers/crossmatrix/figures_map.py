@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.experiments.cross_matrix import MEASURES
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -49,13 +49,8 @@ def _shown_map(table: pd.DataFrame) -> pd.DataFrame:
     numbers = part[
         ["mean_map", "mean_always", "mean_md", "mean_fedavg", "mean_nested", "worst_always"]
     ]
-    unseen = part.apply(
-        lambda row: (
-            f"{show(row['unseen_family'])} [{show(row['unseen_family_low'])}, "
-            f"{show(row['unseen_family_high'])}]"
-        ),
-        axis=1,
-    )
+    ends = part[["unseen_family", "unseen_family_low", "unseen_family_high"]].to_numpy()
+    unseen = pd.Series([show_interval(*numbers) for numbers in ends], part.index)
     return pd.concat(
         [
             part[["measure"]],

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import show, show_interval
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -35,18 +35,17 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     numbers = ["default_speed_up", "speed_up", "gain_of_tuning", "set_low", "set_high"]
     table = table[["scheme", "label", "sets", *numbers, *UNTUNED]]
     table = table.sort_values("speed_up", ascending=False).reset_index(drop=True)
+
+    def intervals(*columns: str) -> list[str]:
+        return [show_interval(*numbers) for numbers in table[list(columns)].to_numpy()]
+
     shown = pd.DataFrame(
         {
             "label": table["label"],
             "datasets": table["sets"],
             "defaults over MD's best trial": table["default_speed_up"].map(show),
-            "best trial over MD's best trial": [
-                _with_interval(row, "speed_up", "set_low", "set_high")
-                for _, row in table.iterrows()
-            ],
-            "defaults over MD's defaults": [
-                _with_interval(row, *UNTUNED) for _, row in table.iterrows()
-            ],
+            "best trial over MD's best trial": intervals("speed_up", "set_low", "set_high"),
+            "defaults over MD's defaults": intervals(*UNTUNED),
         }
     )
     grids = [grid_scores(summaries[TUNING + name]) for name in bench_datasets(summaries)]
@@ -85,7 +84,3 @@ def lead_lost_by_tuning(table: pd.DataFrame) -> str:
         "Significantly faster than MD over datasets if both have default settings, but not if both "
         f"have their best trials: {'; '.join(named) or 'none'}."
     )
-
-
-def _with_interval(row: pd.Series, value: str, low: str, high: str) -> str:
-    return f"{show(row[value])} [{show(row[low])}, {show(row[high])}]"

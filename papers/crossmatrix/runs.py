@@ -16,6 +16,7 @@ import pandas as pd
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence import across_sets
+from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 from fedsampling.report.drawing.artefacts import Summaries
@@ -23,9 +24,6 @@ from fedsampling.report.drawing.artefacts import Summaries
 ByDataset = Mapping[str, pd.DataFrame]  # a number of each run: rows are samplers, columns seeds
 
 WINDOW = 3  # consecutive evaluations whose mean must reach the target
-# Everything that clients send.
-BITS = ("model_bits", "norm_bits", "exchange_bits", "observation_bits")
-SECONDS = ("seconds", "asking_seconds")
 KEYS = ["case", "sampler", "seed"]
 
 
@@ -52,16 +50,14 @@ def trajectories(summary: Summary) -> pd.DataFrame:
     with np.errstate(invalid="ignore", divide="ignore"):
         score = wide[metric] if metric == "accuracy" else -np.log(wide[metric])
     runs = [wide.index.get_level_values(key) for key in KEYS]
-    spent = wide[[name for name in (*BITS, *SECONDS) if name in wide]].fillna(0.0)
-    spent = spent.groupby(runs).cumsum()
-    table = pd.DataFrame(
-        {
-            "score": score,
-            "rounds": wide.index.get_level_values("at").astype(np.float64),
-            "bits": spent[[name for name in BITS if name in spent]].sum(axis=1),
-            "seconds": spent[[name for name in SECONDS if name in spent]].sum(axis=1),
-        }
-    )
+    charges = wide[[name for parts in COSTS.values() for name in parts if name in wide]]
+    spent = charges.fillna(0.0).groupby(runs).cumsum()
+    costs = {
+        cost: spent[[name for name in parts if name in spent]].sum(axis=1)
+        for cost, parts in COSTS.items()
+    }
+    rounds = wide.index.get_level_values("at").astype(np.float64)
+    table = pd.DataFrame({"score": score, "rounds": rounds, **costs})
     measured = rows.loc[rows["metric"] == metric, "at"]  # costs are recorded for all rounds
     table = table[table.index.get_level_values("at").isin(measured)].reset_index()
     window = table.groupby(KEYS, sort=False)["score"].rolling(WINDOW)

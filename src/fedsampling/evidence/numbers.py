@@ -33,6 +33,11 @@ def show(value: float, digits: int = 3, last: float | None = None) -> str:
     return text.replace("-", "−")
 
 
+def show_interval(value: float, low: float, high: float, digits: int = 3) -> str:
+    """Format a number with its interval as ``5.31 [5.10, 5.52]``."""
+    return f"{show(value, digits)} [{show(low, digits)}, {show(high, digits)}]"
+
+
 def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
     """Format an estimate as ``5.31 dB [5.10, 5.52] (100 seeds)``."""
     unit = f" {unit}" if unit else ""

@@ -11,7 +11,7 @@ from math import isfinite, log10
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end
@@ -104,7 +104,7 @@ def side_by_side(claims: Iterable[Claim]) -> tuple[NumberPair, ...]:
             interval.name,
             interval.unit,
             _round(interval.paper),
-            f"{show(interval.value)} [{show(interval.low)}, {show(interval.high)}]",
+            show_interval(interval.value, interval.low, interval.high),
             f"× {show(interval.value / interval.paper)}"
             if interval.unit.startswith("times")
             else show(interval.value - interval.paper),
@@ -148,7 +148,7 @@ def _axis(group: Sequence[Interval], others: Sequence[Interval] = ()) -> Axis:
         bars=tuple(
             Bar(
                 interval.name,
-                f"{show(interval.value)} [{show(interval.low)}, {show(interval.high)}]",
+                show_interval(interval.value, interval.low, interval.high),
                 *map(place, (interval.low, interval.value, interval.high)),
             )
             for interval in group

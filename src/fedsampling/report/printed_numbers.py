@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isclose
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import show_interval
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Reported
 
@@ -76,7 +76,7 @@ def _ours(claim: Claim | None, value: str) -> str:
         return ""
     number = float(value)
     return "; ".join(
-        f"{show(interval.value)} [{show(interval.low)}, {show(interval.high)}]"
+        show_interval(interval.value, interval.low, interval.high)
         for interval in claim.drawn
         if interval.paper is not None and isclose(interval.paper, number, rel_tol=1e-9)
     )
