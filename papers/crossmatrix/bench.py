@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence.across_sets import win_rates
+from fedsampling.evidence.across_datasets import win_rates
 from fedsampling.evidence.statistics import RESAMPLES
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata, wilcoxon
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence import across_sets
+from fedsampling.evidence import across_datasets
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.experiments.cross_matrix import FULL, MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
@@ -36,11 +36,12 @@ from .bench import (
     samplers_in,
 )
 from .decision_map import information_needs
-from .figures import tuning
+from .figures_by_dataset import tuning
 from .presentation import (
     DIFFER,
     UNITS,
     agreement_sentence,
+    by_dataset,
     draw_bands,
     for_each_measure,
     label,
@@ -110,7 +111,7 @@ def bench_improvement(summaries: Summaries, paper: Paper) -> Artefact:
         arrays = [cost_array(table, measure, samplers) for table in costs.values()]
         scores = [-np.log(array).mean(0) for array in arrays]
         rng = stream(0, f"crossmatrix bench improvement {measure}")
-        estimate = across_sets.improvement(scores, reference, rng)
+        estimate = across_datasets.improvement(scores, reference, rng)
         by_dataset = np.array([_probabilities(of_dataset, reference, rng) for of_dataset in scores])
         set_low, set_high = interval_over_datasets(by_dataset, rng)
         return pd.DataFrame(
@@ -149,7 +150,7 @@ def bench_agreement(summaries: Summaries, paper: Paper) -> Artefact:
 
     def mean_ranks(measure: str) -> pd.DataFrame:
         log_costs = log_relative_costs(costs, measure).dropna(axis=1)
-        test = across_sets.friedman(log_costs.to_numpy())
+        test = across_datasets.friedman(log_costs.to_numpy())
         half = test.critical / 2 if len(log_costs) > 1 else 0.0
         p = np.array([signed_rank_p(log_costs[name].to_numpy()) for name in log_costs])
         adjusted = _holm(p, log_costs.columns != REFERENCE)
@@ -256,7 +257,7 @@ def _probabilities(scores: np.ndarray, reference: int, rng: np.random.Generator)
     """Return the probabilities on a single dataset, from scores (samplers, seeds)."""
     run = ~np.isnan(scores[:, 0])
     position = int(run[:reference].sum())
-    estimate = across_sets.improvement([scores[run]], position, rng, resamples=1)
+    estimate = across_datasets.improvement([scores[run]], position, rng, resamples=1)
     probabilities = np.full(len(scores), np.nan)
     probabilities[run] = estimate.value
     return probabilities
@@ -320,12 +321,10 @@ def _matrix(summaries: Summaries, measure: str) -> Artefact:
             )
         )
     table = pd.concat(parts, ignore_index=True)
-    shown = table.assign(cell=table.apply(_cell, axis=1), scheme=table["scheme"].map(label))
-    wide = shown.pivot(index="scheme", columns="title", values="cell").fillna("–")
-    wide = wide.sort_index(key=lambda index: index.str.casefold())[table["title"].unique()]
+    cells = table.assign(cell=table.apply(_cell, axis=1), scheme=table["scheme"].map(label))
     return Artefact(
         table,
-        table=wide.rename_axis(columns=None).reset_index(),
+        table=by_dataset(cells),
         notes=(
             "Speed-up over MD: ratio of costs, geometric mean of the two targets. In brackets: "
             "targets met, of five seeds and two targets each, where some were missed.",

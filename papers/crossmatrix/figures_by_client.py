@@ -21,7 +21,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 
-from .presentation import label
+from .presentation import by_dataset, label
 
 Array = NDArray[np.float64]
 
@@ -110,11 +110,11 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
     table["label"] = table["sampler"].map(label)
     titles = {name: _title(summary) for name, summary in summaries.items()}
     cells = table.assign(
-        cell=[_with_asterisks(row) for row in table.itertuples()], set=table["set"].map(titles)
+        scheme=table["label"],
+        title=table["set"].map(titles),
+        cell=[_with_asterisks(row) for row in table.itertuples()],
     )
-    wide = cells.pivot(index="label", columns="set", values="cell").fillna("–")[[*titles.values()]]
-    wide = wide.sort_index(key=lambda names: names.str.casefold())
-    shown = wide.rename_axis(columns=None).rename_axis("sampler").reset_index()
+    shown = by_dataset(cells).rename(columns={"scheme": "sampler"})
     return Artefact(table, table=shown, notes=tuple(_findings(table, titles)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedsampling.evidence import across_sets
+from fedsampling.evidence import across_datasets
 from fedsampling.evidence.numbers import show
 from fedsampling.experiments.cross_matrix import MEASURES
 from fedsampling.experiments.papers import Paper
@@ -79,6 +79,16 @@ def for_each_measure(table_of: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
     return joined.assign(label=joined["scheme"].map(label))
 
 
+def by_dataset(cells: pd.DataFrame) -> pd.DataFrame:
+    """Arrange cells as a table of samplers and datasets.
+
+    `cells` has columns ``scheme`` (the label), ``title`` and ``cell``.
+    """
+    wide = cells.pivot(index="scheme", columns="title", values="cell").fillna("–")
+    wide = wide.sort_index(key=lambda names: names.str.casefold())[cells["title"].unique()]
+    return wide.rename_axis(columns=None).reset_index()
+
+
 def unranked(table: pd.DataFrame, datasets: int) -> list[str]:
     """Return a sentence for each sampler that was not run on all datasets."""
     partly = table[table["sets"] < datasets].drop_duplicates("scheme")
@@ -88,7 +98,7 @@ def unranked(table: pd.DataFrame, datasets: int) -> list[str]:
     ]
 
 
-def agreement_sentence(measure: str, samplers: pd.Index, test: across_sets.Friedman) -> str:
+def agreement_sentence(measure: str, samplers: pd.Index, test: across_datasets.Friedman) -> str:
     """State whether the datasets agree, and which samplers differ significantly."""
     ordered = sorted(zip(test.rank, map(str, samplers), strict=True))
     different = [

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError
-from fedsampling.evidence import across_sets
+from fedsampling.evidence import across_datasets
 from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
@@ -230,7 +230,7 @@ def datasets_run(values: list[np.ndarray]) -> np.ndarray:
 
 
 def aggregated(values: ByDataset, column: str, rng: np.random.Generator) -> pd.DataFrame:
-    """Aggregate values over datasets; see :func:`fedsampling.evidence.across_sets.aggregate`.
+    """Aggregate values over datasets; see :func:`fedsampling.evidence.across_datasets.aggregate`.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def aggregated(values: ByDataset, column: str, rng: np.random.Generator) -> pd.D
         ``rank_high``; ``sets``, the number of datasets; ``worst`` on ``worst_set``; ``win_rate``.
     """
     samplers, arrays = by_sampler(values)
-    aggregate = across_sets.aggregate(arrays, rng)
+    aggregate = across_datasets.aggregate(arrays, rng)
     return pd.DataFrame(
         {
             "scheme": samplers,

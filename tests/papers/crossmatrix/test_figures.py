@@ -20,9 +20,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.specs import jobs
 from fedsampling.samplers.scheme import Scheme
-from papers.crossmatrix import figures as crossmatrix
-from papers.crossmatrix import figures_clients
-from papers.crossmatrix import figures_together as together
+from papers.crossmatrix import figures_by_dataset, figures_clients, figures_over_datasets
 
 PAPERS = Path(__file__).parents[3] / "papers"
 ROUNDS = 10
@@ -136,7 +134,7 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluat
     slow = (rows["sampler"] == "user_defined") & (rows["metric"] == "accuracy")
     rows.loc[slow & (rows["seed"] == 1), "value"] = 0.0
     both = {"a": Summary(rows, SETTINGS, {}), "tuning_a": tuning}
-    artefact = crossmatrix.matrix_rounds(both, None)
+    artefact = figures_by_dataset.matrix_rounds(both, None)
     table = artefact.table.set_index("scheme")["A set"]
     assert table["MD"] == "5.00 [5.00, 5.00]"
     assert table["other"] == "3.00 [3.00, 3.00] *"
@@ -150,7 +148,7 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluat
     ]
     assert np.isnan(tidy.loc["user_defined", "speed_up"])
     assert tidy.loc["user_defined", "missed_after"] == 10
-    bits = crossmatrix.matrix_bits(both, None).table.set_index("scheme")["A set"]
+    bits = figures_by_dataset.matrix_bits(both, None).table.set_index("scheme")["A set"]
     assert bits["user_defined"] == ">0.00100 (1 of 2)"
 
 
@@ -161,7 +159,7 @@ def test_a_set_that_a_scheme_misses_is_in_its_mean_and_shown(evaluation, tuning)
     missed = Summary(rows, {**SETTINGS, "title": "B set"}, {})
     summaries = {f"a{k}": evaluation for k in range(4)} | {"b": missed}
     summaries |= {f"tuning_{name}": tuning for name in summaries}
-    artefact = together.ranks(summaries, None)
+    artefact = figures_over_datasets.ranks(summaries, None)
     own = artefact.data.set_index(["measure", "scheme"]).loc[("rounds", "other")]
     assert (own["speed_up"], own["worst"], own["worst_set"]) == (0, 0, "b")
     assert (own["reached"], own["runs"], own["win_rate"]) == (8, 10, 0.8)
@@ -195,32 +193,32 @@ def test_a_run_that_diverged_gains_nothing_from_there_on(evaluation, tuning):
 
 def test_a_set_on_which_md_gains_nothing_is_left_out_of_the_areas(evaluation, tuning):
     flat = summary(*(run("small", name, 0, rising(0)) for name in ("md", "other")))
-    alone = together.areas({"b": flat, "tuning_b": tuning}, None)
+    alone = figures_over_datasets.areas({"b": flat, "tuning_b": tuning}, None)
     assert alone.data.empty
     (why,) = alone.notes
     assert why == "Left out, because MD gains nothing there: A set."
     summaries = {"a": evaluation, "tuning_a": tuning}
-    both = together.areas({**summaries, "b": flat, "tuning_b": tuning}, None)
-    pd.testing.assert_frame_equal(both.data, together.areas(summaries, None).data)
+    both = figures_over_datasets.areas({**summaries, "b": flat, "tuning_b": tuning}, None)
+    pd.testing.assert_frame_equal(both.data, figures_over_datasets.areas(summaries, None).data)
     assert why in both.notes
 
 
 def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(evaluation, tuning):
     summaries = {"a": evaluation, "tuning_a": tuning, "b": evaluation, "tuning_b": tuning}
-    often = together.improvement(summaries, None).data.set_index(["measure", "scheme"])
+    often = figures_over_datasets.improvement(summaries, None).data.set_index(["measure", "scheme"])
     assert often.loc["rounds", "probability"].to_dict() == {
         "md": 0.5,
         "other": 1.0,
         "user_defined": 0.0,
     }
-    order = together.agreement(summaries, None)
+    order = figures_over_datasets.agreement(summaries, None)
     assert order.data.set_index(["measure", "scheme"]).loc["bits", "mean_rank"].tolist() == [
         2,
         1,
         3,
     ]
     assert "0 of 3 pairs are farther apart" in order.notes[0]  # two sets tell nobody apart
-    alone = together.agreement({"a": evaluation, "tuning_a": tuning}, None)
+    alone = figures_over_datasets.agreement({"a": evaluation, "tuning_a": tuning}, None)
     assert alone.notes == ("With a single dataset there is no agreement to test.",)
 
 
@@ -254,13 +252,13 @@ def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning):
 
 def test_figures_name_every_scheme_and_a_set_that_is_only_tuned_shows_its_steps(evaluation, tuning):
     summaries = {"a": evaluation, "tuning_a": tuning, "tuning_b": tuning}
-    artefact = together.ranks(summaries, None)
+    artefact = figures_over_datasets.ranks(summaries, None)
     assert set(artefact.data["scheme"]) == {"md", "other", "user_defined"}
     first = artefact.data.set_index(["measure", "scheme"]).loc["rounds"].loc["other"]
     assert (first["rank"], first["speed_up"]) == (1, pytest.approx(5 / 3))
     labels = [text.get_text() for text in artefact.figure.axes[0].get_yticklabels()]
     assert labels == ["user_defined", "MD", "other"]
-    steps = crossmatrix.tuning(summaries, None)
+    steps = figures_by_dataset.tuning(summaries, None)
     assert [text.get_text() for text in steps.figure.axes[0].get_xticklabels()] == ["A set"] * 2
 
 
@@ -276,13 +274,19 @@ def test_a_scheme_that_was_run_at_one_step_is_compared_at_it(tuning):
     own = summary(run("large", "md", 0, rising(0.05)), run("large", "other", 0, rising(0.1)))
     result = tuned_trajectories(own, tuning)
     assert result.groupby("sampler")["step"].first().to_dict() == {"md": 0.3, "other": 0.3}
-    tuned = crossmatrix.tuning({"tuning_a": tuning}, None).data
+    tuned = figures_by_dataset.tuning({"tuning_a": tuning}, None).data
     best = tuned[tuned["chosen"]].set_index("sampler")["case"]
     assert best.to_dict() == {"md": "large", "other": "small"}
 
 
 @pytest.mark.parametrize(
-    "draw", [together.ranks, together.agreement, figures_clients.clients, crossmatrix.matrix_bits]
+    "draw",
+    [
+        figures_over_datasets.ranks,
+        figures_over_datasets.agreement,
+        figures_clients.clients,
+        figures_by_dataset.matrix_bits,
+    ],
 )
 def test_nothing_is_drawn_of_a_holdout_alone(draw, tuning):
     made = draw({"tuning_a": tuning}, None)

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence.across_sets import aggregate, friedman, geometric_mean, improvement
+from fedsampling.evidence.across_datasets import aggregate, friedman, geometric_mean, improvement
 
 MEANS = arrays(
     np.float64, st.tuples(st.integers(1, 5), st.integers(1, 4)), elements=st.floats(1e-6, 1e6)

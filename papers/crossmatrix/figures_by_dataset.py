@@ -1,6 +1,6 @@
 """Tables and figures of the cross matrix for each dataset.
 
-:mod:`.runs` computes the costs; :mod:`.figures_together` draws all datasets together.
+:mod:`.runs` computes the costs; :mod:`.figures_over_datasets` draws all datasets together.
 """
 
 import re
@@ -18,7 +18,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLUE, panels, style
 
-from .presentation import DIFFER, NOT_COMPARED, UNITS, alphabetical, label, title
+from .presentation import DIFFER, NOT_COMPARED, UNITS, alphabetical, by_dataset, label, title
 from .runs import costs_by_dataset, grid_scores, target_score
 
 UNKNOWN = Estimate(np.nan, np.nan, np.nan, 0)
@@ -127,11 +127,9 @@ def _matrix(summaries: Summaries, measure: str) -> Artefact:
         for sampler, runs in part.groupby("sampler")
     )
     table["least"] = table["mean"] == table.groupby("set")["mean"].transform("min")
-    shown = table.assign(
+    cells = table.assign(
         scheme=table["scheme"].map(label), cell=[_cell(row) for row in table.itertuples()]
     )
-    wide = shown.pivot(index="scheme", columns="title", values="cell").fillna("–")
-    wide = wide.sort_index(key=lambda names: names.str.casefold())[table["title"].unique()]
     missed = int((table["runs"] - table["reached"]).sum())
     return Artefact(
         table,
@@ -141,7 +139,7 @@ def _matrix(summaries: Summaries, measure: str) -> Artefact:
             "total cost of a run that missed it, and how many runs reached it.",
             f"{missed} of {table['runs'].sum()} runs did not reach the target.",
         ),
-        table=wide.rename_axis(columns=None).reset_index(),
+        table=by_dataset(cells),
     )
 
 

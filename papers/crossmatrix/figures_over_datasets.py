@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.streams import stream
-from fedsampling.evidence import across_sets
+from fedsampling.evidence import across_datasets
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
@@ -140,7 +140,7 @@ def improvement(summaries: Summaries, paper: Paper) -> Artefact:
     def probabilities(measure: str) -> pd.DataFrame:
         samplers, values = by_sampler(speed_ups(costs, measure))
         rng = stream(0, f"crossmatrix improvement {measure}")
-        estimate = across_sets.improvement(values, samplers.index(REFERENCE), rng)
+        estimate = across_datasets.improvement(values, samplers.index(REFERENCE), rng)
         return pd.DataFrame(
             {
                 "scheme": samplers,
@@ -188,7 +188,7 @@ def agreement(summaries: Summaries, paper: Paper) -> Artefact:
             name: table.groupby("sampler")[measure].mean() for name, table in costs.items()
         }
         complete = pd.DataFrame(mean_costs).dropna()
-        test = across_sets.friedman(complete.T.to_numpy())
+        test = across_datasets.friedman(complete.T.to_numpy())
         half = test.critical / 2 if len(costs) > 1 else 0.0
         notes.append(agreement_sentence(measure, complete.index, test))
         return pd.DataFrame(
