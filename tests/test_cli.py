@@ -1,4 +1,4 @@
-"""Every verb by hand, and every kind of bad input: exit status 2 and one line, no traceback."""
+"""Every command, and every kind of invalid input: exit status 2 and one line, no traceback."""
 
 import json
 import shutil
@@ -16,7 +16,9 @@ from fedsampling.workflow.project import Project
 
 PAPER = "rizk2022importance"
 DATA = main.commands["data"].commands  # type: ignore[attr-defined]
-VERBS = [[verb] for verb in sorted(main.commands)] + [["data", verb] for verb in sorted(DATA)]
+COMMANDS = [[command] for command in sorted(main.commands)] + [
+    ["data", command] for command in sorted(DATA)
+]
 FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
 
 
@@ -60,12 +62,12 @@ def test_every_command_is_listed_in_one_section():
     assert sorted(name for names in SECTIONS.values() for name in names) == sorted(main.commands)
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_every_command_has_a_help_text(verb):
-    *group, name = verb
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_a_help_text(command):
+    *group, name = command
     listed = call(*group, "--help").stdout.split(f"  {name} ")[1].split("\n  ")[0]
     assert "..." not in listed  # as click cuts a long sentence off
-    result = call(*verb, "--help")
+    result = call(*command, "--help")
     assert result.exit_code == 0
     assert len(result.stdout.split("\n\n")[1].strip()) > 20
 

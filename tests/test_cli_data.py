@@ -1,4 +1,4 @@
-"""The verbs for data by hand."""
+"""The commands `fedsampling data …`."""
 
 import json
 import shutil
@@ -19,11 +19,11 @@ GIVEN = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
 
-    def called(verb: str, *arguments: str, **config: object) -> Result:
+    def called(command: str, *arguments: str, **config: object) -> Result:
         path = tmp_path / "config.json"
         path.write_text(json.dumps(GIVEN | config))
         where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
-        return CliRunner().invoke(main, ["data", verb, *arguments, *map(str, where)])
+        return CliRunner().invoke(main, ["data", command, *arguments, *map(str, where)])
 
     return called
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-class Verb(click.Command):
+class Command(click.Command):
     """A command whose summary is never truncated in the list of commands."""
 
     def get_short_help_str(self, limit: int = 45) -> str:
@@ -35,10 +35,10 @@ class Verb(click.Command):
         return super().get_short_help_str(1000)
 
 
-class Verbs(click.Group):
+class CommandGroup(click.Group):
     """A group that prints the lines of an InputError without traceback and exits with status 2."""
 
-    command_class = Verb
+    command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
@@ -67,10 +67,10 @@ SECTIONS = {
 }
 
 
-class Main(Verbs):
+class Main(CommandGroup):
     """The group of all commands, listed by purpose."""
 
-    group_class = Verbs
+    group_class = CommandGroup
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of commands for each section."""
@@ -101,7 +101,7 @@ def path_option(
     return click.option(name, type=kind, default=Path(default), show_default=True, help=text)
 
 
-def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[..., None]:
+def in_project(command: Callable[..., None], latest: bool = False) -> Callable[..., None]:
     """Add the options ``--config``, ``--results`` and ``--papers``, and pass the project first.
 
     With `latest` and without ``--config``, use the configuration of the last Snakemake call.
@@ -110,8 +110,8 @@ def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[...,
     @path_option("--config", "config.yaml", "Configuration file, YAML or JSON.")
     @path_option("--results", "results", "Folder for all results.")
     @path_option("--papers", "papers", "Folder that holds one folder per paper.")
-    @wraps(verb)
-    def command(config: Path, results: Path, papers: Path, **options: Any) -> None:
+    @wraps(command)
+    def with_project(config: Path, results: Path, papers: Path, **options: Any) -> None:
         from fedsampling.workflow.project import CONFIG, Project
 
         source = click.get_current_context().get_parameter_source("config")
@@ -123,13 +123,13 @@ def in_project(verb: Callable[..., None], latest: bool = False) -> Callable[...,
                 "'fedsampling init FOLDER', or use --config"
             )
         try:
-            verb(Project.open(config, results, papers), **options)
+            command(Project.open(config, results, papers), **options)
         except InputError as error:
             from fedsampling.experiments.config import with_origins
 
             raise InputError(*with_origins(error.lines, config)) from None
 
-    return command
+    return with_project
 
 
 @main.command()
@@ -200,7 +200,7 @@ def doctor(project: "Project", no_speed: bool) -> None:
     click.get_current_context().exit(0 if passed else 1)
 
 
-@main.group(cls=Verbs)
+@main.group(cls=CommandGroup)
 def data() -> None:
     """List, fetch, verify and describe datasets."""
 

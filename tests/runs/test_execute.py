@@ -103,7 +103,7 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
         taken.extend(paths)
         yield
 
-    monkeypatch.setattr(runs, "held", noted)
+    monkeypatch.setattr(runs, "hold_leases", noted)
     given, config = job([1, 2])
     again = replace(given, case="mine")
     paths = runs.execute_stacked([given, again], config, tmp_path, lambda *_: None)

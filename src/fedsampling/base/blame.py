@@ -32,24 +32,10 @@ def blaming(module: str, start: str) -> Iterator[None]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        place = "" if module.startswith("fedsampling.") else where(error, module)
-        if not place:
+        location = "" if module.startswith("fedsampling.") else _location(error, module)
+        if not location:
             raise
-        raise CodeError(f"{start}: {place}: {described(error)}") from error
-
-
-def where(error: BaseException, module: str) -> str:
-    """Return ``file:line, in function`` of a module's innermost frame; empty if it has none."""
-    frames = [
-        (frame.f_code, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__") == module
-    ]
-    if not frames:
-        return ""
-    code, line = frames[-1]
-    within = "" if code.co_name == "<module>" else f", in {code.co_name}"
-    return f"{Path(code.co_filename).name}:{line}{within}"
+        raise CodeError(f"{start}: {location}: {described(error)}") from error
 
 
 def described(error: BaseException) -> str:
@@ -63,12 +49,26 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def blamed(error: BaseException, path: Path, module: str) -> list[str]:
+def import_error_lines(error: BaseException, path: Path, module: str) -> list[str]:
     """Describe the error that the import of a file raised, with the file's line number."""
-    place = where(error, module).partition(":")[2]
-    start = f"{path}:{place}" if place else f"{path}"
+    line = _location(error, module).partition(":")[2]
+    start = f"{path}:{line}" if line else f"{path}"
     if isinstance(error, InputError):
         return [
-            line if line.startswith(f"{path}: ") else f"{start}: {line}" for line in error.lines
+            text if text.startswith(f"{path}: ") else f"{start}: {text}" for text in error.lines
         ]
     return [f"{start}: {described(error)}; fix the file"]
+
+
+def _location(error: BaseException, module: str) -> str:
+    """Return ``file:line, in function`` of a module's innermost frame; empty if it has none."""
+    frames = [
+        (frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module
+    ]
+    if not frames:
+        return ""
+    code, line = frames[-1]
+    function = "" if code.co_name == "<module>" else f", in {code.co_name}"
+    return f"{Path(code.co_filename).name}:{line}{function}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from fedsampling.base.blame import blamed
+from fedsampling.base.blame import import_error_lines
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict
 from fedsampling.base.validation_errors import as_input_error, class_error, short
@@ -223,7 +223,7 @@ def load_members(
                 if member.__module__ == module:
                     member.named = ""  # unregisters it
             sys.modules.pop(module, None)
-            raise InputError(*blamed(error, path, module)) from None
+            raise InputError(*import_error_lines(error, path, module)) from None
     return tuple(_defined(family, module))
 
 

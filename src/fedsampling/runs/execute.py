@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -105,19 +105,17 @@ def execute_stacked(
     choose_products(config)
     target, shared = run_stores(results, config)
     job = jobs[0]
-    code = job.code
     # Each run is computed once: two cases with the same settings have the same runs.
-    all_runs = {run.hash: (each, run) for each in jobs for run in each.runs}
+    runs = {run.hash: (each, run) for each in jobs for run in each.runs}
+    digests: dict[str, str] = {}  # of the tables of finished runs, by the runs' hashes
 
-    def missing() -> list[tuple[Job, RunSpec]]:
-        for run_hash in all_runs:
-            if not digests.get(run_hash):
-                result = locate(run_hash, target, shared, code)
-                digests[run_hash] = result.metadata["digest"] if result else None
-        return [all_runs[run_hash] for run_hash in all_runs if digests[run_hash] is None]
+    def unfinished() -> list[tuple[Job, RunSpec]]:
+        for run_hash in runs.keys() - digests.keys():
+            if result := locate(run_hash, target, shared, job.code):
+                digests[run_hash] = result.metadata["digest"]
+        return [runs[run_hash] for run_hash in runs if run_hash not in digests]
 
-    digests: dict[str, str | None] = {}
-    if (due := missing()) and not config.computes:
+    if (due := unfinished()) and not config.computes:
         fix = "run the same command again to leave out its experiment"
         raise InputError(f"{job.name}: {len(due)} of its runs cannot be read; {fix}")
     if due:
@@ -126,21 +124,19 @@ def execute_stacked(
             [store.lease_of(target, run.hash) for _, run in due],
             lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
         ):
-            if due := missing():
-                where = _where(job, due, code, config, results, stop)
-                done, facts = _compute(job, due, where, progress)
-                for (_, run), table in zip(due, done.tables, strict=True):
-                    noted = {"code": code, **facts, "hash": run.hash, "spec": run.identity}
-                    result = store.load(store.save(target, table, noted))
+            if due := unfinished():  # another process may have computed them
+                where = _where(job, due, config, results, stop)
+                simulated, facts = _compute(job, due, where, progress)
+                for (_, run), table in zip(due, simulated.tables, strict=True):
+                    metadata = {"code": job.code, **facts, "hash": run.hash, "spec": run.identity}
+                    result = store.load(store.save(target, table, metadata))
                     digests[run.hash] = result.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
     return [_write_manifest(each, digests, config, results) for each in jobs]
 
 
-def _write_manifest(
-    job: Job, digests: Mapping[str, str | None], config: Config, results: Path
-) -> Path:
+def _write_manifest(job: Job, digests: Mapping[str, str], config: Config, results: Path) -> Path:
     manifest = config.run_folder(results) / "runs" / f"{job.name}.json"
     runs = [{"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in job.runs]
     write_json(manifest, {"job": job.name, "runs": runs})
@@ -150,13 +146,12 @@ def _write_manifest(
 def _where(
     job: Job,
     due: Sequence[tuple[Job, RunSpec]],
-    code: str,
     config: Config,
     results: Path,
     stop: Stop | None,
 ) -> Where:
     """Return the data folder, device and checkpoint for the simulation of these runs."""
-    key = digest([code, *(run.hash for _, run in due)])
+    key = digest([job.code, *(run.hash for _, run in due)])
     path = results / "checkpoints" / f"{key}.npz"
     checkpoint = Checkpoint(path, key, config.checkpoint_seconds, stop or (lambda: False))
     trained_on = device(config) if job.uses_gpu else "cpu"
@@ -168,16 +163,20 @@ def _compute(
 ) -> tuple[Simulated, dict[str, Any]]:
     """Simulate the runs that are due; return the results and their common metadata."""
     total = job.steps if job.counter else len(due)
+
+    def report(done: int) -> None:
+        progress(job.name, done, total)
+
     started, clock = datetime.now(UTC), time.perf_counter()
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
         variants = [each.simulation for each, _ in due]
-        tell = partial(_report, progress, job.name, total)
-        if all(each is variants[0] for each in variants):
-            simulated = variants[0].simulate(data, seeds, where, tell)
+        first = variants[0]
+        if all(variant is first for variant in variants):
+            simulated = first.simulate(data, seeds, where, report)
         else:
-            simulated = variants[0].simulate_stacked(variants, data, seeds, where, tell)
+            simulated = first.simulate_stacked(variants, data, seeds, where, report)
     seconds = time.perf_counter() - clock
     return simulated, {
         "inputs": dict(simulated.inputs),
@@ -188,10 +187,6 @@ def _compute(
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         **environment(where.device, networks=job.uses_gpu),
     }
-
-
-def _report(progress: Progress, name: str, total: int, at: int) -> None:
-    progress(name, at, total)
 
 
 def choose_products(config: Config) -> None:

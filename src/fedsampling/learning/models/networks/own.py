@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from fedsampling.base.blame import blamed, described
+from fedsampling.base.blame import described, import_error_lines
 from fedsampling.base.errors import InputError
 from fedsampling.base.own_files import import_file
 from fedsampling.learning.models.model import ModelFile
@@ -98,7 +98,7 @@ def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> N
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # a user's file can raise anything
-        raise InputError(*blamed(error, path, module)) from None
+        raise InputError(*import_error_lines(error, path, module)) from None
 
 
 def _without_arguments(make: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
