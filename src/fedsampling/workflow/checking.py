@@ -2,8 +2,6 @@
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.experiments.paper_code import defining_modules
-from fedsampling.experiments.simulations.network import Network
-from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.workflow.project import Project
@@ -62,21 +60,24 @@ def _misfits(project: Project, jobs: list[Job]) -> list[str]:
     """Load the clients of jobs that train a network, if available; return a line per error."""
     problems: list[str] = []
     for job in jobs:
-        if isinstance(job.simulation, Network):
-            lines: list[str] = []
-            with gathering(lines):
-                _check_clients(job, job.simulation, project)
-            problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
+        lines: list[str] = []
+        with gathering(lines):
+            _check_clients(job, project)
+        problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
     return problems
 
 
-def _check_clients(job: Job, network: Network, project: Project) -> None:
+def _check_clients(job: Job, project: Project) -> None:
     """Raise an InputError if a network's settings do not fit its data, if these are available."""
-    from fedsampling.runs.cluster.measuring import available_data  # pandas is slow to import
+    # These modules import pandas and torch, which takes seconds.
+    from fedsampling.experiments.simulations.network import Network
+    from fedsampling.experiments.simulations.simulation import Where
+    from fedsampling.runs.cluster.measuring import available_data
     from fedsampling.runs.cluster.training_cost import most_samples, training_cost
 
     where, data = Where(project.data, project.config.mirror), job.runs[0].data
-    if available_data(job, where.cache, where.mirror) != data:
+    network = job.simulation
+    if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
         return
     limit = 60.0 * project.config.cluster.max_runtime
     training_cost(network, data, where, len(job.runs), measure=False, limit=limit)
