@@ -14,7 +14,6 @@ module follows the authors' code, github.com/WwZzz/FedGS at commit 5b721c6,
 
 import numpy as np
 from pydantic import Field
-from scipy.sparse.csgraph import floyd_warshall
 
 from fedsampling.base.records import NotNegative, Part, Positive
 from fedsampling.base.streams import Draws
@@ -64,6 +63,8 @@ def graph_distances(V: Array, epsilon: float, sigma2: float) -> Array:
     float array, shape (n, n)
         In units of the largest finite distance; 1 between clients without a path.
     """
+    from scipy.sparse.csgraph import floyd_warshall  # slow to import
+
     R = np.where(epsilon < V, np.exp(-(V**2) / sigma2), np.inf)
     np.fill_diagonal(R, 0.0)
     H: Array = floyd_warshall(R, directed=False)

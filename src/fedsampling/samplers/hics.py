@@ -16,8 +16,6 @@ switches to clustered sampling when entropies vary little or much.
 
 import numpy as np
 from pydantic import Field
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import pdist
 
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
@@ -85,6 +83,10 @@ def clusters(distances: Array, count: int) -> Ints:
     int array, shape (n,)
         Cluster of each client, from 0.
     """
+    # Slow to import.
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist
+
     if len(distances) == 1:
         return np.zeros(1, np.int64)
     tree = linkage(pdist(distances), "ward")
