@@ -3,7 +3,7 @@
 Judged by the rules in its ``paper.yaml``; ``claims_trends.py`` has the other claims.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import (
     DEPENDS,
     JOINT,
-    UNDECIDED,
     Finding,
     Interval,
     Part,
@@ -80,12 +79,14 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         finding = over_choices(by_words, words[main])
     settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
     is_bounded = settings.get("bound") != "start" and main[1] != "sampling-start"
-    has_one_rule = len({flanp for flanp, _ in findings}) == 1
-    caveat = _caveat(finding, combinations[main], is_bounded, has_one_rule)
-    caveat += _near_tie(spec, paper, row)
+    caveats = [
+        _unstated(finding, is_bounded),
+        _with_all_seconds(combinations[main]),
+        _near_tie(spec, paper, row),
+    ]
     if spec.open_choices and not finding.readings:
-        caveat += " The runs of its open choices are not finished."
-    return replace(finding, caveat=caveat)
+        caveats.append("The runs of its open choices are not finished.")
+    return replace(finding, caveat=" ".join(filter(None, caveats)))
 
 
 def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -106,56 +107,49 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
     )
 
 
-def _caveat(finding: Finding, table: pd.DataFrame, is_bounded: bool, has_one_rule: bool) -> str:
-    """Describe the effect of the paper's unstated choices, and of counting all seconds.
+def _unstated(finding: Finding, is_bounded: bool) -> str:
+    """Name the choices that the paper leaves open, and the verdicts of those that were run.
 
     Parameters
     ----------
     is_bounded : bool
         Whether DelayHetSampling's runs have B_p < 1 for every distribution.
-    has_one_rule : bool
-        Whether FLANP's runs have a single rule for its stages.
     """
-    sentences = []
-    if finding.readings:
-        verdicts = [reading.verdict for reading in finding.readings]
-        counts = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
-        every = "Both" if len(verdicts) == 2 else f"All {len(verdicts)}"
-        agree = f"{every} combinations that were run give the same verdict."
-        differ = f"The {len(verdicts)} combinations that were run give: {listed(counts)}."
-        sentences.append(
-            "The paper does not state FLANP's stages, nor DelayHetSampling's bound and iterations."
+    verdicts = [reading.verdict for reading in finding.readings]
+    if not verdicts:
+        bound = (
+            "B_p < 1 for every distribution, which is stricter than Assumption 3"
+            if is_bounded
+            else "Assumption 3 alone"
         )
-        if finding.verdict != DEPENDS:  # whose reason gives the counts
-            sentences.append(agree if len(counts) == 1 else differ)
-        sentences += _undecided(finding)
-    if has_one_rule:
-        unstated = "" if finding.readings else "; the paper states none"
-        sentences.append(f"FLANP is run with a single rule for its stages{unstated}.")
-    if is_bounded:
-        sentences.append(
-            "DelayHetSampling is run with B_p < 1 for every distribution, which is stricter than "
-            "the paper's Assumption 3."
+        return (
+            "The paper states neither FLANP's stages nor DelayHetSampling's bound; we run a single "
+            f"rule for the stages, and {bound}."
         )
-    everything = table.groupby("sampler")["all"].mean().reindex(SEVEN).dropna()
-    if np.isfinite(everything.get("random", np.inf)):
-        first = str(everything.drop("random").idxmin())
-        sentences.append(
-            "If the seconds of warm-up rounds and of candidates' losses count as well, random "
-            f"takes {in_seconds(everything['random'])}, and {LINES[first].label}, the fastest of "
-            f"the others, {in_seconds(everything[first])}."
-        )
-    return " ".join(sentences)
+    unstated = "The paper states neither FLANP's stages nor DelayHetSampling's bound and iterations"
+    if finding.verdict == DEPENDS:  # whose reason counts the verdicts
+        return f"{unstated}."
+    if len(set(verdicts)) == 1:
+        every = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
+        return f"{unstated}; {every} combinations that were run give the same verdict."
+    counts = [
+        f"{verdicts.count(word)} {word}" + (" (ours, too)" if word == finding.verdict else "")
+        for word in dict.fromkeys(verdicts)
+    ]
+    return f"{unstated}; {len(verdicts)} combinations were run: {listed(counts)}."
 
 
-def _undecided(finding: Finding) -> Iterator[str]:
-    """Explain an undecided verdict where all combinations that decide agree."""
-    decided = {reading.verdict for reading in finding.readings} - UNDECIDED
-    if finding.verdict in UNDECIDED and len(decided) == 1:
-        yield (
-            f"The verdict is not “{decided.pop()}”, because our main combination is undecided, and "
-            f"not “{DEPENDS}”, because all combinations that decide agree."
-        )
+def _with_all_seconds(table: pd.DataFrame) -> str:
+    """Give the fastest sampler on the clock that counts everything."""
+    seconds = table.groupby("sampler")["all"].mean().reindex(SEVEN).dropna()
+    if not np.isfinite(seconds.get("random", np.inf)):
+        return ""
+    first = str(seconds.drop("random").idxmin())
+    return (
+        f"If warm-up rounds and candidates' losses count, random takes "
+        f"{in_seconds(seconds['random'])}, and {LINES[first].label}, the fastest of the others, "
+        f"{in_seconds(seconds[first])}."
+    )
 
 
 def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
@@ -166,7 +160,7 @@ def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
     if theirs.over_fastest(rival) > NEAR_TIE:
         return ""
     return (
-        f" In the paper, too, {LINES[rival].label} takes only {theirs.over_fastest(rival):.3g} "
+        f"In the paper, too, {LINES[rival].label} takes only {theirs.over_fastest(rival):.3g} "
         f"times the seconds of {LINES[theirs.fastest].label}."
     )
 

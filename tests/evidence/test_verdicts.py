@@ -134,4 +134,4 @@ def test_what_has_no_interval_is_not_drawn(infinite):
 def test_every_state_is_told_in_the_order_of_the_states():
     parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
     result = verdict(parts, "", {}).reason
-    assert result == "It holds for c; the opposite holds for b, d; undecided for a."
+    assert result == "It holds for c; the opposite holds for b and d; undecided for a."

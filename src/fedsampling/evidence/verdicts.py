@@ -380,8 +380,8 @@ def by_chance(largest: float, count: int, noun: str, error: float) -> Finding:
 
 def _sentence(by_state: Mapping[Part, list[str]]) -> str:
     """List the parts that hold, fail or are open."""
-    held = "; ".join(PARTS[state].format(", ".join(n)) for state, n in by_state.items() if n)
-    return f"{held[:1].upper()}{held[1:]}."
+    sentence = "; ".join(PARTS[state].format(listed(n)) for state, n in by_state.items() if n)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:

@@ -91,6 +91,6 @@ def test_another_choice_is_judged_by_the_rule(table):
     means = table.loc[("c21", "the order of the means decides")]
     assert means[["gives", "ours"]].tolist() == [
         "inconclusive",
-        "Undecided for DelayHetSubmodular, DelayHetSampling",
+        "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
