@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.data.datasets.quadratic import Quadratic
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.numbers import show, show_interval
 from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
@@ -318,7 +318,7 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFra
 
 def with_interval(estimate: Estimate) -> str:
     """Write an estimate with its interval."""
-    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
+    return show_interval(estimate.value, estimate.low, estimate.high)
 
 
 def mean_in_seconds(seconds: pd.Series) -> str:
