@@ -1,4 +1,4 @@
-"""A few rounds of five small clients, as our own loop plays them and as other frameworks should.
+"""A few rounds of five small clients in our own loop, for comparison with other frameworks.
 
 Local work is two passes over all of a client's samples, in which nothing is drawn: what differs
 between frameworks is rounding alone.
@@ -56,7 +56,7 @@ def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list
 
 
 def noting(cohort: Cohort, clients: list[Any], weights: list[Any]) -> None:
-    """Note what a framework's cohorts answer from here on."""
+    """Record the cohorts of a framework from now on."""
     select, weigh = cohort.select, cohort.weigh
 
     def noted_select(*given: Any, **named: Any) -> list[int]:
@@ -72,7 +72,7 @@ def noting(cohort: Cohort, clients: list[Any], weights: list[Any]) -> None:
 
 
 def same(found: Any, name: str, failing: int = -1) -> None:
-    """Assert clients, weights and the last model to be our own loop's."""
+    """Assert that clients, weights and the last model agree with our own loop."""
     clients, weights, theta = own_rounds(name, failing)
     assert found[0] == clients, name
     for omega, own in zip(found[1], weights, strict=True):

@@ -1,4 +1,4 @@
-"""A scheme where others train: its clients and weights are those of our own loop."""
+"""Cohorts for other frameworks have the clients and weights of our own loop."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The Flower strategy, in Flower's own simulation, against our own loop."""
+"""The Flower strategy in Flower's simulation agrees with our own loop."""
 
 import json
 import os

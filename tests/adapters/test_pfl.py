@@ -1,4 +1,4 @@
-"""The cohort sampler of pfl-research, in its own simulator, against our own loop."""
+"""The cohort sampler in pfl-research's simulator agrees with our own loop."""
 
 from typing import Any
 

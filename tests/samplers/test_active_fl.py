@@ -1,4 +1,4 @@
-"""Active FL: valuations, the odds that follow from them, and who is drawn uniformly."""
+"""Active FL: valuations, sampling probabilities, and uniform draws."""
 
 from dataclasses import replace
 from math import exp, sqrt

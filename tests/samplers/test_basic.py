@@ -1,4 +1,4 @@
-"""The simplest schemes: weights with the moments of theory, drawn from the round's own numbers."""
+"""The basic samplers: moments of the weights agree with theory."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Samplers on a random set of candidates: exact with all of them, unbiased where declared."""
+"""Samplers on a random set of candidates: exact with all clients, unbiased if declared."""
 
 from itertools import combinations
 

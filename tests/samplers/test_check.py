@@ -1,4 +1,4 @@
-"""Every registered scheme keeps its word, and a scheme that does not is told why."""
+"""All samplers pass the check; for broken samplers it names the error."""
 
 from dataclasses import replace
 
@@ -95,7 +95,7 @@ def found(made):
     ],
 )
 def test_every_sampler_passes_the_check(given):
-    """Wrongly failed with probability 1e-6 in each of five populations."""
+    """The false-alarm probability is 1e-6 for each of five populations."""
     done = check_sampler(scheme(**given), runs=100 if given["name"] in PAIRWISE else 200)
     assert "equal clients" in done.accepted
     assert len(done.accepted) + len(done.refused) == 5
@@ -108,11 +108,11 @@ def test_all_samplers_of_the_package_are_checked():
 
 @pytest.fixture
 def broken():
-    """Schemes that break their word, found by nobody else."""
+    """Broken samplers, which are removed from the registry after the test."""
     before = set(Scheme.members().values())
 
     class Biased(MD, name="test_biased"):
-        """Weighs all draws as if clients were alike."""
+        """Is biased: has equal weights for unequal clients."""
 
         intermittent = False
 
@@ -121,45 +121,45 @@ def broken():
             return Slots.stack(list(invert(np.full(n, 1 / n), rng.uniforms("clients", self.m))))
 
     class Global(Uniform, name="test_global"):
-        """Draws from a generator of its own."""
+        """Draws from a global generator."""
 
         def select(self, view, rng):
             n = len(view.p)
             return Slots.stack([GENERATOR.permutation(n)[: self.m] for _ in range(view.runs)])
 
     class Mixed(Uniform, name="test_mixed"):
-        """Gives each run the clients of the run before it."""
+        """Gives each run the clients of the previous run."""
 
         def select(self, view, rng):
             slots = super().select(view, rng)
             return Slots.stack(list(np.roll(slots.client.reshape(view.runs, -1), 1, axis=0)))
 
     class Peeking(Uniform, name="test_peeking"):
-        """Looks at losses that it did not ask for."""
+        """Reads losses without declaring them."""
 
         def select(self, view, rng):
             view.observed["losses"]
             return super().select(view, rng)
 
     class Labelled(Uniform, name="test_labelled"):
-        """Uses labels that it did not ask for."""
+        """Uses labels without declaring them."""
 
         def prepare(self, setup):
             self._n = len(setup.labels)
 
     class Chooser(Uniform, name="test_chooser"):
-        """Takes the random numbers of all runs for NumPy's generator."""
+        """Uses the random numbers of all runs as a NumPy generator."""
 
         def select(self, view, rng):
             return Slots.stack([rng.choice(len(view.p), self.m, replace=False)])
 
     class Greedy(Uniform, name="test_greedy"):
-        """Asks for what no server has."""
+        """Declares unknown information."""
 
         needs = frozenset({"loses"})
 
     class Forgetful(Uniform, name="test_forgetful"):
-        """Remembers how often it was asked, and does not say so."""
+        """Has memory that a checkpoint does not save."""
 
         def prepare(self, setup):
             self._rounds = 0
@@ -170,7 +170,7 @@ def broken():
             return Slots(slots.run, (slots.client + self._rounds) % len(view.p), slots.scale)
 
     class Stubborn(Uniform, name="test_stubborn"):
-        """Takes whom it likes, there or not."""
+        """Selects unavailable clients."""
 
         def select(self, view, rng):
             return Slots.stack([np.arange(self.m)] * view.runs)
@@ -178,7 +178,7 @@ def broken():
         unbiased = False
 
     class Deaf(Uniform, name="test_deaf"):
-        """Asks for updates and has no ear for them."""
+        """Needs updates but has no method that receives them."""
 
         needs = frozenset({"updates"})
 
@@ -209,7 +209,7 @@ def test_the_check_reports_what_a_sampler_does_wrong(broken, name, message):
 
 def test_rare_large_weights_are_not_called_biased():
     class Tempered(MD, name="test_tempered"):
-        """Draws by loss to a high power, which takes millions of runs to average out."""
+        """Draws by loss to a high power: its mean converges after millions of runs only."""
 
         needs = frozenset({"losses"})
         intermittent = False

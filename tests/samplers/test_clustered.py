@@ -1,4 +1,4 @@
-"""Clustered sampling: Algorithms 1 and 2, their guarantees, and what is remembered in a round."""
+"""Clustered sampling: Algorithms 1 and 2, their guarantees, and the remembered updates."""
 
 from math import floor
 
@@ -227,7 +227,7 @@ MEASURES = ["arccos", "l2", "l1"]
 
 
 def one_by_one(updates, measure):
-    """Compare each two clients by themselves."""
+    """Compare clients in a loop over pairs."""
     n = len(updates)
     rho = np.zeros((n, n))
     for i in range(n):

@@ -21,7 +21,7 @@ def uncovered(D, subset):
 
 
 def gains(D, chosen):
-    """What each client would add to those chosen."""
+    """Gain of each client, given the selected clients."""
     nobody = np.full(len(D), D.max() + 1)
     nearest = D[chosen].min(axis=0) if len(chosen) else nobody
     return np.maximum(nearest - D, 0).sum(axis=1)

@@ -1,4 +1,4 @@
-"""F3AST: the greedy choice, tracked rates, and what clients weigh in the long run."""
+"""F3AST: the greedy selection, tracked rates, and mean weights."""
 
 from itertools import combinations
 

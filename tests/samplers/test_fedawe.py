@@ -1,4 +1,4 @@
-"""FedAWE: training with clients' own models, computed again client by client."""
+"""FedAWE: training with local models, compared with a loop over clients."""
 
 import numpy as np
 import pytest

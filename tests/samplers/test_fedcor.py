@@ -1,4 +1,4 @@
-"""FedCor: the likelihood's slope, the greedy selection, and who reports losses when."""
+"""FedCor: the likelihood's gradient, the greedy selection, and reports of losses."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""FLANP: stages of the fastest clients, each twice as many as before."""
+"""FLANP: stages of the fastest clients, whose number doubles."""
 
 import numpy as np
 import pytest

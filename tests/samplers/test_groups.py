@@ -1,4 +1,4 @@
-"""Strata and cycles."""
+"""Stratified and cyclic sampling."""
 
 from itertools import combinations
 

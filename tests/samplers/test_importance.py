@@ -1,4 +1,4 @@
-"""Hartley and Rao's scheme and ISFedAvg's probabilities, against exact, independent answers."""
+"""Hartley and Rao's sampling and ISFedAvg's probabilities, compared with exact results."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""ISFedAvg's estimate is unbiased, by summing over all that systematic sampling can choose."""
+"""ISFedAvg is unbiased: exact sums over all outcomes of systematic sampling."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""K-Vib: probabilities that minimise what has been seen, and where they end."""
+"""K-Vib: probabilities that minimise the cost so far, and their limit."""
 
 import numpy as np
 from scipy.optimize import minimize

@@ -1,4 +1,4 @@
-"""The two runtime objectives: best sets, best distributions, and what the paper says of them."""
+"""The two runtime objectives: best sets, best distributions, and the paper's statements."""
 
 from itertools import chain, combinations, product
 

@@ -1,4 +1,4 @@
-"""TiFL's tiers and FedCS's deadline."""
+"""TiFL (tiers) and FedCS (deadline)."""
 
 import numpy as np
 import pytest

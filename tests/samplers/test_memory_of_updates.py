@@ -1,4 +1,4 @@
-"""MIFA and FedVARP: the server's step, computed again client by client."""
+"""MIFA and FedVARP: the server's step, compared with a loop over clients."""
 
 import numpy as np
 import pytest

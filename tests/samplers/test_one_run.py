@@ -1,4 +1,4 @@
-"""Samplers written for one run do what the stacked form of the same sampler does."""
+"""Samplers written for one run agree with their stacked form."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -202,7 +202,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
 )
 def test_errors_of_a_sampler_of_one_run_are_one_line(answer, line):
     class Wrong(fs.Sampler, name="wrong_of_one_run"):
-        """Returns what it should not."""
+        """Returns invalid results."""
 
         def select(self, view, rng):
             return answer(view)

@@ -1,4 +1,4 @@
-"""Oort: utilities as in the box, the pacer, and who is explored."""
+"""Oort: utilities as in Algorithm 1, the pacer, and exploration."""
 
 from math import log, sqrt
 

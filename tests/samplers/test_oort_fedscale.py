@@ -1,4 +1,4 @@
-"""Oort as in FedScale: scores, pool and pacer against an independent computation."""
+"""Oort as in FedScale: scores, pool and pacer, compared with an independent computation."""
 
 from math import log, sqrt
 

@@ -1,4 +1,4 @@
-"""Optimal client sampling: its probabilities against independent solutions, and who reports."""
+"""Optimal client sampling: probabilities compared with independent solutions, and reports."""
 
 from dataclasses import replace
 
@@ -102,7 +102,7 @@ def test_invalid_norms_are_rejected(u, m, message):
 
 
 def by_messages(u, m, j_max):
-    """Play Algorithm 2 client by client."""
+    """Run Algorithm 2 in a loop over clients."""
     n = len(u)
     p = [min(m * u_i / sum(u), 1) for u_i in u]
     for _ in range(j_max):
@@ -131,7 +131,7 @@ def test_approximation_is_algorithm_2(u, j_max, data):
 
 
 def test_four_exchanges_are_exact_for_norms_as_in_the_experiments():
-    """Known of the authors' code: no difference on 2,000 draws of 32 lognormal norms."""
+    """The authors' code gives no difference on 2,000 draws of 32 lognormal norms."""
     rng = np.random.default_rng(0)
     for _ in range(2000):
         u, m = rng.lognormal(size=32), int(rng.choice([2, 3, 6]))

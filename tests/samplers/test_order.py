@@ -1,4 +1,4 @@
-"""What a sampler needs on a population is foreseen from the orders that it declares."""
+"""Memory and time of a selection are estimated from the declared orders."""
 
 import tracemalloc
 

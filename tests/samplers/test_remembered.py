@@ -1,4 +1,4 @@
-"""Plain data of a sampler, through a checkpoint's arrays and back."""
+"""Attributes of a sampler are packed into a checkpoint's arrays and unpacked."""
 
 from collections import deque
 

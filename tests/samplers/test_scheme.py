@@ -1,4 +1,4 @@
-"""What every scheme has: slots, variates that become clients, settings, a file of one's own."""
+"""The base class: slots, draws, settings, and samplers in users' files."""
 
 import itertools
 import textwrap

@@ -1,4 +1,4 @@
-"""Adaptive TiFL: tiers' losses, ChangeProbs, and when odds and credits count."""
+"""Adaptive TiFL: tiers' losses, ChangeProbs, and credits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tracked probabilities: what participants hold is shared out by their scores."""
+"""Tracked probabilities: participants redistribute theirs by score."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Feature heterogeneity without d × d matrices, against its dense definition."""
+"""Feature heterogeneity agrees with its definition by d × d matrices."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from fedsampling.theory.heterogeneity import bounded, pairwise, refresh
 
 
 def dense(features):
-    """‖(A_i − A_j) A⁺‖₂ by the letter."""
+    """‖(A_i − A_j) A⁺‖₂ by its definition."""
     A = np.einsum("iqa,iqb->iab", features, features) / features.shape[1]
     inverse = np.linalg.pinv(A.mean(0), hermitian=True)
     return np.array([[np.linalg.norm((a - b) @ inverse, 2) for b in A] for a in A])

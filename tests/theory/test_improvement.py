@@ -1,4 +1,4 @@
-"""The gain of optimal client sampling, against sums over every set of reporters."""
+"""The gain of optimal client sampling agrees with sums over all sets of reports."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Closed forms of the aggregation weights, against enumeration of every outcome."""
+"""Closed forms of the aggregation weights agree with enumeration of all outcomes."""
 
 from itertools import combinations, product
 

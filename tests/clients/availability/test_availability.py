@@ -1,4 +1,4 @@
-"""Traces of availability: rates, spells, hours, and that they are keyed."""
+"""Availability: rates, correlation over rounds, time of day, and keyed draws."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Delays: keyed draws, and laws with their means."""
+"""Delays: keyed draws, and distributions with the given means."""
 
 import numpy as np
 import pytest

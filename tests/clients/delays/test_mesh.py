@@ -1,4 +1,4 @@
-"""The network: distances, joins, and the facts of the real files."""
+"""The mesh network: distances, joins, and facts about the real files."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Delays on the network: the chain by hand, monotony, and the paper's and published numbers."""
+"""Delays on the mesh network: a chain by hand, monotonicity, and published numbers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Path loss: the values that ns-3 publishes for its models, limit cases and continuity."""
+"""Path loss: ns-3's published values, limits and continuity."""
 
 from dataclasses import replace
 

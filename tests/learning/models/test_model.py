@@ -1,4 +1,4 @@
-"""Every network: its size, first parameters and refusals, and slots that do not meet."""
+"""All networks: sizes, initial parameters, invalid data, and independence of slots."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""A user's module trains as a plain loop over clients would train it."""
+"""A user's module trains as in a loop over clients."""
 
 import warnings
 from typing import Any

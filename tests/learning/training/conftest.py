@@ -1,4 +1,4 @@
-"""A small federated problem with everything ragged, and the plain loops as its second opinion."""
+"""A small problem with clients of different sizes, and independent loops to compare with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ VARIANTS = [
 
 @dataclass
 class Problem:
-    """A learner, and whatever trains it."""
+    """A learner, and its samplers and training."""
 
     learner: ConvexLearner
     iterates: list[np.ndarray] = field(default_factory=list)

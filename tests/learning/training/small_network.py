@@ -37,7 +37,7 @@ def learner(work: LocalWork, **changes: Any) -> NetworkLearner:
 
 
 def again(call, rewind):
-    """What a CUDA graph does, without a GPU: a few calls to warm up, then the same call anew."""
+    """Stand-in for a CUDA graph: warm-up calls, then the same call."""
     for _ in range(2):
         rewind()
         call()

@@ -23,7 +23,7 @@ ALL = np.arange(4)
 
 
 def scheme(*needs: str, **methods):
-    """A scheme of which only the costs are asked."""
+    """A sampler whose costs alone are tested."""
     nothing = {"exchange_bits": lambda: None, "asked": lambda: None}
     return SimpleNamespace(needs=frozenset(needs), **nothing | methods)
 

@@ -1,4 +1,4 @@
-"""A job that is stopped anywhere, and started again, gives the bytes of one that never was."""
+"""A job that is stopped and resumed gives the same bytes."""
 
 import os
 import random
@@ -26,7 +26,7 @@ ROUNDS = 120
 
 
 def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
-    """Train with all that is remembered between rounds; return the digest of each run's table."""
+    """Train with everything that is remembered; return the digest of each run's table."""
     trainer = learner(
         LocalWork(batch=4, step=0.05, steps=3),
         participation=Participation(evenness=True, by_client=True),
@@ -138,7 +138,7 @@ def one_thread():
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_job_that_is_killed_at_any_moment_resumes_bit_for_bit(tmp_path):
-    """SIGKILL at twelve random moments; every survivor goes on from the last checkpoint."""
+    """SIGKILL at twelve random moments; each process resumes from the last checkpoint."""
     path, out = tmp_path / "job.npz", tmp_path / "digests"
     clock = time.monotonic()
     undisturbed = job(Checkpoint(None))

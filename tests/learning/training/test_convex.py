@@ -1,4 +1,4 @@
-"""Local work: Algorithm 1 agrees with plain loops, and its gradient estimate with arithmetic."""
+"""Convex training agrees with plain loops."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_sample_norms_are_those_of_each_client_padded_with_zeros(problem):
 
 
 def test_a_client_gets_the_same_batches_in_every_slot(problem):
-    """Common random numbers: seed, round and client decide, not the rest of the round."""
+    """Common random numbers depend on seed, round and client only."""
     theta = np.zeros((2, 3))
     rng = Draws(np.array([8, 9]), 4)
     sampler = problem.sampler("fedavg", 2)

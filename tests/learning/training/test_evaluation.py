@@ -1,4 +1,4 @@
-"""Evaluation against sums over clients that are written out."""
+"""Evaluation agrees with explicit sums over clients."""
 
 from dataclasses import replace
 from itertools import pairwise

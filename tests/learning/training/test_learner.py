@@ -1,4 +1,4 @@
-"""Stacked local work against the plain loop over clients that it replaces."""
+"""Stacked local training agrees with a loop over clients."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ WORK = {
 
 
 def plain(learner: NetworkLearner, theta: torch.Tensor, slots: Slots, rng: Draws) -> torch.Tensor:
-    """One client after the other, with an ordinary module and an ordinary optimiser's step."""
+    """Train in a loop over clients, with an ordinary module and SGD."""
     data, work = learner.data, learner.local
     batches = work.batches(learner.n_samples[slots.client], slots, rng)
     updates = []

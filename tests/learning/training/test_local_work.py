@@ -1,4 +1,4 @@
-"""Which samples a slot meets: every subset and every order alike, nobody's from somebody else."""
+"""Batches: all subsets and orders are equally likely, and slots are independent."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The server loop: reproducible, independent of stacking, right on average, honest about costs."""
+"""The server loop: reproducible, independent of stacking, right on average, exact costs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a scheme sees is what it is said to be, and only participants renew it."""
+"""Observations agree with their definitions, and only participants renew them."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Stretches of local steps: a replayed one is the same, bit for bit, as one that is walked."""
+"""Replayed local steps agree bit for bit with steps that run one by one."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def stretch(seed: int, steps: int = STEPS, first: int = 7, device: str = "cpu") 
 
 
 def take(w, start, velocity, step, keys, rows, weight, number):
-    """Something that depends on everything it is given, and trains w in place."""
+    """A step that depends on all its arguments and trains w in place."""
     pull = (rows * weight).sum(1, keepdim=True) + keys[:, None] * number
     velocity.mul_(0.5).add_(torch.sin(pull + start))
     w.mul_(0.9).add_(step * velocity)

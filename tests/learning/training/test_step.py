@@ -1,4 +1,4 @@
-"""One local step: by hand as by automatic differentiation, slot by slot, dropout by its key."""
+"""A local step: explicit gradients, independence of slots, and keyed dropout."""
 
 from dataclasses import replace
 

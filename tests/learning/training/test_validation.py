@@ -1,4 +1,4 @@
-"""What a sampler returns is validated in every round; a run that diverges is no fault of it."""
+"""A sampler's results are validated in every round, except in runs that diverge."""
 
 import warnings
 
@@ -63,7 +63,7 @@ def late():
     """MD sampling that changes what it returns from some round on."""
 
     class Late(MD, name="late"):
-        """The functions are put on the class by the tests."""
+        """Tests replace its two functions."""
 
         unbiased = False
 
@@ -195,7 +195,7 @@ def counting():
     """A sampler that counts in plain attributes, and selects by what it counted."""
 
     class Counting(MD, name="counting"):
-        """Takes turns."""
+        """Selects clients in turn."""
 
         unbiased = False
 
