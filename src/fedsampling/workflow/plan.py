@@ -99,6 +99,8 @@ class Plan:
 
     def jobs_to_run(self, paper: str) -> list[str]:
         """Return the names of a paper's jobs that have to run."""
+        if not self.due:
+            return []
         names = (
             name for key in self.papers[paper].experiments for name in self.jobs_of(paper, key)
         )

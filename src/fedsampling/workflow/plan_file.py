@@ -1,13 +1,16 @@
 """The file format of a plan: ``plan.json``.
 
-Jobs of one case and sampler, which differ only in their seeds, share an entry.  The file begins
-with a digest of its remaining content, which detects corruption.
+Jobs of one case and sampler, which differ only in their seeds, share an entry.  The entries are
+most of the file and JSON themselves, as a text: if no job has to run, as at scale best, most
+commands never read them.  The file begins with a digest of its remaining content, which detects
+corruption.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,8 @@ def write(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> None:
         "experiments": dict(plan.experiments),
         "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
         "users_samplers": dict(plan.users_samplers),
-        "jobs": list(_entries(plan)),
+        "some_due": bool(plan.due),
+        "jobs": json.dumps(list(_entries(plan)), separators=(",", ":")),
     }
     body = json.dumps(content, separators=(",", ":"))[1:]
     write_text(path, _head(body) + body)
@@ -67,7 +71,10 @@ def read(
     if content["key"] != key:
         return None
     papers = {name: check(Paper, fields, "") for name, fields in content["papers"].items()}
-    jobs, due = _jobs(content["jobs"], papers)
+    jobs: Mapping[str, Job] = _LazyJobs(content["jobs"], papers)
+    due: frozenset[str] = frozenset()
+    if content["some_due"]:
+        jobs, due = _jobs(content["jobs"], papers)
     plan = Plan(
         config=config,
         papers=papers,
@@ -106,13 +113,11 @@ def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
         }
 
 
-def _jobs(
-    entries: Iterable[dict[str, Any]], papers: Mapping[str, Paper]
-) -> tuple[dict[str, Job], frozenset[str]]:
+def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], frozenset[str]]:
     """Return the jobs of the entries by name, and the names of the jobs that are due."""
     jobs: dict[str, Job] = {}
     due = set()
-    for entry in entries:
+    for entry in json.loads(entries):
         shared = entry["settings"], entry["data"]
         files = tuple(entry["files"])
         for block, (is_due, seeds) in enumerate(entry["blocks"]):
@@ -125,6 +130,26 @@ def _jobs(
             if is_due:
                 due.add(job.name)
     return jobs, frozenset(due)
+
+
+class _LazyJobs(Mapping[str, Job]):
+    """Jobs of a plan, read from their entries at first use."""
+
+    def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
+        self._entries, self._papers = entries, papers
+
+    @cached_property
+    def _jobs(self) -> dict[str, Job]:
+        return _jobs(self._entries, self._papers)[0]
+
+    def __getitem__(self, name: str) -> Job:
+        return self._jobs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
 
 def _use(fields: dict[str, Any]) -> DatasetUse:
