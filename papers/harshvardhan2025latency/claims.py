@@ -34,6 +34,7 @@ from .runtimes import (
     TABLES,
     PrintedRow,
     Ranking,
+    bound_in_words,
     by_problem,
     in_seconds,
     mean_in_seconds,
@@ -98,12 +99,10 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
         rule = f"{flanp['rounds']} round per stage"
     else:
         rule = "stages end by the statistical rule"
-    alone = sampling.get("bound") == "start"
-    bound = "Assumption 3 alone" if alone else "B_p < 1 everywhere"
     iterations = sampling.get("iterations", ITERATIONS)
     return (
         f"FLANP: {flanp['first']} clients first; {rule}, "
-        f"DelayHetSampling: {bound}; {iterations} iterations"
+        f"DelayHetSampling: {bound_in_words(sampling)}; {iterations} iterations"
     )
 
 

@@ -21,6 +21,7 @@ from .runtimes import (
     PROPOSED,
     SWEEPS,
     TABLES,
+    bound_in_words,
     by_problem,
     listed_means,
     mean_runtimes,
@@ -359,6 +360,5 @@ def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Describe DelayHetSampling's bound and iterations."""
-    alone = settings.get("bound") == "start"
-    bound = "Assumption 3 alone" if alone else "B_p < 1 everywhere"
-    return {"bound": bound, "iterations": f"{settings.get('iterations', ITERATIONS):,}"}
+    iterations = f"{settings.get('iterations', ITERATIONS):,}"
+    return {"bound": bound_in_words(settings), "iterations": iterations}

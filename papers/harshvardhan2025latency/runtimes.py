@@ -316,6 +316,11 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
+def bound_in_words(settings: Mapping[str, Any]) -> str:
+    """Write the bound on B in DelayHetSampling's settings."""
+    return "Assumption 3 alone" if settings.get("bound") == "start" else "B_p < 1 everywhere"
+
+
 def with_interval(estimate: Estimate) -> str:
     """Write an estimate with its interval."""
     return show_interval(estimate.value, estimate.low, estimate.high)

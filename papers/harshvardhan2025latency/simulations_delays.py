@@ -84,11 +84,11 @@ class DelayDraws(Simulation, name="delays"):
             inputs |= published.inputs
         tables = []
         for done, seed in enumerate(seeds):
-            found = links.clients(city, model.parameters, seed)
-            delays = links.as_delays(found, model.parameters)
+            clients = links.clients(city, model.parameters, seed)
+            delays = links.as_delays(clients, model.parameters)
             parts = [_rounds(delays, self, seed, published)]
             if self.detail:
-                parts.append(_network(city, found, model.parameters.hubs))
+                parts.append(_network(city, clients, model.parameters.hubs))
             tables.append(pd.concat(parts, ignore_index=True))
             progress(done)
         unverified = city.unverified or (published is not None and published.unverified)
@@ -122,14 +122,14 @@ def _rounds(
 
 
 def _scalars(seconds: Array, share: str, quantile: str) -> dict[str, float]:
-    found = {share: float((seconds > THRESHOLD).mean())}
+    scalars = {share: float((seconds > THRESHOLD).mean())}
     levels = zip(LEVELS, np.quantile(seconds, LEVELS), strict=True)
-    return found | {f"{quantile}/{level:g}": float(value) for level, value in levels}
+    return scalars | {f"{quantile}/{level:g}": float(value) for level, value in levels}
 
 
-def _network(city: "Mesh", found: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
+def _network(city: "Mesh", clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
     top = city.nodes.iloc[:hubs][["lon", "lat", "degree"]]
-    tables = {"": found, "hub_": top, "link_": city.links}
+    tables = {"": clients, "hub_": top, "link_": city.links}
     return tidy(
         {
             f"{prefix}{column}": (np.arange(len(table)), table[column].to_numpy(np.float64))
