@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.samplers.check import _shortened, check_sampler, from_words
+from fedsampling.samplers.check import _first_lines, check_sampler, from_words
 
 SCHEME = '''"""Uniform sampling."""
 import numpy as np
@@ -114,8 +114,8 @@ def test_an_endless_loop_is_located(tmp_path, loop):
 
 
 def test_five_lines_are_enough():
-    assert _shortened(list("abcdefg")) == [*"abcde", "… and 2 more"]
-    assert _shortened(list("abcde")) == list("abcde")
+    assert _first_lines(list("abcdefg")) == [*"abcde", "… and 2 more"]
+    assert _first_lines(list("abcde")) == list("abcde")
 
 
 def test_a_name_that_cannot_be_a_folder_is_refused(tmp_path):
