@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.records import check
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import (
     DEPENDS,
@@ -25,6 +26,7 @@ from fedsampling.evidence.verdicts import (
 )
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
+from fedsampling.samplers.flanp import Flanp
 from fedsampling.samplers.latency import ITERATIONS
 
 from .runtimes import (
@@ -93,15 +95,15 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
 def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
     """Write the settings of FLANP and of DelayHetSampling, from their labels."""
     flanp, sampling = (samplers[label] for label in labels)
-    if "accuracy" in flanp:
-        rule = f"stages end at {flanp['accuracy']:g} of the first squared norm"
-    elif flanp.get("stop") == "rounds":
-        rule = f"{flanp['rounds']} round per stage"
-    else:
-        rule = "stages end by the statistical rule"
+    stages = check(Flanp, dict(flanp), "")
+    rule = {
+        "gradient": f"stages end at {stages.accuracy:g} of the first squared norm",
+        "statistical": "stages end by the statistical rule",
+        "rounds": f"{stages.rounds} round per stage",
+    }[stages.stop]
     iterations = sampling.get("iterations", ITERATIONS)
     return (
-        f"FLANP: {flanp['first']} clients first; {rule}, "
+        f"FLANP: {stages.first} clients first; {rule}, "
         f"DelayHetSampling: {bound_in_words(sampling)}; {iterations} iterations"
     )
 
