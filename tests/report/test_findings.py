@@ -121,6 +121,13 @@ def test_the_document_is_what_the_shipped_runs_give(tmp_path):
     reporting.write_findings(project, only_check=True)
 
 
+@pytest.mark.parametrize("restriction", [{"papers": ["rizk2022importance"]}, {}])
+def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
+    project = Project(Config(**restriction), tmp_path, Path(__file__).parents[2] / "papers")
+    with pytest.raises(InputError, match="set both to null|not judged yet"):
+        reporting.write_findings(project, only_check=True)
+
+
 def test_a_speed_up_of_zero_is_a_missed_target():
     assert (
         findings.interval({"speed_up": 0.0, "low": 0.0, "high": 0.0}, "speed_up") == "target missed"

@@ -28,10 +28,15 @@ def write_findings(project: Project, only_check: bool) -> Path:
     Raises
     ------
     InputError
-        If the results lack a number, or with `only_check`, if the files differ.
+        If the results lack a paper or a number, or with `only_check`, if the files differ.
     """
     root, results = project.papers.resolve().parent, project.folder
+    if project.config.papers is not None or project.config.experiments is not None:
+        raise InputError("papers, experiments: findings cover all papers; set both to null")
     papers = sorted(project.plan.papers.values(), key=lambda paper: not paper.claims)
+    for paper in papers:
+        if paper.claims and not (results / "claims" / f"{paper.key}.json").is_file():
+            raise InputError(f"{paper.key}: not judged yet; run 'fedsampling draw {paper.key}'")
     claims = {
         paper.key: content.claims(results / "claims" / f"{paper.key}.json") for paper in papers
     }
