@@ -160,7 +160,7 @@ def test_a_paper_in_a_folder_elsewhere_is_drawn_and_judged(tmp_path):
     assert all((drawn / file).is_file() for file in made["files"].values())
     text = (project / "results/claims/li2020convergence.json").read_text(encoding="utf-8")
     (claim,) = json.loads(text)["claims"]
-    assert (claim["verdict"], claim["reason"]) == ("reproduced", "It holds for K = 5, K = 15.")
+    assert (claim["verdict"], claim["reason"]) == ("reproduced", "It holds for K = 5 and K = 15.")
     own_kind = outputs["run li2020convergence/coverage/base/scheme1/block-0"].strip()
     assert len(json.loads((project / own_kind).read_text(encoding="utf-8"))["runs"]) == 200
 

@@ -15,15 +15,15 @@ import pytest
 import torch
 
 ROOT = Path(__file__).parents[1]
-STEADY = "a_slot_is_the_same_to_the_last_bit"
 PROMISED = (
-    "tests/learning/models/test_products.py::test_no_bit_depends_on_where_in_memory_a_slot_lies",
-    f"tests/learning/models/test_products.py::test_{STEADY}_wherever_it_stands",
-    f"tests/learning/training/test_step.py::test_{STEADY}_whatever_stands_beside_it",
-    f"tests/learning/training/test_learner.py::TestLocalWork::test_{STEADY}_whatever_stands_beside_it",
+    "tests/learning/models/test_products.py::test_results_do_not_depend_on_memory_alignment",
+    "tests/learning/models/test_products.py::test_results_do_not_depend_on_a_slots_position",
+    "tests/learning/training/test_step.py::test_a_slot_does_not_depend_on_the_slots_stacked_with_it",
+    "tests/learning/training/test_learner.py::TestLocalWork"
+    "::test_a_slot_does_not_depend_on_the_slots_stacked_with_it",
     "tests/learning/training/test_learner.py::TestLocalWork::test_replayed_steps_give_the_same_bits",
     "tests/learning/training/test_evaluation.py"
-    "::test_a_run_is_the_same_to_the_last_bit_whatever_stands_beside_it",
+    "::test_a_run_does_not_depend_on_the_runs_stacked_with_it",
 )
 OLD = {
     "ATEN_CPU_CAPABILITY": "default",
