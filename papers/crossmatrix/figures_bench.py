@@ -45,6 +45,7 @@ from .presentation import (
     draw_bands,
     for_each_measure,
     label,
+    mean_rank_artefact,
     rank_text,
     requires_benchmark,
     title,
@@ -173,20 +174,7 @@ def bench_agreement(summaries: Summaries, paper: Paper) -> Artefact:
         )
 
     table = for_each_measure(mean_ranks)
-    return Artefact(
-        table,
-        draw_bands(
-            table,
-            "mean_rank",
-            "mean rank",
-            len(costs),
-            lambda row: f"{row['mean_rank']:.2f}",
-            value_of_md=None,
-            smallest_first=True,
-        ),
-        alt="Mean rank of each sampler over the datasets, with bars of the critical difference.",
-        notes=tuple(notes),
-    )
+    return mean_rank_artefact(table, len(costs), notes)
 
 
 @requires_benchmark

@@ -24,6 +24,7 @@ from .presentation import (
     empty,
     for_each_measure,
     label,
+    mean_rank_artefact,
     rank_text,
     requires_comparison,
     title,
@@ -208,22 +209,9 @@ def agreement(summaries: Summaries, paper: Paper) -> Artefact:
         f"{label(name)} was not run on every dataset and has no rank."
         for name in sorted(samplers - set(table["scheme"]))
     ]
-    return Artefact(
-        table,
-        draw_bands(
-            table,
-            "mean_rank",
-            "mean rank",
-            len(costs),
-            lambda row: f"{row['mean_rank']:.2f}",
-            value_of_md=None,
-            smallest_first=True,
-        ),
-        alt="Mean rank of each sampler over the datasets, with bars of the critical difference.",
-        notes=tuple(notes)
-        if len(costs) > 1
-        else ("With a single dataset there is no agreement to test.",),
-    )
+    if len(costs) == 1:
+        notes = ["With a single dataset there is no agreement to test."]
+    return mean_rank_artefact(table, len(costs), notes)
 
 
 def _apart(

@@ -1,6 +1,6 @@
 """Names, empty figures and drawings that several figures of the cross matrix share."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -200,6 +200,30 @@ def draw_bands(
             if name not in NAMES:  # a user's sampler
                 tick.set(color=VERMILION, fontweight="bold")
     return figure
+
+
+def mean_rank_artefact(table: pd.DataFrame, datasets: int, notes: Sequence[str]) -> Artefact:
+    """Draw mean ranks over datasets with bars of the critical difference.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns ``measure``, ``scheme``, ``mean_rank``, ``low`` and ``high``.
+    datasets : int
+        Number of datasets.
+    notes : sequence of str
+    """
+    figure = draw_bands(
+        table,
+        "mean_rank",
+        "mean rank",
+        datasets,
+        lambda row: f"{row['mean_rank']:.2f}",
+        value_of_md=None,
+        smallest_first=True,
+    )
+    alt = "Mean rank of each sampler over the datasets, with bars of the critical difference."
+    return Artefact(table, figure, alt=alt, notes=tuple(notes))
 
 
 def _row_label(row: Mapping[Any, Any], datasets: int) -> str:

@@ -202,7 +202,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
 )
 def test_errors_of_a_sampler_of_one_run_are_one_line(answer, line):
     class Wrong(fs.Sampler, name="wrong_of_one_run"):
-        """Returns invalid results."""
+        """A sampler whose results are invalid."""
 
         def select(self, view, rng):
             return answer(view)

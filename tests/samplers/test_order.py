@@ -1,4 +1,4 @@
-"""Memory and time of a selection are estimated from the declared orders."""
+"""The memory and time of a selection follow from the orders that its sampler declares."""
 
 import tracemalloc
 

@@ -131,7 +131,7 @@ class Named(_Readable):
 
     @classmethod
     def _choose(cls, value: Any) -> "Named":
-        """Validate a member's record or mapping as the class that its name selects."""
+        """Return the member that a record or a mapping describes; its name selects the class."""
         if isinstance(value, cls) and value.named:
             return value
         if not isinstance(value, Mapping):
@@ -197,7 +197,7 @@ def load_members(
     family : type
         Such as Scheme.
     module : str
-        Name of the module in ``sys.modules``.
+        Name under which the module is imported.
     path : Path
         File of the module; the prefix of each error line.
     load : callable

@@ -95,7 +95,7 @@ class View:
             object.__setattr__(self, "offered", np.arange(len(self.p)))
 
     def restricted_to(self, offered: Ints) -> "View":
-        """Restrict the view to the available clients, and scale their importances to sum to one."""
+        """Return the view of the available clients, whose importances then sum to one."""
         if len(offered) == len(self.p):
             return self
         p = np.zeros(len(self.p))

@@ -79,7 +79,7 @@ class Spam(TableData, name="spam"):
 class Vowel(TableData, name="vowel"):
     """Vowel recognition of UCI; owners are the speakers."""
 
-    # Fifteen speakers say each of eleven vowels of British English six times.
+    # 15 speakers, 11 vowels of British English, 6 recordings of each vowel.
     layout: ClassVar[Layout] = Layout(
         "Vowel", "Class", features=9, per_label=(90,) * 11, owner="V1", owners=15
     )

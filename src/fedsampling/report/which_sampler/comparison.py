@@ -179,7 +179,7 @@ class Comparison:
         Measures over all datasets; single datasets.
     rows : tuple of SamplerRow
     sources : tuple of str
-        The artefacts behind the columns of `overall` and of `datasets`.
+        Artefacts that provide the columns of `overall` and of `datasets`.
     significant : mapping of str to tuple of str, optional
         By measure, the samplers that differ significantly from MD sampling over the datasets, after
         correction for the number of samplers; None if this was not tested.
