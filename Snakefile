@@ -80,7 +80,7 @@ onerror:
 rule all:
     default_target: True
     input:
-        "<results>/report/index.html",
+        collect("<results>/{file}", file=plan.final_files()),
 
 
 include: "workflow/rules/data.smk"

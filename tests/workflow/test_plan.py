@@ -46,6 +46,14 @@ def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
     assert {*planned.report_inputs(RIZK), *drawn} <= targets
 
 
+def test_the_report_is_made_by_default_unless_the_experiments_have_no_artefact():
+    latency = "harshvardhan2025latency"
+    without = plan(papers=None, experiments=[f"{latency}/quadratic_problems_flanp"])
+    assert plan().final_files() == ["report/index.html"]
+    assert f"summaries/{latency}/quadratic_problems_flanp.parquet" in without.final_files()
+    assert "report/index.html" not in without.final_files()
+
+
 class TestOneExperiment:
     def test_the_plan_has_only_the_experiment_with_its_artefacts_and_claims(self):
         planned = plan(papers=None, experiments=[f"{RIZK}/classification"])

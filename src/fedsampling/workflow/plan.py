@@ -142,6 +142,15 @@ class Plan:
         explored = [f"explorer/{paper}/{name}/views.json" for name in spec.experiments]
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]
 
+    def final_files(self) -> list[str]:
+        """Return the files that the workflow makes by default, relative to the results.
+
+        The report; but if the chosen experiments have no artefact of their own, their summaries.
+        """
+        if self.artefacts():
+            return ["report/index.html"]
+        return [file for paper in self.papers for file in self.report_inputs(paper)]
+
     def drawn_files(self, paper: str) -> dict[str, list[str]]:
         """Return the files of each artefact, relative to the results; the main one comes first."""
         return {
