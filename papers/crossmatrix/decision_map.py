@@ -11,7 +11,8 @@ situation each of four rules names a sampler among the usable ones (:func:`is_us
 The regret of a rule on a dataset is the cost of the sampler that it names, divided by the cost of
 the best usable one.  The rules learn from the other datasets only (:func:`regrets`).  The advice
 follows the rule with the smallest mean regret (:func:`advice_by_answers`).  That choice has seen
-all datasets; :func:`nested_regrets` chooses the rule, too, without the dataset.
+all datasets; :func:`nested_regrets` chooses the rule, too, without the dataset.  If this is no
+better than always MD sampling, the advice is MD sampling, which needs no learning.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +141,7 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
     -------
     list of dict
         ``unequal`` and ``skewed``, the answers; ``scheme``, named by the map; ``always``, named by
-        that rule; ``rule``, which has the smallest mean regret; ``advice``, the sampler that it
+        that rule; ``rule``, which the advice follows; ``advice``, the sampler that it
         names, and its ``speed_up`` on the ``sets`` datasets with these answers (on all if there are
         none).  Equal in all rows: ``mean_<rule>`` and ``worst_<rule>``, the regrets;
         ``mean_nested`` and ``worst_nested``; and the speed-up over MD on a dataset (``unseen``) or
@@ -149,7 +150,8 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
     by_rule = regrets(log_costs, answers)
     nested = nested_regrets(log_costs, answers)
     nested_by_family = nested_regrets(log_costs, answers, family_of)
-    rule = str(by_rule.mean().idxmin())
+    learned = nested.mean() < by_rule["md"].mean() or nested.isna().any()
+    rule = str(by_rule.mean().idxmin()) if learned else "md"
     summary = {
         **{f"mean_{name}": float(by_rule[name].mean()) for name in RULES},
         "mean_nested": float(nested.mean()),

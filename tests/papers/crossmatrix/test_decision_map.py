@@ -44,6 +44,21 @@ def test_the_rule_is_chosen_without_the_dataset_too():
     assert decision_map.nested_regrets(log_costs[:2], answers[:2]).isna().all()
 
 
+def test_md_is_advised_unless_another_rule_is_better_on_datasets_that_it_has_not_seen():
+    rng, samplers = np.random.default_rng(1), ["x", "y", "md", "fedavg_normalised"]
+    kept = []
+    for _ in range(20):
+        log_costs = pd.DataFrame(rng.normal(size=(7, 4)), list("abcdefg"), samplers)
+        answers = pd.DataFrame({"unequal": rng.random(7) < 0.5, "skewed": False}, log_costs.index)
+        mean_regrets = decision_map.regrets(log_costs, answers).mean()
+        nested = decision_map.nested_regrets(log_costs, answers).mean()
+        row = decision_map.advice_by_answers(log_costs, answers)[0]
+        is_better = nested < mean_regrets["md"]
+        assert row["rule"] == (mean_regrets.idxmin() if is_better else "md")
+        kept.append(is_better)
+    assert 0 < sum(kept) < len(kept)
+
+
 def test_related_datasets_are_left_out_together():
     # x is best on the twins a and b; everywhere else always y.
     cost = pd.DataFrame({"x": [1.0, 1, 9, 9, 9], "y": [3.0, 3, 1, 1, 1]}, index=list("abcde"))
