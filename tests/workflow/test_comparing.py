@@ -258,8 +258,9 @@ def test_the_chosen_learning_rate_is_shown_and_whether_it_is_at_the_edge_of_the_
     table = pd.DataFrame(rows | {"experiment": ["digit"] * 3 + ["writer"] * 3})
     table["chosen"] = [False, True, False, False, False, True]
     assert chosen_steps(table, "mine") == [
-        "  learning rate on digit: 0.2 of 0.1, 0.2, 0.4",
-        "  learning rate on writer: 0.4 of 0.1, 0.2, 0.4; at the edge of the grid",
+        "  tuned on  learning rate  tried",
+        "  digit     0.2            0.1, 0.2, 0.4",
+        "  writer    0.4            0.1, 0.2, 0.4; at the edge of the grid",
     ]
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from fedsampling.base.columns import align
 from fedsampling.report.which_sampler.reading import largest
 
+INDENT = "  "
 AT_EDGE = "; at the edge of the grid"
 WIDEN = ", which --learning-rates extends"
 
@@ -49,8 +51,7 @@ def result_lines(
         for describe, drawn in optional:
             if drawn is not None:
                 yield from describe(drawn, label)
-        for line in chosen_steps(grid, label):  # at quick scale only md is tuned
-            yield line + (WIDEN if own_data and line.endswith(AT_EDGE) else "")
+        yield from chosen_steps(grid, label, AT_EDGE + WIDEN * own_data)
 
 
 def ranking(ranks: pd.DataFrame, better: pd.DataFrame | None, label: str) -> list[str]:
@@ -82,14 +83,7 @@ def ranking(ranks: pd.DataFrame, better: pd.DataFrame | None, label: str) -> lis
             of_measure = better[(better["scheme"] == label) & (better["measure"] == measure)]
             cells["cheaper than MD"] = f"{of_measure['probability'].item():.0%} of runs"
         rows.append(cells)
-    columns = [[name, *(row.get(name, "") for row in rows)] for name in rows[0]]
-    widths = [max(map(len, column)) for column in columns]
-    lines = zip(*columns, strict=True)
-    return [
-        "  "
-        + "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+    return align([[*rows[0]], *([*row.values()] for row in rows)], INDENT)
 
 
 def tuned(defaults: pd.DataFrame, label: str) -> list[str]:
@@ -105,8 +99,11 @@ def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
     """Name the datasets on which the whole interval of the speed-up is above or below 1."""
     rows = matrix[matrix["scheme"] == label]
     wins, losses = rows[rows["speed_up_low"] > 1], rows[rows["speed_up_high"] < 1]
-    faster, slower = (", ".join(part["title"]) or "no dataset" for part in (wins, losses))
-    return [f"  faster than MD in rounds on {faster}; slower on {slower}"]
+    sides = {"faster": wins, "slower": losses}
+    return [
+        f"  {side} than MD in rounds: {'; '.join(part['title']) or 'on no dataset'}"
+        for side, part in sides.items()
+    ]
 
 
 def properties(effects: pd.DataFrame, label: str) -> list[str]:
@@ -120,19 +117,22 @@ def properties(effects: pd.DataFrame, label: str) -> list[str]:
     return lines
 
 
-def chosen_steps(grid: pd.DataFrame, label: str) -> list[str]:
-    """Describe the learning rates that tuning chose for a sampler, one line per dataset.
+def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list[str]:
+    """Tabulate the learning rates that tuning chose for a sampler, one line per dataset.
 
     Parameters
     ----------
     grid : DataFrame
         The artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
+        At quick scale only md is tuned; the table is then empty.
+    at_edge : str
+        Marks a learning rate at the edge of its grid.
     """
-    lines = []
+    rows = []
     for name, table in grid[grid["sampler"] == label].groupby("experiment", sort=False):
         steps = sorted(table["step"].unique())
+        tried = ", ".join(f"{step:g}" for step in steps)
         for step in table.loc[table["chosen"], "step"]:
-            line = f"  learning rate on {name}: {step:g} of {', '.join(f'{x:g}' for x in steps)}"
-            at_edge = len(steps) > 1 and step in (steps[0], steps[-1])
-            lines.append(line + (AT_EDGE if at_edge else ""))
-    return lines
+            is_at_edge = len(steps) > 1 and step in (steps[0], steps[-1])
+            rows.append((str(name), f"{step:g}", tried + at_edge * is_at_edge))
+    return align([("tuned on", "learning rate", "tried"), *rows], INDENT) if rows else []

@@ -7,6 +7,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+from fedsampling.base.columns import align
 from fedsampling.base.errors import InputError
 from fedsampling.base.progress import reporter
 from fedsampling.base.quantities import format_bytes, format_duration
@@ -163,11 +164,7 @@ def cost_table(costs: Costs) -> str:
         numbers = (cost.jobs, cost.runs, cost.finished)
         cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
         rows.append((cost.experiment, *map(str, numbers), cpu_time, format_bytes(cost.disk)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    header, *body = (
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    )
-    lines = [header, "  ".join("-" * width for width in widths), *body, ""]
+    lines = [*align(rows, numbers_from=1), ""]
     lines += [f"not measured  {note}" for note in costs.notes]
     lines += [
         f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"

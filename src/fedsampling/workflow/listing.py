@@ -1,9 +1,10 @@
 """Names of papers, experiments, samplers, datasets and jobs: ``fedsampling list``."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fedsampling.base.catalogue import description
+from fedsampling.base.columns import align
 from fedsampling.base.families import Named
 from fedsampling.clients.availability.availability import Availability
 from fedsampling.clients.delays.delay_model import DelayModel
@@ -57,7 +58,7 @@ METRICS = {
 KINDS = ("papers", "experiments", "artefacts", *FAMILIES, "metrics", "jobs")
 
 
-def listing(kind: str, project: Project) -> Iterator[str]:
+def listing(kind: str, project: Project) -> Sequence[str]:
     """List names, with a short description of each.
 
     Papers, experiments and artefacts are those of the configured papers, at any scale.
@@ -70,16 +71,16 @@ def listing(kind: str, project: Project) -> Iterator[str]:
 
     Returns
     -------
-    iterator of str
+    sequence of str
         Aligned lines of name and description; jobs have no description.
     """
     if kind in FAMILIES:
         members = FAMILIES[kind].members()
-        return _aligned((name, description(member)) for name, member in members.items())
+        return align((name, description(member)) for name, member in members.items())
     if kind == "metrics":
-        return _aligned(METRICS.items())
+        return align(METRICS.items())
     if kind == "jobs":
-        return iter(project.plan.jobs)
+        return [*project.plan.jobs]
     # Everything in the papers' files, including parts that this configuration does not run.
     changes: dict[str, Any] = {
         "scale": "paper",
@@ -88,7 +89,7 @@ def listing(kind: str, project: Project) -> Iterator[str]:
         "experiments": None,
     }
     whole = project.config.model_copy(update=changes)
-    return _aligned(
+    return align(
         row for paper in load_papers(whole, project.papers).values() for row in _rows(paper, kind)
     )
 
@@ -102,9 +103,3 @@ def _rows(paper: Paper, kind: str) -> Iterator[tuple[str, str]]:
     else:
         for name, spec in paper.artefacts.items():
             yield f"{paper.key}/{name}", f"{spec.kind}: {spec.title}"
-
-
-def _aligned(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    rows = list(rows)
-    width = max((len(name) for name, _ in rows), default=0)
-    return (f"{name.ljust(width)}  {text}" for name, text in rows)

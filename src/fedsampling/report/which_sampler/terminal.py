@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fedsampling.base.columns import align
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
 from fedsampling.report.all_samplers import INFORMATION_COSTS
@@ -58,9 +59,7 @@ def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None)
             for row in rows
         ),
     ]
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    for cells in table:
-        yield "  ".join(map(str.ljust, cells, widths)).rstrip()
+    yield from align(table)
     yield ""
     yield f"Speed-up over {REFERENCE} (2 = half the cost): over all datasets, with the rank;"
     yield f"then in {comparison.by} on each dataset."

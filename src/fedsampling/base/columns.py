@@ -1,0 +1,27 @@
+"""Tables for the terminal."""
+
+from collections.abc import Iterable, Sequence
+
+
+def align(
+    rows: Iterable[Sequence[str]], indent: str = "", numbers_from: int | None = None
+) -> list[str]:
+    """Align the cells of a table, one line per row.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+        All of the same length.
+    indent : str
+        Put before each line.
+    numbers_from : int, optional
+        Index of the first column that is aligned to the right; by default none is.
+    """
+    cells = [[*row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    text = len(widths) if numbers_from is None else numbers_from
+    padded = (
+        [*map(str.ljust, row[:text], widths), *map(str.rjust, row[text:], widths[text:])]
+        for row in cells
+    )
+    return [(indent + "  ".join(row)).rstrip() for row in padded]
