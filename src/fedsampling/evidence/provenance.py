@@ -4,7 +4,7 @@ The pipeline writes these records with each artefact; the report reads them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from fedsampling.experiments.resolving import differences
 
 Summaries = Mapping[str, Summary]
 
-FEW_KEYS = 2  # more changed keys do not fit on a figure
+FEW_KEYS = 2  # more changed keys, or names of experiments, do not fit on a figure
 
 # From least to most evidence, with the badge of each scale.
 SCALES = {
@@ -23,7 +23,6 @@ SCALES = {
     "reduced": "reduced scale",
     "paper": "",
 }
-
 
 UNVERIFIED = "unverified copy"
 
@@ -115,9 +114,14 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     data = {kind for summary in summaries.values() for kind in summary.provenance["run_data"]}
     if "embedded" in data:
         words.append("embedded data")
-    if any(summary.provenance["unverified"] for summary in summaries.values()):
-        words.append(UNVERIFIED)
+    if unverified := [name for name, each in summaries.items() if each.provenance["unverified"]]:
+        words.append(UNVERIFIED + _part(unverified, len(summaries)))
     return words
+
+
+def has_unverified_data(words: Iterable[str]) -> bool:
+    """Return whether one of these badges is about data without a publisher's checksum."""
+    return any(badge.startswith(UNVERIFIED) for badge in words)
 
 
 def assess_runs(
@@ -224,6 +228,15 @@ def _devices(names: Iterable[str]) -> list[str]:
 
 def _fingerprint(summary: Summary) -> tuple[Any, Any]:
     return summary.provenance["hashes"], summary.provenance["code"]
+
+
+def _part(names: Sequence[str], of: int) -> str:
+    """Name some experiments, unless they are all `of` them: ``": one, two"``."""
+    if len(names) == of:
+        return ""
+    return (
+        f": {', '.join(names)}" if len(names) <= FEW_KEYS else f": {len(names)} of {of} experiments"
+    )
 
 
 def _changed(summaries: Summaries) -> list[str]:

@@ -11,7 +11,13 @@ from fedsampling.base.errors import WARNING
 from fedsampling.base.files import write_record
 from fedsampling.evidence import grading, power
 from fedsampling.evidence.numbers import show
-from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence, Summaries, assess_runs, changed
+from fedsampling.evidence.provenance import (
+    RunEvidence,
+    Summaries,
+    assess_runs,
+    changed,
+    has_unverified_data,
+)
 from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.specs import Job
@@ -155,7 +161,7 @@ def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
             hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
         command = f"snakemake --cores all {paper} --config scale=paper"
         parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
-    if UNVERIFIED in status.obstacles:
+    if has_unverified_data(status.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS
 

@@ -201,6 +201,12 @@ class TestBadges:
             ([summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official"), summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official", unverified=True)], PAPER_SCALE, ["unverified copy"]),
+            ([summary(), summary(unverified=True)], PAPER_SCALE, ["unverified copy: 1"]),
+            (
+                [summary(), *3 * [summary(unverified=True)]],
+                PAPER_SCALE,
+                ["unverified copy: 3 of 4 experiments"],
+            ),
             ([], QUICK, []),
         ],
     )
