@@ -35,8 +35,8 @@ from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import observations_for
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Setup, scheme
-from fedsampling.samplers.validation import Validator
 
 M, SAMPLES, FEATURES, CLASSES, ROUNDS, LIMIT_S = 100, 4, 8, 2, 9, 300
 POPULATIONS = (10_000, 100_000, 1_000_000)

@@ -21,8 +21,8 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Scheme, Slots, View
-from fedsampling.samplers.validation import Validator
 
 ROUNDS = 20
 

@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/fedsampling")
 MODULES = (
     "samplers/[!_]*.py",
+    "samplers/*/[!_]*.py",
     "theory/[!_]*.py",
     "evidence/grading.py",
     "evidence/statistics.py",
@@ -41,28 +42,34 @@ MODULES = (
 )
 # The tests of a module are in tests/<room>/test_<module>.py, except for these.
 TESTS = {
+    "samplers/base/in_settings": ("samplers/test_scheme.py",),
+    "samplers/base/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
+    "samplers/base/slots": ("samplers/test_scheme.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
-    "samplers/check_data": ("samplers/test_check.py",),
-    "samplers/check_rounds": ("samplers/test_check.py",),
+    "samplers/checking/populations": ("samplers/test_check.py",),
+    "samplers/checking/rounds": ("samplers/test_check.py",),
+    "samplers/checking/validation": ("learning/training/test_validation.py",),
     "samplers/clustered": (
         "samplers/test_clustered.py",
         "papers/fraboni2021clustered/test_theory.py",
     ),
-    "samplers/dissimilarity": ("samplers/test_clustered.py", "samplers/test_candidates.py"),
-    "samplers/drawing": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/fedcs": ("samplers/test_latency_aware.py",),
     "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
-    "samplers/in_settings": ("samplers/test_scheme.py",),
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
-    "samplers/minnorm": ("samplers/test_latency.py",),
+    "samplers/numerics/dissimilarity": (
+        "samplers/test_clustered.py",
+        "samplers/test_candidates.py",
+    ),
+    "samplers/numerics/drawing": ("samplers/test_scheme.py", "samplers/test_basic.py"),
+    "samplers/numerics/minnorm": ("samplers/test_latency.py",),
+    "samplers/numerics/similar_groups": (
+        "samplers/test_clustered.py",
+        "samplers/test_candidates.py",
+    ),
+    "samplers/numerics/simplex": ("samplers/test_latency.py",),
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
-    "samplers/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
-    "samplers/similar_groups": ("samplers/test_clustered.py", "samplers/test_candidates.py"),
-    "samplers/simplex": ("samplers/test_latency.py",),
-    "samplers/slots": ("samplers/test_scheme.py",),
     "samplers/tifl": ("samplers/test_latency_aware.py", "samplers/test_tifl_adaptive.py"),
-    "samplers/validation": ("learning/training/test_validation.py",),
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",
@@ -161,8 +168,8 @@ def run_tests(path: Path, limit: float) -> tuple[bool, float]:
     Seconds are the processor's, so that a busy machine kills no mutant; after `limit` of them the
     process is ended.
     """
-    room, name = module(path).split("/")
-    tests = TESTS.get(module(path), (f"{room}/test_{name}.py",))
+    room = module(path).partition("/")[0]
+    tests = TESTS.get(module(path), (f"{room}/test_{path.stem}.py",))
     child = os.fork()
     if not child:
         with open(os.devnull, "w") as nowhere:

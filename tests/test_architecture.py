@@ -74,8 +74,8 @@ def test_every_module_with_mutants_has_tests():
     }
     for path in (path for pattern in settings["MODULES"] for path in PACKAGE.glob(pattern)):
         module = path.relative_to(PACKAGE).with_suffix("").as_posix()
-        room, name = module.split("/")
-        for test in settings["TESTS"].get(module, [f"{room}/test_{name}.py"]):
+        room = module.partition("/")[0]
+        for test in settings["TESTS"].get(module, [f"{room}/test_{path.stem}.py"]):
             assert (ROOT / "tests" / test).is_file(), f"{module}: {test}"
 
 

@@ -29,9 +29,9 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
-from fedsampling.samplers.in_settings import ConvexScheme
+from fedsampling.samplers.base.in_settings import ConvexScheme
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import View
-from fedsampling.samplers.validation import Validator
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -51,11 +51,11 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "InputError": "base.errors",
-    "Sampler": "samplers.one_run",
+    "Sampler": "samplers.base.one_run",
     "Scheme": "samplers.scheme",
     "Slots": "samplers.scheme",
     "by_client": "evidence.by_client",
-    "check_sampler": "samplers.check",
+    "check_sampler": "samplers.checking.check",
     "compare": "library",
     "datasets": "library",
     "federated": "data.user_data",

@@ -194,7 +194,7 @@ def plan(project: "Project", no_calibration: bool, slurm: bool, gpus: int, cpus:
 def doctor(project: "Project", no_speed: bool) -> None:
     """Check that this machine and its GPU compute correctly, and measure their speed."""
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # PyTorch's profiler logs each start
-    from fedsampling.workflow.doctor import examine
+    from fedsampling.workflow.machine.doctor import examine
 
     passed = examine(project, click.echo, speed=not no_speed)
     click.get_current_context().exit(0 if passed else 1)
@@ -336,7 +336,7 @@ def report(project: "Project", unfinished: bool) -> None:
 def recheck(project: "Project", share: float | None, seed: int | None) -> None:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.agreement import sentence
-    from fedsampling.workflow.recheck import recheck as rerun
+    from fedsampling.workflow.machine.recheck import recheck as rerun
 
     outcomes = rerun(project, share, seed)
     for run in outcomes:
@@ -434,7 +434,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
         click.echo(out, nl=False)
         click.echo(err, nl=False, err=True)
         click.get_current_context().exit(status)
-    from fedsampling.samplers.check import check_sampler, from_words
+    from fedsampling.samplers.checking.check import check_sampler, from_words
 
     result = check_sampler(from_words(name, options))
     click.echo(f"{name}: valid: {', '.join(result.accepted)}")
@@ -518,8 +518,8 @@ def compare_file(
     **problem: Any,
 ) -> None:
     """Rank the samplers in your FILES among all samplers."""
-    from fedsampling.workflow.comparing import Options, compare
-    from fedsampling.workflow.own_problem import OwnProblem
+    from fedsampling.workflow.comparing.compare import Options, compare
+    from fedsampling.workflow.comparing.own_problem import OwnProblem
 
     on, others = ([name for name in names.split(",") if name] for names in (datasets, against))
     options = Options(files, settings, on, scale, others, OwnProblem(**problem))

@@ -8,7 +8,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import MD, Uniform
-from fedsampling.samplers.check import check_sampler, from_words
+from fedsampling.samplers.checking.check import check_sampler, from_words
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, invert, scheme
 
 RECORDS = [

@@ -22,9 +22,14 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.dissimilarity import BLOCK_COORDINATES, dissimilarities, from_pairs, pairs
+from fedsampling.samplers.numerics.dissimilarity import (
+    BLOCK_COORDINATES,
+    dissimilarities,
+    from_pairs,
+    pairs,
+)
+from fedsampling.samplers.numerics.similar_groups import ward_groups
 from fedsampling.samplers.scheme import Setup, Slots, View
-from fedsampling.samplers.similar_groups import ward_groups
 
 sizes = st.one_of(
     st.lists(st.integers(1, 10**6), min_size=1, max_size=300),

@@ -21,9 +21,9 @@ from fedsampling.samplers.latency import (
     shares,
     subset_objective,
 )
-from fedsampling.samplers.minnorm import minimum_norm_point
+from fedsampling.samplers.numerics.minnorm import minimum_norm_point
+from fedsampling.samplers.numerics.simplex import expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import Setup, View
-from fedsampling.samplers.simplex import expected_delay, expected_delay_gradient
 from fedsampling.theory.heterogeneity import bounded
 
 

@@ -17,7 +17,7 @@ from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import observations_for
-from fedsampling.samplers.check import check_sampler
+from fedsampling.samplers.checking.check import check_sampler
 from fedsampling.samplers.scheme import Scheme, Setup, View
 
 SEEDS = [3, 0, 8]

@@ -12,11 +12,12 @@ from click.testing import CliRunner, Result
 
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import BENCH, PAPER
-from fedsampling.workflow import comparing, comparison_entries
-from fedsampling.workflow.comparison_entries import Entry, check_entry
-from fedsampling.workflow.comparison_lines import chosen_steps, properties, ranking
-from fedsampling.workflow.comparison_overrides import Comparison
-from fedsampling.workflow.own_problem import OwnProblem
+from fedsampling.workflow.comparing import compare as comparing
+from fedsampling.workflow.comparing import entries
+from fedsampling.workflow.comparing.entries import Entry, check_entry
+from fedsampling.workflow.comparing.lines import chosen_steps, properties, ranking
+from fedsampling.workflow.comparing.overrides import Comparison
+from fedsampling.workflow.comparing.own_problem import OwnProblem
 from fedsampling.workflow.plan import Plan, plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -106,7 +107,7 @@ def test_only_downloads_that_a_job_needs_are_announced() -> None:
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked: list[Any] = []
-    monkeypatch.setattr(comparison_entries, "check_sampler", checked.append)
+    monkeypatch.setattr(entries, "check_sampler", checked.append)
     for m in (20, 3):
         check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]

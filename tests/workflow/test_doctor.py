@@ -12,7 +12,7 @@ from fedsampling.experiments.config import parse
 from fedsampling.learning.models.networks import products
 from fedsampling.learning.training.network import gpu
 from fedsampling.runs.cluster.resources import Measured, measurement_key
-from fedsampling.workflow import doctor
+from fedsampling.workflow.machine import doctor
 from fedsampling.workflow.project import Project
 
 CPU = gpu.device("cpu")

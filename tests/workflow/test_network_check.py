@@ -8,8 +8,8 @@ import torch
 from fedsampling.learning.models.model import Model
 from fedsampling.learning.models.networks import products
 from fedsampling.learning.training.network import gpu
-from fedsampling.workflow import network_check
-from fedsampling.workflow.network_check import check_network
+from fedsampling.workflow.machine import network_check
+from fedsampling.workflow.machine.network_check import check_network
 
 CPU = gpu.device("cpu")
 

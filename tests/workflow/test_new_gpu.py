@@ -7,8 +7,9 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.learning.training.network import gpu
-from fedsampling.workflow import network_check, running
-from fedsampling.workflow.new_gpu import with_sound_device
+from fedsampling.workflow import running
+from fedsampling.workflow.machine import network_check
+from fedsampling.workflow.machine.new_gpu import with_sound_device
 from fedsampling.workflow.project import Project
 
 GPU = replace(gpu.device("cpu"), name="cuda", facts=("New GPU", "80 GiB", "CUDA 13"))

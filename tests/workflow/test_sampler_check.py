@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.samplers.check import _first_lines, check_sampler, from_words
+from fedsampling.samplers.checking.check import _first_lines, check_sampler, from_words
 
 SCHEME = '''"""Uniform sampling."""
 import numpy as np

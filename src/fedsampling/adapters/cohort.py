@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
-from fedsampling.samplers.validation import Validator
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
 # unless they are selected.

@@ -31,7 +31,7 @@ class Recomputed:
     outcome : str
         Whether the two tables are equal, or equal within :data:`TOLERANCE` and
         :data:`ACCURACY_TOLERANCE`.  "rounding" means that they agree in the first rounds, and that
-        rounding explains the rest: see :func:`fedsampling.workflow.recheck.is_sensitive`.
+        rounding explains the rest: see :func:`fedsampling.workflow.machine.recheck.is_sensitive`.
     difference : float
         Largest difference relative to the metric's largest value; −1 if rows differ.
     until : int, optional

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.numerics.ranking import are_smallest, smallest
 from fedsampling.samplers.power_of_choice import candidates
-from fedsampling.samplers.ranking import are_smallest, smallest
 from fedsampling.samplers.scheme import (
     Array,
     Ints,

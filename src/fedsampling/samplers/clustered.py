@@ -25,7 +25,8 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.dissimilarity import Updates, dissimilarities, from_pairs, pairs
+from fedsampling.samplers.numerics.dissimilarity import Updates, dissimilarities, from_pairs, pairs
+from fedsampling.samplers.numerics.similar_groups import ward_groups, ward_groups_from_sample
 from fedsampling.samplers.scheme import (
     Array,
     Candidates,
@@ -37,7 +38,6 @@ from fedsampling.samplers.scheme import (
     View,
     invert,
 )
-from fedsampling.samplers.similar_groups import ward_groups, ward_groups_from_sample
 
 
 def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:

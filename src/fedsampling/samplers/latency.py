@@ -23,7 +23,8 @@ from pydantic import Field
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Positive, Share
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.minnorm import minimum_norm_point
+from fedsampling.samplers.numerics.minnorm import minimum_norm_point
+from fedsampling.samplers.numerics.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
     Array,
     Candidates,
@@ -36,7 +37,6 @@ from fedsampling.samplers.scheme import (
     candidate_set,
     invert,
 )
-from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.theory.heterogeneity import bounded
 
 Solution = tuple[Ints, Array]

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from fedsampling.base.records import NotNegative, Part, Positive
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.numerics.ranking import smallest
 from fedsampling.samplers.oort import UNCERTAINTY, statistical_utility
 from fedsampling.samplers.power_of_choice import candidates
-from fedsampling.samplers.ranking import smallest
 from fedsampling.samplers.scheme import (
     Array,
     Bools,

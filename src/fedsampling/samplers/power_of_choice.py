@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.ranking import smallest
+from fedsampling.samplers.numerics.ranking import smallest
 from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
 
 

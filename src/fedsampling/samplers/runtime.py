@@ -24,6 +24,7 @@ from pydantic import Field
 
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.numerics.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
     Array,
     Candidates,
@@ -35,7 +36,6 @@ from fedsampling.samplers.scheme import (
     candidate_set,
     invert,
 )
-from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
 
 MIN_PROBABILITY = 1e-7  # as in Luo et al.'s code
 SLSQP_ITERATIONS = 100  # maximum for SLSQP, which needs fewer

@@ -1,9 +1,9 @@
 """The base class of samplers: a sampler's class is its algorithm, its settings and its name.
 
 A sampler defines a distribution over aggregation weights ω.  In each round the server passes it a
-:class:`~fedsampling.samplers.slots.View`.  The sampler returns
-:class:`~fedsampling.samplers.slots.Slots`, the clients that train, and after local training one
-weight for each slot::
+:class:`~fedsampling.samplers.base.slots.View`.  The sampler returns the clients that train,
+:class:`~fedsampling.samplers.base.slots.Slots`, and after local training one weight for each
+slot::
 
     class MD(Scheme, name="md"):
         m: Positive
@@ -15,8 +15,8 @@ weight for each slot::
             return np.full(len(slots), 1 / self.m)
 
 Samplers are classes in this folder and in the files that users name
-(:mod:`fedsampling.samplers.own_files`).  A sampler's file can import everything that it needs from
-this module.
+(:mod:`fedsampling.samplers.base.own_files`).  A sampler's file can import everything that it
+needs from this module.
 """
 
 import re
@@ -34,9 +34,14 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
-from fedsampling.samplers import remembered
-from fedsampling.samplers.drawing import candidate_set, distinct, invert, normalised_importances
-from fedsampling.samplers.slots import Array, Batch, Bools, Ints, Setup, Slots, View
+from fedsampling.samplers.base import remembered
+from fedsampling.samplers.base.slots import Array, Batch, Bools, Ints, Setup, Slots, View
+from fedsampling.samplers.numerics.drawing import (
+    candidate_set,
+    distinct,
+    invert,
+    normalised_importances,
+)
 
 __all__ = [
     "CONVEX_NEEDS",
@@ -130,8 +135,8 @@ class Scheme(Named, package="fedsampling.samplers"):
         selected count as updates of zero.  Otherwise training warns of such sums.
     memory_order, time_order : str
         How many numbers the sampler stores during a selection, and how many operations a selection
-        takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.order`.  Runs that
-        cannot fit are rejected before they start.
+        takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.base.order`.  Runs
+        that cannot fit are rejected before they start.
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(some, some)]`` of ``heterogeneity``, so
         that only these pairs are computed.

@@ -11,7 +11,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster.devices import assigned, visible
 from fedsampling.runs.execute import execute_stacked, stacks
 from fedsampling.runs.places import is_published
-from fedsampling.workflow.new_gpu import with_sound_device
+from fedsampling.workflow.machine.new_gpu import with_sound_device
 from fedsampling.workflow.project import Project
 
 

@@ -21,8 +21,8 @@ from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import Array, Bools, Costs, History, Ints
 from fedsampling.learning.training.until import Until
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Scheme, Slots, View
-from fedsampling.samplers.validation import Validator
 
 if TYPE_CHECKING:
     import pandas as pd

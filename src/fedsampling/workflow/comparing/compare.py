@@ -15,13 +15,13 @@ from fedsampling.base.quantities import format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.experiments.cross_matrix import BENCH, LARGER, PAPER, TUNING
-from fedsampling.samplers.own_files import load_file
-from fedsampling.workflow.comparison_entries import all_entries, check_entry
-from fedsampling.workflow.comparison_lines import result_lines
-from fedsampling.workflow.comparison_overrides import Comparison
+from fedsampling.samplers.base.own_files import load_file
+from fedsampling.workflow.comparing.entries import all_entries, check_entry
+from fedsampling.workflow.comparing.lines import result_lines
+from fedsampling.workflow.comparing.overrides import Comparison
+from fedsampling.workflow.comparing.own_problem import REPLACED_EXPERIMENT, OwnProblem
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
-from fedsampling.workflow.own_problem import REPLACED_EXPERIMENT, OwnProblem
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report

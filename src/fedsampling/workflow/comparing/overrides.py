@@ -14,8 +14,8 @@ from fedsampling.experiments.cross_matrix import FACTORS, PAPER, REFERENCE, TUNI
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
-from fedsampling.workflow.comparison_entries import Entry
-from fedsampling.workflow.own_problem import OwnProblem, misfits
+from fedsampling.workflow.comparing.entries import Entry
+from fedsampling.workflow.comparing.own_problem import OwnProblem, misfits
 from fedsampling.workflow.project import Project
 
 Overrides = dict[str, Any]  # of the cross matrix, by experiment; see Config.overrides

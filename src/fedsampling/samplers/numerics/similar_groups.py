@@ -13,7 +13,7 @@ Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 
 import numpy as np
 
-from fedsampling.samplers.dissimilarity import Updates, to_some
+from fedsampling.samplers.numerics.dissimilarity import Updates, to_some
 from fedsampling.samplers.scheme import Array, Ints, candidate_set
 
 

@@ -27,7 +27,7 @@ from fedsampling.runs.cluster.resources import measurement_key
 from fedsampling.runs.execute import choose_products, environment
 from fedsampling.runs.execute import device as chosen_device
 from fedsampling.workflow.costs import estimate
-from fedsampling.workflow.network_check import Finding, check_network, networks
+from fedsampling.workflow.machine.network_check import Finding, check_network, networks
 from fedsampling.workflow.project import Project
 
 TIMING_SECONDS = 60.0  # for all papers' experiments

@@ -1,4 +1,4 @@
-"""Rounds without training, in which :mod:`fedsampling.samplers.check` tests a sampler."""
+"""Rounds without training, in which :mod:`fedsampling.samplers.checking.check` tests a sampler."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +9,15 @@ import numpy as np
 from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.samplers.check_data import CLASSES, D, Population, client_updates, observations
+from fedsampling.samplers.checking.populations import (
+    CLASSES,
+    D,
+    Population,
+    client_updates,
+    observations,
+)
+from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Array, Ints, Scheme, Slots, View
-from fedsampling.samplers.validation import Validator
 
 
 class Round(NamedTuple):

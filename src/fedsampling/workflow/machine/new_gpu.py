@@ -56,7 +56,7 @@ def _checked(folder: Path) -> tuple[list[str], list[str]]:
     try:
         return facts, read_record(path)["failures"]
     except InputError:
-        from fedsampling.workflow.network_check import check_network, networks
+        from fedsampling.workflow.machine.network_check import check_network, networks
 
         print(f"{facts[0]}: first use; checking every network", file=sys.stderr)
         findings = [check_network(name, current) for name in networks()]

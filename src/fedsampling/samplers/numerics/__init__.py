@@ -1,0 +1,1 @@
+"""Numerical methods of the samplers: draws, optimisation over distributions, clustering."""

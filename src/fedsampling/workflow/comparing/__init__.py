@@ -1,0 +1,1 @@
+"""Comparison of users' samplers with all others: ``fedsampling compare``."""
