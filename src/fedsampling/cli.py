@@ -232,9 +232,9 @@ def fetch_datasets(project: "Project", names: tuple[str, ...]) -> None:
 @in_project
 def verify_datasets(project: "Project", names: tuple[str, ...]) -> None:
     """Verify the local files of datasets NAMES (default: all); download nothing."""
-    from fedsampling.workflow.data_files import check_each
+    from fedsampling.workflow.verification import verify_each
 
-    for line in check_each(names, project.data, project.config.mirror):
+    for line in verify_each(names, project.data, project.config.mirror):
         click.echo(line)
 
 

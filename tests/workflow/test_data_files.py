@@ -9,7 +9,8 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources.sources import SOURCES, official_datasets
-from fedsampling.workflow import data_files
+from fedsampling.workflow.data_files import fetch_each
+from fedsampling.workflow.verification import verify_dataset, verify_each
 
 MESH = ("nodes.csv", "links.csv")
 
@@ -39,7 +40,7 @@ def copy(mirror: str, tmp_path: Path) -> Path:
 def test_files_of_the_mirror_have_the_published_checksums_and_contents(
     mirror, tmp_path, dataset, files, phrase
 ):
-    check = data_files.check(dataset, tmp_path, mirror)
+    check = verify_dataset(dataset, tmp_path, mirror)
     assert check.faults == ()
     assert sum(each.where == "mirror" for each in check.files) == files
     assert any(phrase in phrases for phrases in check.contents.values())
@@ -52,7 +53,7 @@ def test_files_of_the_mirror_have_the_published_checksums_and_contents(
 def test_a_changed_file_is_an_error_and_is_not_read(copy, tmp_path):
     path = copy / "nycmesh" / "nodes.csv"
     path.write_bytes(path.read_bytes().replace(b"40.71", b"40.72", 1))
-    check = data_files.check("nycmesh", tmp_path / "cache", str(copy))
+    check = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
     (fault,) = check.faults
     assert fault.startswith("mirror: nycmesh/nodes.csv: it has sha256 ")
     assert check.contents == {}
@@ -63,7 +64,7 @@ def test_both_cache_and_mirror_are_verified(copy, tmp_path):
     cache = tmp_path / "cache"
     shutil.copytree(copy, cache)
     (cache / "nycmesh" / "links.csv").write_bytes(b"id\n")
-    check = data_files.check("nycmesh", cache, str(copy))
+    check = verify_dataset("nycmesh", cache, str(copy))
     assert [(each.source.file, each.where, bool(each.fault)) for each in check.files][:4] == [
         ("nodes.csv", "cache", False),
         ("nodes.csv", "mirror", False),
@@ -77,7 +78,7 @@ def test_a_packed_file_is_unpacked_outside_the_mirror(copy, tmp_path):
     Path(f"{path}.xz").write_bytes(lzma.compress(path.read_bytes()))
     path.unlink()
     before = sorted(copy.rglob("*"))
-    check = data_files.check("nycmesh", tmp_path / "cache", str(copy))
+    check = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
     assert check.faults == ()
     assert check.contents == {"tables": ("201 lines in nodes", "290 lines in links")}
     assert sorted(copy.rglob("*")) == before
@@ -88,28 +89,28 @@ def test_contents_are_compared_even_without_a_checksum(copy, tmp_path, monkeypat
     short = replace(SOURCES["nycmesh/nodes.csv"], checksum=None, size=None, verified="content")
     monkeypatch.setitem(SOURCES, "nycmesh/nodes.csv", short)
     (copy / "nycmesh" / "nodes.csv").write_text("id,lon,lat,roof\n2,-73.99,40.71,0\n")
-    check = data_files.check("nycmesh", tmp_path, str(copy))
+    check = verify_dataset("nycmesh", tmp_path, str(copy))
     (fault,) = check.faults
     assert "nycmesh: the files do not have 201 lines in nodes as published" in fault
 
 
 def test_incomplete_editions_and_mirrors_at_a_url_are_no_errors(copy, tmp_path):
     (copy / "nycmesh" / "links.csv").unlink()
-    check = data_files.check("nycmesh", tmp_path, str(copy))
+    check = verify_dataset("nycmesh", tmp_path, str(copy))
     assert (check.faults, check.contents) == ((), {})
-    away = data_files.check("nycmesh", tmp_path, "https://mirror.invalid")
+    away = verify_dataset("nycmesh", tmp_path, "https://mirror.invalid")
     assert away.lines == ("nycmesh: no local files",)
 
 
 def test_qmnist_is_not_compared_without_the_files_of_mnist(mirror, tmp_path):
     shutil.copytree(Path(mirror, "qmnist"), tmp_path / "mirror" / "qmnist")
-    check = data_files.check("qmnist", tmp_path / "cache", str(tmp_path / "mirror"))
+    check = verify_dataset("qmnist", tmp_path / "cache", str(tmp_path / "mirror"))
     assert check.faults == ()
     assert check.contents[""] == ("not compared: needs the files of mnist, which are missing",)
 
 
 def test_all_lines_are_printed_before_the_errors(copy, tmp_path):
-    lines = data_files.check_each(["nycmesh", "mnist"], tmp_path, str(copy))
+    lines = verify_each(["nycmesh", "mnist"], tmp_path, str(copy))
     text = [next(lines) for _ in range(5)]
     assert text[0] == "nycmesh: 2 local files"
     assert text[4] == "mnist: no local files"
@@ -118,12 +119,12 @@ def test_all_lines_are_printed_before_the_errors(copy, tmp_path):
 
 
 def test_missing_files_are_an_error_only_for_named_datasets(tmp_path):
-    lines = list(data_files.check_each([], tmp_path, None))
+    lines = list(verify_each([], tmp_path, None))
     assert lines == [f"{name}: no local files" for name in official_datasets()]
 
 
 def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):
     with pytest.raises(InputError, match="'mnis' has no official files; did you mean 'mnist'"):
-        list(data_files.fetch_each(["mnist", "mnis"], tmp_path, "https://mirror.invalid"))
+        list(fetch_each(["mnist", "mnis"], tmp_path, "https://mirror.invalid"))
     with pytest.raises(InputError, match="did you mean 'mnist'"):
-        data_files.check("mnis", tmp_path, None)
+        verify_dataset("mnis", tmp_path, None)
