@@ -2,8 +2,8 @@
 
 ``python benchmarks/large_populations.py``: seconds and megabytes of one selection of m = 50 with
 d = 100 parameters, each in a separate process, next to the estimate of
-:mod:`fedsampling.samplers.base.order`.  Selections with an estimate above half of the machine's
-memory or above ``LONGEST`` seconds are not run.  `benchmarks/README.md` has the results.
+:mod:`fedsampling.samplers.interface.order`.  Selections with an estimate above half of the
+machine's memory or above ``LONGEST`` seconds are not run.  `benchmarks/README.md` has the results.
 """
 
 import os
@@ -20,7 +20,7 @@ import numpy as np
 
 from fedsampling.base import memory
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.base.order import memory_bytes, selection_seconds
+from fedsampling.samplers.interface.order import memory_bytes, selection_seconds
 from fedsampling.samplers.scheme import Setup, View, scheme
 from fedsampling.theory.heterogeneity import pairwise
 

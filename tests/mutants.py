@@ -42,9 +42,9 @@ MODULES = (
 )
 # The tests of a module are in tests/<room>/test_<module>.py, except for these.
 TESTS = {
-    "samplers/base/in_settings": ("samplers/test_scheme.py",),
-    "samplers/base/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
-    "samplers/base/slots": ("samplers/test_scheme.py",),
+    "samplers/interface/in_settings": ("samplers/test_scheme.py",),
+    "samplers/interface/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
+    "samplers/interface/slots": ("samplers/test_scheme.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
     "samplers/checking/populations": ("samplers/test_check.py",),
     "samplers/checking/rounds": ("samplers/test_check.py",),

@@ -26,7 +26,7 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
 )
 from fedsampling.learning.training.checkpoint import NEVER
-from fedsampling.samplers.base.in_settings import NetworkScheme
+from fedsampling.samplers.interface.in_settings import NetworkScheme
 from fedsampling.samplers.scheme import Scheme, scheme
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from fedsampling.experiments.simulations.simulation import (
 from fedsampling.learning.models.model import Model
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.samplers.base.in_settings import one_of
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.clustered import (
     ClusteredSimilarity,
@@ -43,6 +42,7 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
+from fedsampling.samplers.interface.in_settings import one_of
 from fedsampling.samplers.numerics.dissimilarity import from_pairs
 from fedsampling.samplers.numerics.similar_groups import ward_groups
 from fedsampling.samplers.scheme import Scheme

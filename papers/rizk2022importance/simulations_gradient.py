@@ -29,8 +29,8 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
-from fedsampling.samplers.base.in_settings import ConvexScheme
 from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.interface.in_settings import ConvexScheme
 from fedsampling.samplers.scheme import View
 
 if TYPE_CHECKING:

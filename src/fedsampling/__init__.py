@@ -51,7 +51,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "InputError": "base.errors",
-    "Sampler": "samplers.base.one_run",
+    "Sampler": "samplers.interface.one_run",
     "Scheme": "samplers.scheme",
     "Slots": "samplers.scheme",
     "by_client": "evidence.by_client",

@@ -7,7 +7,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.base.order import evaluate, memory_bytes, obstacle, selection_seconds
+from fedsampling.samplers.interface.order import evaluate, memory_bytes, obstacle, selection_seconds
 from fedsampling.samplers.scheme import Setup, View, scheme
 
 LARGE = {

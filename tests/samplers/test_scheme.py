@@ -9,8 +9,8 @@ import pytest
 
 import fedsampling
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.base.in_settings import expand_star
-from fedsampling.samplers.base.own_files import load_file
+from fedsampling.samplers.interface.in_settings import expand_star
+from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.samplers.scheme import (
     Scheme,
     Setup,

@@ -20,7 +20,7 @@ from fedsampling.base.records import Strict, check, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.data.sources.mirror import folder, is_url
-from fedsampling.samplers.base.own_files import load_file
+from fedsampling.samplers.interface.own_files import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"

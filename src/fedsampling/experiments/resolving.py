@@ -15,7 +15,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import NOT_AT, no_experiment
 from fedsampling.experiments.papers import Experiment, Paper
 from fedsampling.experiments.simulations.simulation import Simulation
-from fedsampling.samplers.base.in_settings import expand_star
+from fedsampling.samplers.interface.in_settings import expand_star
 
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that update its own settings
 

@@ -1,8 +1,8 @@
 """The base class of samplers: a sampler's class is its algorithm, its settings and its name.
 
 A sampler defines a distribution over aggregation weights ω.  In each round the server passes it a
-:class:`~fedsampling.samplers.base.slots.View`.  The sampler returns the clients that train,
-:class:`~fedsampling.samplers.base.slots.Slots`, and after local training one weight for each
+:class:`~fedsampling.samplers.interface.slots.View`.  The sampler returns the clients that train,
+:class:`~fedsampling.samplers.interface.slots.Slots`, and after local training one weight for each
 slot::
 
     class MD(Scheme, name="md"):
@@ -15,7 +15,7 @@ slot::
             return np.full(len(slots), 1 / self.m)
 
 Samplers are classes in this folder and in the files that users name
-(:mod:`fedsampling.samplers.base.own_files`).  A sampler's file can import everything that it
+(:mod:`fedsampling.samplers.interface.own_files`).  A sampler's file can import everything that it
 needs from this module.
 """
 
@@ -34,8 +34,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.base import remembered
-from fedsampling.samplers.base.slots import Array, Batch, Bools, Ints, Setup, Slots, View
+from fedsampling.samplers.interface import remembered
+from fedsampling.samplers.interface.slots import Array, Batch, Bools, Ints, Setup, Slots, View
 from fedsampling.samplers.numerics.drawing import (
     candidate_set,
     distinct,
@@ -135,8 +135,8 @@ class Scheme(Named, package="fedsampling.samplers"):
         selected count as updates of zero.  Otherwise training warns of such sums.
     memory_order, time_order : str
         How many numbers the sampler stores during a selection, and how many operations a selection
-        takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.base.order`.  Runs
-        that cannot fit are rejected before they start.
+        takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.interface.order`.
+        Runs that cannot fit are rejected before they start.
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(some, some)]`` of ``heterogeneity``, so
         that only these pairs are computed.

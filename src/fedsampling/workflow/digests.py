@@ -15,7 +15,7 @@ from fedsampling.experiments.cross_matrix import PAPER as MATRIX
 from fedsampling.experiments.fingerprints import fingerprint, own_code
 from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.papers import Paper
-from fedsampling.samplers.base.own_files import load_file
+from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.workflow.plan import Plan
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"

@@ -27,8 +27,8 @@ from fedsampling.experiments.simulations.simulation import (
 from fedsampling.learning.models.linear import MODELS, Linear
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, sample_norms
 from fedsampling.learning.training.loop import Measure, train
-from fedsampling.samplers.base.in_settings import ConvexScheme
 from fedsampling.samplers.importance import ISFedAvg
+from fedsampling.samplers.interface.in_settings import ConvexScheme
 from fedsampling.samplers.scheme import Scheme, Setup
 
 Array = NDArray[np.float64]

@@ -34,8 +34,8 @@ from fedsampling.learning.training.loop import Measure, Watch, train
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.server import Server
 from fedsampling.learning.training.until import Until
-from fedsampling.samplers.base.in_settings import NetworkScheme
-from fedsampling.samplers.base.order import obstacle
+from fedsampling.samplers.interface.in_settings import NetworkScheme
+from fedsampling.samplers.interface.order import obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from fedsampling.learning.models.networks.cost import step_bytes
 from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.network import gpu
 from fedsampling.learning.training.network.evaluation import evaluate
-from fedsampling.samplers.base.order import memory_bytes, obstacle, selection_seconds
+from fedsampling.samplers.interface.order import memory_bytes, obstacle, selection_seconds
 from fedsampling.samplers.scheme import Slots
 
 MIN_TIMED_SECONDS = 0.02  # shortest time that is measured reliably

@@ -19,10 +19,10 @@ from fedsampling.base.blame import CodeError, described
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.samplers.base.own_files import load_file
 from fedsampling.samplers.checking.populations import POPULATIONS, N, Population, setup
 from fedsampling.samplers.checking.rounds import Round, of_run, play_round, play_rounds, same_round
 from fedsampling.samplers.checking.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
+from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.samplers.scheme import (
     CONVEX_NEEDS,
     NETWORK_NEEDS,

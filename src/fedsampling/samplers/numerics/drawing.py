@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsampling.samplers.base.slots import Array, Ints, Slots, View
+from fedsampling.samplers.interface.slots import Array, Ints, Slots, View
 
 
 def invert(probability: Array, u: Array) -> Ints:
