@@ -4,38 +4,6 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.data.samples import Samples, check_counts, gather
 
-
-@pytest.fixture
-def samples() -> Samples:
-    return Samples(
-        name="toy",
-        x=np.zeros((3, 2, 2), np.uint8),
-        y=np.array([0, 1, 1]),
-        x_test=np.zeros((1, 2, 2), np.uint8),
-        y_test=np.array([0]),
-        classes=2,
-    )
-
-
-def test_matching_counts_are_listed(samples):
-    assert check_counts(samples, (2, 2), [1, 2], [1, 0]) == (
-        "samples of shape (2, 2)",
-        "3 training samples",
-        "1 test samples",
-        "training samples per class",
-        "test samples per class",
-    )
-
-
-def test_counts_that_differ_only_between_classes_are_detected(samples):
-    with pytest.raises(InputError) as caught:
-        check_counts(samples, (2, 2), [2, 1], [0, 1])
-    assert [line.split(" as published")[0] for line in caught.value.lines] == [
-        "toy: the files do not have training samples per class",
-        "toy: the files do not have test samples per class",
-    ]
-
-
 SAMPLES = Samples(
     name="small",
     x=np.arange(10, 14, dtype=np.uint8)[:, None],
@@ -47,6 +15,22 @@ SAMPLES = Samples(
     inputs={"file": "hash"},
 )
 TRAIN = (np.array([3, 0, 2, 3]), np.array([0, 1, 4]))
+
+
+def test_counts_are_checked_class_by_class():
+    assert check_counts(SAMPLES, (1,), [2, 1, 1], [0, 1, 1]) == (
+        "samples of shape (1,)",
+        "4 training samples",
+        "2 test samples",
+        "training samples per class",
+        "test samples per class",
+    )
+    with pytest.raises(InputError) as caught:
+        check_counts(SAMPLES, (1,), [1, 2, 1], [1, 1, 0])
+    assert [line.split(" as published")[0] for line in caught.value.lines] == [
+        "small: the files do not have training samples per class",
+        "small: the files do not have test samples per class",
+    ]
 
 
 def test_rows_follow_their_clients_and_provenance_is_kept():

@@ -107,63 +107,41 @@ def test_content_decides_the_digest():
     assert len({digest(X), digest(other), digest(X, OWNER[::-1])}) == 3
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"y": Y[:5]}, "x, y: 60 samples but 5 labels; must be equal"),
-        (
-            {"clients": None},
-            "clients, partition: both missing; pass each sample's owner, or a partition",
-        ),
-        (
-            {"x": [[1], [1, 2]], "y": [0, 1]},
-            "x: rows differ in shape; pass arrays of one shape",
-        ),
-        ({"x": Y}, "x: contains text; convert to numbers"),
-        ({"x": X * np.nan}, "x: 60 samples are NaN or infinite, first row 0; remove them"),
-        ({"x_test": X}, "x_test, y_test: one is missing; pass both or neither"),
-        (
-            {"x_test": X, "y_test": ["bird"] * 60},
-            "y_test: no training sample has label 'bird'; remove these test samples",
-        ),
-        ({"x_test": X[:, :2], "y_test": Y}, "x_test: samples have shape (2,), but those of x (4,)"),
-        ({"test_share": 2}, "test_share: 2 is out of range; must be less than 1.0"),
-        ({"clients": OWNER[:3]}, "clients: shape (3,); must be one owner per sample, (60,)"),
-        (
-            {"partition": "by_digit"},
-            "partition: by_digit cannot be combined with clients; remove one of the two",
-        ),
-        (
-            {"y": X[:, 0], "clients": None, "partition": "by_digit"},
-            "partition: needs labels, but the targets are numbers; pass clients instead",
-        ),
-        (
-            {"clients": None, "partition": "by_digit"},
-            "partition: by_digit also assigns test samples; pass x_test and y_test, or test_share",
-        ),
-        (
-            {
-                "clients": None,
-                "partition": {"name": "rotated", "clients": 2, "degrees": 9},
-                "test_share": 0.2,
-            },
-            "partition: rotated needs images; x must be integers from 0 to 255",
-        ),
-    ],
-)
-def test_samples_that_cannot_be_converted_get_one_line(changed, line):
-    with pytest.raises(fs.InputError) as error:
-        fs.federated(**{"x": X, "y": Y, "clients": OWNER} | changed)
-    assert error.value.lines == (line,)
-
-
-ROWS = FRAME.assign(**{"Unnamed: 0": 1})
+FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
+ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
+
+
+def federated(**changed: Any) -> Any:
+    return lambda: fs.federated(**{"x": X, "y": Y, "clients": OWNER} | changed)
 
 
 @pytest.mark.parametrize(
     ("call", "line"),
     [
+        (federated(y=Y[:5]), "x, y: 60 samples but 5 labels; must be equal"),
+        (federated(clients=None), "clients, partition: both missing; pass each sample's owner,"),
+        (federated(x=[[1], [1, 2]], y=[0, 1]), "x: rows differ in shape; pass arrays"),
+        (federated(x=Y), "x: contains text; convert to numbers"),
+        (federated(x=X * np.nan), "x: 60 samples are NaN or infinite, first row 0; remove them"),
+        (federated(x_test=X), "x_test, y_test: one is missing; pass both or neither"),
+        (federated(x_test=X, y_test=["bird"] * 60), "y_test: no training sample has label 'bird'"),
+        (federated(x_test=X[:, :2], y_test=Y), "x_test: samples have shape (2,), but those of x"),
+        (federated(test_share=2), "test_share: 2 is out of range; must be less than 1.0"),
+        (federated(clients=OWNER[:3]), "clients: shape (3,); must be one owner per sample, (60,)"),
+        (federated(partition="by_digit"), "partition: by_digit cannot be combined with clients"),
+        (
+            federated(y=X[:, 0], clients=None, partition="by_digit"),
+            "partition: needs labels, but the targets are numbers; pass clients instead",
+        ),
+        (
+            federated(clients=None, partition="by_digit"),
+            "partition: by_digit also assigns test samples; pass x_test and y_test, or test_share",
+        ),
+        (
+            federated(clients=None, partition=ROTATED, test_share=0.2),
+            "partition: rotated needs images; x must be integers from 0 to 255",
+        ),
         (
             lambda: fs.from_clients([(X, Y), (X[:, :2], Y)]),
             "client 1: samples of shape (2,), not (4,)",
@@ -172,16 +150,13 @@ UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
             lambda: fs.from_clients([(X, Y)], test=1),
             "test: unknown in from_clients; did you mean 'y_test'?",
         ),
-        (
-            lambda: fs.from_frame(FRAME, target="z"),
-            "target: no column 'z'; known: client, p, q, r, s, y",
-        ),
+        (lambda: fs.from_frame(FRAME, target="z"), "target: no column 'z'; known: client, p, q"),
         (
             lambda: fs.from_frame(FRAME, target="y"),
             "frame: column 'client' is not numeric; convert or remove it",
         ),
         (
-            lambda: fs.from_frame(ROWS, target="y", client="client"),
+            lambda: fs.from_frame(FRAME_OF_ROWS, target="y", client="client"),
             "frame: column 'Unnamed: 0' has row numbers; remove it (to_csv with index=False)",
         ),
         (
@@ -192,20 +167,14 @@ UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
             lambda: fs.from_huggingface(UNEQUAL, target="y", client="c"),
             "column 'x': values differ in shape; convert them to one shape",
         ),
-        (
-            lambda: fs.load("files", path="data.txt"),
-            "dataset.path: 'data.txt' is invalid; must end in .npz, .csv, .parquet",
-        ),
-        (
-            lambda: fs.load("files", path="data.csv"),
-            "dataset.path: 'data.csv' does not exist; check the path",
-        ),
+        (lambda: fs.load("files", path="data.txt"), "dataset.path: 'data.txt' is invalid; must"),
+        (lambda: fs.load("files", path="data.csv"), "dataset.path: 'data.csv' does not exist;"),
     ],
 )
-def test_invalid_clients_frames_and_files_get_one_line(call, line):
+def test_invalid_samples_clients_frames_and_files_get_one_line(call, line):
     with pytest.raises(fs.InputError) as error:
         call()
-    assert error.value.lines == (line,)
+    assert [text[: len(line)] for text in error.value.lines] == [line]
 
 
 def write(folder: Path, suffix: str, x: Any = X) -> Path:

@@ -55,12 +55,10 @@ class TestBinary:
 
 
 class TestSheets:
-    def test_counts_are_the_published_ones(self, real):
+    def test_counts_and_mean_colours_are_the_published_ones(self, real):
         assert len(cifar10.verify(real)) == 5
         assert real.x.shape == (50_000, 32, 32, 3)
         assert (real.unverified, len(real.inputs)) == (True, 25)
-
-    def test_mean_colours_are_the_well_known_ones(self, real):
         mean = real.x.mean((0, 1, 2)) / 255
         assert mean == pytest.approx([0.49139968, 0.48215841, 0.44653091], abs=2e-6)
 

@@ -28,9 +28,9 @@ DEFAULT = {
 loaded = partial(load, "femnist", **DEFAULT)
 
 
-def sizes(found: FederatedDataset) -> np.ndarray:
-    assert found.start_test is not None
-    return found.n_samples + np.diff(found.start_test)
+def sizes(data: FederatedDataset) -> np.ndarray:
+    assert data.start_test is not None
+    return data.n_samples + np.diff(data.start_test)
 
 
 def test_each_writer_has_training_and_test_images_of_its_own():
@@ -43,36 +43,27 @@ def test_each_writer_has_training_and_test_images_of_its_own():
     assert sizes(data).max() > 4 * sizes(data).min()
 
 
-def test_no_image_is_both_training_and_test():
+def test_no_image_is_both_training_and_test_and_the_seed_draws_them():
     data = loaded()
-    every = np.concatenate([data.x, data.x_test])
-    assert len(np.unique(every.reshape(len(every), -1), axis=0)) == len(every)
-
-
-def test_a_seed_draws_writers_and_split():
-    one, again, other = loaded(), loaded(), loaded(seed=1)
-    np.testing.assert_array_equal(one.x, again.x)
-    assert one.x.shape != other.x.shape or not np.array_equal(one.x, other.x)
+    images = np.concatenate([data.x, data.x_test])
+    assert len(np.unique(images.reshape(len(images), -1), axis=0)) == len(images)
+    assert not np.array_equal(data.x[:9], loaded(seed=1).x[:9])
 
 
 def test_a_fraction_of_the_images_and_a_number_of_writers_are_prefixes_of_one_draw():
-    every = loaded()
-    some, few = loaded(fraction=0.3), loaded(clients=5)
+    data, some, few = loaded(), loaded(fraction=0.3), loaded(clients=5)
     assert sizes(some).sum() == 0.3 * femnist.IMAGES
-    assert sizes(some)[:-1].tolist() == sizes(every)[: some.n_clients - 1].tolist()
-    assert sizes(few).tolist() == sizes(every)[:5].tolist()
+    assert sizes(some)[:-1].tolist() == sizes(data)[: some.n_clients - 1].tolist()
+    assert sizes(few).tolist() == sizes(data)[:5].tolist()
 
 
-def test_writers_with_few_images_are_left_out():
+def test_few_images_can_be_left_out_and_first_ones_repeated():
     least = int(np.sort(sizes(loaded()))[20])
     data = loaded(min_samples=least)
     assert sizes(data).min() == least
     with pytest.raises(InputError, match="clients: only 100 have enough samples"):
         loaded(clients=101)
-
-
-def test_leafs_repetition_is_a_choice():
-    # One more image for each of the other writers.
+    # LEAF's repetition: one more image for each of the other writers.
     assert sizes(loaded(repeat_first=True)).sum() == femnist.IMAGES + femnist.WRITERS - 1
 
 

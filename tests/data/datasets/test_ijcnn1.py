@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats.libsvm import parse_libsvm
 
 from .loading import load
@@ -14,11 +15,6 @@ PAPER = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
 
 
 loaded = partial(load, "ijcnn1", **PAPER)
-
-
-@pytest.fixture(scope="module")
-def official(tmp_path_factory: pytest.TempPathFactory, mirror: str):
-    return loaded("official", 0, tmp_path_factory.mktemp("cache"), mirror)
 
 
 class TestParser:
@@ -48,17 +44,14 @@ class TestParser:
             parse_libsvm(text, 4)
 
 
-class TestOfficial:
-    def test_counts_are_the_papers(self, official):
-        assert official.x.shape == (35_000, 22)
-        assert official.x_test.shape == (91_701, 22)
-        assert len(official.n_samples) == 100
-        assert (official.n_samples.min(), official.n_samples.max()) == (79, 688)
-
-    def test_content_is_the_known_one(self, official):
-        assert np.mean(official.y > 0) == pytest.approx(0.0976, abs=5e-5)
-        assert np.mean(official.y_test > 0) == pytest.approx(0.0950, abs=5e-5)
-        assert (official.x[:, :10].sum(1) == 1).all()  # ten indicators of the cycle
+def test_official_counts_and_content_are_the_papers(mirror, tmp_path):
+    data = loaded("official", 0, tmp_path, mirror)
+    assert (data.x.shape, data.x_test.shape) == ((35_000, 22), (91_701, 22))
+    assert len(data.n_samples) == 100
+    assert (data.n_samples.min(), data.n_samples.max()) == (79, 688)
+    assert np.mean(data.y > 0) == pytest.approx(0.0976, abs=5e-5)
+    assert np.mean(data.y_test > 0) == pytest.approx(0.0950, abs=5e-5)
+    assert (data.x[:, :10].sum(1) == 1).all()  # ten indicators of the cycle
 
 
 class TestEmbedded:
@@ -68,10 +61,10 @@ class TestEmbedded:
         assert (n_samples.min(), n_samples.max()) == (7, 69)  # 7.9 down, 68.8 up
 
     def test_partition_moves_every_sample_once(self):
-        one, other = loaded(seed=0), loaded(seed=1)
-        assert not np.array_equal(one.x, other.x)
-        assert np.array_equal(np.sort(one.x, axis=0), np.sort(other.x, axis=0))
-        assert np.array_equal(one.x_test, other.x_test)
+        first, second = loaded(seed=0), loaded(seed=1)
+        assert not np.array_equal(first.x, second.x)
+        assert np.array_equal(np.sort(first.x, axis=0), np.sort(second.x, axis=0))
+        assert np.array_equal(first.x_test, second.x_test)
 
     def test_positives_become_half_of_as_many_samples(self):
         usual, balanced = loaded(), loaded(positives=0.5)
@@ -81,16 +74,14 @@ class TestEmbedded:
         assert rows[0] == rows[1]  # each positive at least once
         assert np.array_equal(balanced.x_test, usual.x_test)
 
-    def test_sizes_do_not_depend_on_the_label_skew(self):
-        assert np.array_equal(loaded(alpha=0.1).n_samples, loaded(alpha=None).n_samples)
+    def test_small_alpha_spreads_the_label_shares_but_not_the_sizes(self):
+        def spread(data: FederatedDataset) -> float:
+            positives = np.add.reduceat(data.y > 0, data.start[:-1], dtype=np.int64)
+            return float((positives / data.n_samples).std())
 
-    def test_small_alpha_spreads_the_label_shares(self):
-        def spread(alpha: float | None) -> float:
-            dataset = loaded(alpha=alpha)
-            positives = np.add.reduceat(dataset.y > 0, dataset.start[:-1], dtype=np.int64)
-            return float((positives / dataset.n_samples).std())
-
-        assert spread(0.1) > 2 * spread(None)
+        skewed, even = loaded(alpha=0.1), loaded(alpha=None)
+        assert np.array_equal(skewed.n_samples, even.n_samples)
+        assert spread(skewed) > 2 * spread(even)
 
     def test_sizes_that_cannot_be_met_are_rejected(self):
         with pytest.raises(InputError, match="there are 3,500; change"):

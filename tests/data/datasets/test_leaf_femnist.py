@@ -75,34 +75,37 @@ class TestConvert:
         leaf_femnist.convert(by_class(tmp_path, wrong), by_write(tmp_path), target)
         assert leaf_femnist.read(target).y[0] == 7
 
-    def test_image_of_no_class_is_rejected(self, tmp_path):
-        more = {"by_write/hsf_4/f2100_06/d2100_06/d2100_06_00002.png": png(60)}
+    @pytest.mark.parametrize(
+        ("classes", "writers", "reason"),
+        [
+            (
+                {},
+                {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)},
+                "is not in by_class.zip",
+            ),
+            *(
+                ({f"by_class/{code}/hsf_0/hsf_0_00000.png": png(60)}, {}, f"folder {code} is not")
+                for code in ("2b", "zz", "fffffffffffff")
+            ),
+            ({"by_class/30/hsf_0/hsf_0_00009.png": bytes(2 << 20)}, {}, "too large for an image"),
+        ],
+    )
+    def test_other_members_are_rejected(self, tmp_path, classes, writers, reason):
         target = tmp_path / "femnist.npz"
-        with pytest.raises(InputError, match=r"d2100_06_00002.png is not in by_class.zip"):
-            leaf_femnist.convert(by_class(tmp_path), by_write(tmp_path, more), target)
+        by_classes = by_class(tmp_path, classes)
+        by_writers = by_write(tmp_path, writers)
+        with pytest.raises(InputError, match=reason):
+            leaf_femnist.convert(by_classes, by_writers, target)
         assert not target.exists()
-
-    @pytest.mark.parametrize("code", ["2b", "zz", "fffffffffffff"])
-    def test_folder_of_no_letter_or_digit_is_rejected(self, tmp_path, code):
-        more = {f"by_class/{code}/hsf_0/hsf_0_00000.png": png(60)}
-        with pytest.raises(InputError, match=f"folder {code} is not a character's code"):
-            leaf_femnist.convert(by_class(tmp_path, more), by_write(tmp_path), tmp_path / "a.npz")
 
     def test_damaged_archive_is_rejected(self, tmp_path):
         classes, writers = by_class(tmp_path), by_write(tmp_path)
         content = bytearray(classes.read_bytes())
         content[content.index(b"IDAT") + 8] ^= 1
-        classes.write_bytes(content)
-        with pytest.raises(InputError, match="is damaged"):
-            leaf_femnist.convert(classes, writers, tmp_path / "a.npz")
-        writers.write_bytes(b"<html>")
-        with pytest.raises(InputError, match="not a zip archive"):
-            leaf_femnist.convert(by_class(tmp_path), writers, tmp_path / "a.npz")
-
-    def test_image_that_would_fill_the_memory_is_rejected(self, tmp_path):
-        more = {"by_class/30/hsf_0/hsf_0_00009.png": bytes(2 << 20)}
-        with pytest.raises(InputError, match="too large for an image"):
-            leaf_femnist.convert(by_class(tmp_path, more), by_write(tmp_path), tmp_path / "a.npz")
+        for damaged, reason in ((content, "is damaged"), (b"<html>", "not a zip archive")):
+            classes.write_bytes(damaged)
+            with pytest.raises(InputError, match=reason):
+                leaf_femnist.convert(classes, writers, tmp_path / "a.npz")
 
 
 class TestShrink:

@@ -9,7 +9,6 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
 from fedsampling.data.datasets.shakespeare import encode_windows, windows
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats.shakespeare_roles import pooled
 from fedsampling.data.partitions.natural import split
 
@@ -32,12 +31,6 @@ TEXTS = {
 
 
 loaded = partial(load, "shakespeare", **SETTINGS)
-
-
-def official(mirror: str, cache: Path, **changed: Any) -> FederatedDataset:
-    if not Path(mirror, "shakespeare").is_dir():
-        pytest.skip(f"no real data: {mirror} does not hold shakespeare/")
-    return loaded("official", 0, cache, mirror, **changed)
 
 
 def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
@@ -136,8 +129,9 @@ class TestOfficial:
         assert len(split(windows(roles), train, shakespeare.GAP)[0][1]) - 1 == left
 
     def test_a_papers_clients_have_samples_of_both_kinds(self, mirror, tmp_path):
-        dataset = official(mirror, tmp_path, clients=80, vocabulary="leaf")
-        assert (dataset.n_clients, dataset.classes) == (80, 80)
-        assert list(dataset.inputs) == ["t8.shakespeare.txt"]
-        assert dataset.start_test is not None
-        assert np.diff(dataset.start_test).min() >= 1
+        if not Path(mirror, "shakespeare").is_dir():
+            pytest.skip(f"no real data: {mirror} does not hold shakespeare/")
+        data = loaded("official", 0, tmp_path, mirror, clients=80, vocabulary="leaf")
+        assert (data.n_clients, data.classes) == (80, 80)
+        assert list(data.inputs) == ["t8.shakespeare.txt"]
+        assert np.diff(data.start_test).min() >= 1

@@ -14,17 +14,17 @@ def digits(seed: int = 0) -> Samples:
 
 def accuracy(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> float:
     """Of ridge regression on the labels' indicators: what a linear model can learn."""
-    A, B = (np.c_[each.reshape(len(each), -1) / 255, np.ones(len(each))] for each in (x, x_test))
+    A, B = (np.c_[rows.reshape(len(rows), -1) / 255, np.ones(len(rows))] for rows in (x, x_test))
     w = np.linalg.solve(A.T @ A + 10 * np.eye(A.shape[1]), A.T @ np.eye(y.max() + 1)[y])
     return float(np.mean(np.argmax(B @ w, axis=1) == y_test))
 
 
-def test_images_are_as_asked_for_balanced_and_always_the_same():
-    made, again, other = digits(), digits(), digits(1)
-    assert (made.x.shape, made.x_test.shape) == ((3000, 28, 28), (500, 28, 28))
-    assert np.bincount(made.y).tolist() == [300] * 10
-    np.testing.assert_array_equal(made.x, again.x)
-    assert not np.array_equal(made.x, other.x)
+def test_images_are_of_the_chosen_number_balanced_and_always_the_same():
+    images, again, other = digits(), digits(), digits(1)
+    assert (images.x.shape, images.x_test.shape) == ((3000, 28, 28), (500, 28, 28))
+    assert np.bincount(images.y).tolist() == [300] * 10
+    np.testing.assert_array_equal(images.x, again.x)
+    assert not np.array_equal(images.x, other.x)
 
 
 @pytest.mark.parametrize("shape", [standins.GRAY, standins.COLOURED])
@@ -53,7 +53,7 @@ def test_owners_are_unequal_and_have_tastes():
     assert sizes.min() > 0
     assert sizes.max() > 4 * sizes.min()
     labels = standins.tastes(stream(0, "test"), 50, 100, 100).reshape(50, 100)
-    assert np.mean([np.bincount(own).max() for own in labels]) > 20  # of equal tastes: about 4
+    assert np.mean([np.bincount(row).max() for row in labels]) > 20  # of equal tastes: about 4
 
 
 def test_roles_differ_and_the_next_letter_can_be_learnt():

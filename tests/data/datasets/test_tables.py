@@ -13,7 +13,6 @@ from fedsampling.data.datasets.tables import Layout, read, split_by_label, stand
 
 from .loading import load
 
-NAMES = ("letter", "shuttle", "satellite", "dna", "spam", "vowel")
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
 SHARED_OUT = {"name": "all_by_dirichlet", "clients": 5, "alpha": 1.0}
 
@@ -60,14 +59,6 @@ def test_features_are_standardised_by_the_training_samples_and_cut():
     assert scaled.tolist() == [[-1, 0], [1, 0], [5, 0]]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_stand_in_has_the_shapes_of_the_data(name):
-    data = load(name, partition=SHARED_OUT)
-    assert data.name == f"{name}-like"
-    assert data.inputs == {}
-    assert len(np.unique(data.y)) == len(np.unique(data.y_test)) == data.classes
-
-
 @pytest.mark.parametrize(
     ("name", "samples", "features", "classes"),
     [
@@ -79,13 +70,22 @@ def test_a_stand_in_has_the_shapes_of_the_data(name):
         ("vowel", 990, 9, 11),
     ],
 )
-def test_the_real_files_are_as_published(name, samples, features, classes, mirror, tmp_path):
-    data = load(name, "official", 0, tmp_path, mirror, partition=SHARED_OUT)
-    assert len(data.y) + len(data.y_test) == samples
-    assert data.x.shape[1:] == (features,)
-    assert data.classes == classes == len(np.unique(data.y_test))
-    assert not data.unverified
-    assert np.abs(data.x).max() <= 5
+class TestShapes:
+    def test_of_the_real_files_are_as_published(
+        self, name, samples, features, classes, mirror, tmp_path
+    ):
+        data = load(name, "official", 0, tmp_path, mirror, partition=SHARED_OUT)
+        assert len(data.y) + len(data.y_test) == samples
+        assert data.x.shape[1:] == (features,)
+        assert data.classes == classes == len(np.unique(data.y_test))
+        assert not data.unverified
+        assert np.abs(data.x).max() <= 5
+
+    def test_of_a_stand_in_are_the_same(self, name, samples, features, classes):
+        data = load(name, partition=SHARED_OUT)
+        assert (data.name, data.inputs) == (f"{name}-like", {})
+        assert data.x.shape[1:] == (features,)
+        assert len(np.unique(data.y)) == len(np.unique(data.y_test)) == data.classes == classes
 
 
 def test_vowels_clients_are_its_speakers(mirror, tmp_path):

@@ -1,5 +1,6 @@
 """Federated EMNIST digits and CIFAR-100 from settings to clients."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +19,13 @@ SPLITS = ("digits_only_train", "digits_only_test")
 
 
 @pytest.fixture(autouse=True)
-def _forgetful() -> None:
-    _forget()
+def forget() -> Callable[[], None]:
+    def clear_caches() -> None:
+        emnist_digits._digits.cache_clear()
+        tff_cifar100._samples.cache_clear()
+
+    clear_caches()
+    return clear_caches
 
 
 digits = partial(load, "emnist_digits", unbalance=None, importance="samples")
@@ -38,10 +44,10 @@ class TestStandIns:
         assert 0 <= data.x.min() < 0.1
 
     def test_digits_can_be_unbalanced_as_published(self):
-        even, found = digits(), digits(unbalance=1)
-        assert found.n_clients == even.n_clients
-        assert share_of_largest(found.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
-        np.testing.assert_array_equal(found.x_test, even.x_test)
+        even, uneven = digits(), digits(unbalance=1)
+        assert uneven.n_clients == even.n_clients
+        assert share_of_largest(uneven.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
+        np.testing.assert_array_equal(uneven.x_test, even.x_test)
 
     def test_cifar100_has_clients_of_equal_size_and_unequal_taste(self):
         data = cifar100()
@@ -51,11 +57,6 @@ class TestStandIns:
         # Of equal tastes a client's most frequent label would have about four of its samples.
         assert data.label_counts().max(1).mean() > 15
         assert len(np.unique(data.y)) > 90
-
-
-def _forget() -> None:
-    emnist_digits._digits.cache_clear()
-    tff_cifar100._samples.cache_clear()
 
 
 def shade(value: float, label: int) -> Features:
@@ -89,7 +90,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 
 
 @pytest.mark.parametrize("mirror", ["sqlite", "hdf5"], indirect=True)
-def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch):
+def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, forget):
     monkeypatch.setattr(tff, "verify", lambda samples: ())  # not all ten labels are here
     cache = tmp_path / "cache"
     data = digits("official", 0, cache, mirror)
@@ -101,11 +102,11 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch):
     ((_, digest),) = data.inputs.items()
     (kept,) = (cache / "tff_emnist").glob("*.npz")
     assert kept.name == f"digits-{digest[:16]}.npz"
-    _forget()
+    forget()
     monkeypatch.setattr(emnist_digits, "unpack_parts", None)  # nothing is unpacked again
     again = digits("official", 0, cache, mirror)
     np.testing.assert_array_equal(again.x, data.x)
-    assert [each.name for each in cache.iterdir()] == ["tff_emnist"]  # no scratch is left
+    assert [path.name for path in cache.iterdir()] == ["tff_emnist"]  # no scratch is left
 
 
 @pytest.mark.parametrize("mirror", ["sqlite"], indirect=True)

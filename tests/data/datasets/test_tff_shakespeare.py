@@ -36,13 +36,11 @@ def test_snippets_are_joined_and_cut_and_the_rest_dropped():
 
 @given(st.lists(st.lists(st.binary(max_size=30), max_size=4), min_size=1, max_size=5))
 def test_no_sequence_mixes_two_roles(lines):
-    snippets = {str(k): tuple(each) for k, each in enumerate(lines)}
-    codes, role = sequences(snippets)
-    for k, each in enumerate(lines):
-        text = b"".join(each)
-        own = codes[role == k].ravel()
+    codes, role = sequences({str(k): tuple(said) for k, said in enumerate(lines)})
+    for k, said in enumerate(lines):
+        text = b"".join(said)
         whole = encode(np.frombuffer(text, np.uint8), "tff")
-        np.testing.assert_array_equal(own, whole[: len(text) // 6 * 6])
+        np.testing.assert_array_equal(codes[role == k].ravel(), whole[: len(text) // 6 * 6])
 
 
 def test_the_stand_in_has_five_steps_and_as_many_labels():
@@ -57,20 +55,22 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
 
 
 def test_small_roles_can_be_left_out():
-    every = loaded()
-    least = int(np.sort(every.n_samples)[10])
+    whole = loaded()
+    least = int(np.sort(whole.n_samples)[10])
     data = loaded(min_samples=least)
     assert data.n_samples.min() == least
-    assert data.n_clients == (every.n_samples >= least).sum()
-    np.testing.assert_array_equal(data.x_test, every.x_test)
+    assert data.n_clients == (whole.n_samples >= least).sum()
+    np.testing.assert_array_equal(data.x_test, whole.x_test)
     with pytest.raises(InputError, match="min_samples: 100000 leave no client"):
         loaded(min_samples=100_000)
 
 
 def test_the_published_database(tmp_path, monkeypatch):
-    own = {"PLAY_B": [{"snippets": [b"To be, or"]}, {"snippets": [b" not"]}]}
     splits = {
-        "train": {**own, "PLAY_A": [{"snippets": [b"Enter"]}]},
+        "train": {
+            "PLAY_B": [{"snippets": [b"To be, or"]}, {"snippets": [b" not"]}],
+            "PLAY_A": [{"snippets": [b"Enter"]}],
+        },
         "test": {"PLAY_A": [{"snippets": [b"Exeunt"]}], "PLAY_B": [{"snippets": [b"Begone"]}]},
     }
     packed(tmp_path / "mirror/tff_shakespeare/shakespeare.sqlite.lzma", splits)

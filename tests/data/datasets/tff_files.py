@@ -35,11 +35,11 @@ def example(features: Features) -> bytes:
     entries = b""
     for name, values in features.items():
         if isinstance(values, list):
-            kind = message(1, b"".join(message(1, each) for each in values))
+            kind = message(1, b"".join(message(1, value) for value in values))
         elif values.dtype.kind == "f":
             kind = message(2, message(1, values.astype("<f4").tobytes()))
         else:
-            kind = message(3, message(1, b"".join(varint(int(each)) for each in values.ravel())))
+            kind = message(3, message(1, b"".join(varint(int(value)) for value in values.ravel())))
         entries += message(1, message(1, name.encode()) + message(2, kind))
     return message(1, entries)
 
@@ -89,12 +89,17 @@ def hdf5(path: Path, clients: Mapping[str, Mapping[str, object]]) -> Path:
 
 def hdf5_of(path: Path, clients: Mapping[str, list[Features]]) -> Path:
     """Write samples, as in :func:`database`, in the layout of HDF5."""
+    import h5py
 
     def arrays(samples: list[Features]) -> dict[str, object]:
-        parts = {name: [np.asarray(each[name]) for each in samples] for name in samples[0]}
-        return {
+        parts = {name: [np.asarray(sample[name]) for sample in samples] for name in samples[0]}
+        joined = {
             name: np.concatenate(values) if values[0].shape == (1,) else np.stack(values)
             for name, values in parts.items()
+        }
+        return {
+            name: values.astype(h5py.string_dtype()) if values.dtype.kind == "S" else values
+            for name, values in joined.items()
         }
 
     return hdf5(path, {client: arrays(samples) for client, samples in clients.items()})
@@ -104,8 +109,8 @@ def archive(path: Path, *files: Path) -> Path:
     """Pack HDF5 files as TFF did, ``<name>.tar.bz2``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:bz2") as packed:
-        for each in files:
-            packed.add(each, each.name)
+        for file in files:
+            packed.add(file, file.name)
     return path
 
 

@@ -58,8 +58,8 @@ def test_text_uses_all_of_a_labels_rows_equally_often(sizes, alpha, C):
     used = np.bincount(index, minlength=len(labels)).reshape(11, C)
     assert (np.ptp(used, axis=0) <= 1).all()
     for k, table in enumerate(counts(labels, (index, start))):
-        own = index[start[k] : start[k + 1]]
-        assert np.unique(own, return_counts=True)[1].max() <= -(-table.max() // 11)
+        rows = index[start[k] : start[k + 1]]
+        assert np.unique(rows, return_counts=True)[1].max() <= -(-table.max() // 11)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 2.0])
@@ -80,8 +80,9 @@ def test_label_shares_follow_the_dirichlet_law(alpha):
 
 def test_training_and_tests_have_the_same_shares():
     train, test = both(0.1, "text")
-    own, own_test = counts(LABELS, train), counts(LABELS_TEST, test)
-    assert np.abs(own / SIZES[:, None] - 5 * own_test / SIZES[:, None]).max() < 0.06  # 1/20 + 1/100
+    table, table_test = counts(LABELS, train), counts(LABELS_TEST, test)
+    difference = (table - 5 * table_test) / SIZES[:, None]
+    assert np.abs(difference).max() < 0.06  # 1/20 + 1/100
 
 
 def test_code_gives_the_last_label_the_remainder():
@@ -129,10 +130,10 @@ def test_all_by_dirichlet_follows_the_law():
 
 
 def test_large_alpha_gives_all_clients_the_same_labels_and_random_rows():
-    one, other = (all_by_dirichlet(LABELS, 100, 1e12, stream(seed, "test")) for seed in (0, 1))
-    for shares in (one, other):
+    first, second = (all_by_dirichlet(LABELS, 100, 1e12, stream(seed, "test")) for seed in (0, 1))
+    for shares in (first, second):
         assert np.array_equal(counts(LABELS, shares), np.full((100, 10), 50))
-    assert not np.array_equal(one[0], other[0])
+    assert not np.array_equal(first[0], second[0])
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=7), st.integers(0, 1_000))
@@ -143,11 +144,13 @@ def test_rounding_keeps_the_total_and_moves_no_count_by_one(weights, total):
     assert np.abs(whole - share * total).max() < 1
 
 
-def test_labels_with_a_gap_are_rejected():
-    with pytest.raises(InputError, match=r"no sample has label \[1\]"):
-        all_by_dirichlet([0, 2, 2], 1, 1.0, stream(0, "test"))
-
-
-def test_clients_left_without_samples_are_rejected():
-    with pytest.raises(InputError, match="larger alpha or fewer clients"):
-        all_by_dirichlet(np.arange(20) % 2, 30, 1e-3, stream(0, "test"))
+@pytest.mark.parametrize(
+    ("labels", "clients", "alpha", "reason"),
+    [
+        ([0, 2, 2], 1, 1.0, r"no sample has label \[1\]"),
+        (np.arange(20) % 2, 30, 1e-3, "larger alpha or fewer clients"),
+    ],
+)
+def test_labels_with_a_gap_and_clients_without_samples_are_rejected(labels, clients, alpha, reason):
+    with pytest.raises(InputError, match=reason):
+        all_by_dirichlet(labels, clients, alpha, stream(0, "test"))

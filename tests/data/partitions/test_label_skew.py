@@ -12,6 +12,12 @@ LABELS = np.where(np.arange(35_000) % 10 == 0, 1.0, -1.0)  # a tenth is positive
 SIZES = np.full(100, 350)
 
 
+def drawn_shares(sizes: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:
+    """Share of positive labels of each client, with 200 seeds."""
+    rows = [label_skew(LABELS, sizes, alpha, stream(seed, "test")) for seed in range(200)]
+    return np.stack([shares(LABELS, sizes, index) for index in rows])
+
+
 def shares(
     labels: NDArray[np.float64], sizes: NDArray[np.int64], index: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -47,47 +53,32 @@ def test_large_alpha_is_iid():
 
 def test_small_alpha_gives_each_client_one_label():
     sizes = np.full(10, 350)  # a tenth of the stock, so that no label runs out
-    got = np.stack(
-        [
-            shares(LABELS, sizes, label_skew(LABELS, sizes, 1e-9, stream(seed, "test")))
-            for seed in range(200)
-        ]
-    )
-    assert np.isin(got, (0.0, 1.0)).all()
+    positive = drawn_shares(sizes, 1e-9)
+    assert np.isin(positive, (0.0, 1.0)).all()
     # Each of 2,000 clients is positive with probability 0.1; error probability 1e-4.
     low, high = stats.binom.interval(1 - 1e-4, 2_000, 0.1)
-    assert low <= got.sum() <= high
+    assert low <= positive.sum() <= high
 
 
 def test_shares_follow_the_dirichlet_law_while_no_label_runs_out():
     sizes = np.full(5, 400)
-    got = np.concatenate(
-        [
-            400 * shares(LABELS, sizes, label_skew(LABELS, sizes, 3.0, stream(seed, "test")))
-            for seed in range(200)
-        ]
-    )
+    positives = (400 * drawn_shares(sizes, 3.0).ravel()).round()
     # Dirichlet(3 * (0.9, 0.1)) then multinomial is beta-binomial; chi-square over ten classes of
     # about equal probability, error probability 1e-4.
     law = stats.betabinom(400, 0.3, 2.7)
     edges = np.unique([law.ppf(q) for q in np.linspace(0.1, 0.9, 9)])
     expected = 1_000 * np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
-    observed = np.bincount(np.searchsorted(edges, got.round()), minlength=len(edges) + 1)
+    observed = np.bincount(np.searchsorted(edges, positives), minlength=len(edges) + 1)
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
 def test_exhausted_labels_change_the_law_for_all_clients_alike():
-    got = np.stack(
-        [
-            shares(LABELS, SIZES, label_skew(LABELS, SIZES, 100.0, stream(seed, "test")))
-            for seed in range(200)
-        ]
-    )
+    share = drawn_shares(SIZES, 100.0)
     # Dirichlet(90, 10) has standard deviation 0.030, the draw of 350 samples 0.016: 0.034
     # together.  No client is left with a residue, neither in one run nor on average.
-    assert got.std() == pytest.approx(0.034, abs=0.002)
-    assert got.max() < 0.1 + 8 * 0.034
-    assert np.abs(got.mean(0) - 0.1).max() < 5 * 0.034 / np.sqrt(200)
+    assert share.std() == pytest.approx(0.034, abs=0.002)
+    assert share.max() < 0.1 + 8 * 0.034
+    assert np.abs(share.mean(0) - 0.1).max() < 5 * 0.034 / np.sqrt(200)
 
 
 def test_each_client_has_its_labels_mixed():
@@ -100,5 +91,5 @@ def test_each_client_has_its_labels_mixed():
 def test_samples_of_a_label_are_drawn_at_random():
     index = label_skew(LABELS, [350], 1e9, stream(0, "test"))
     for sign in (-1, 1):
-        own = index[LABELS[index] == sign]
-        assert own.max() > 25_000  # of 35,000 rows: without a draw the first ones
+        rows = index[LABELS[index] == sign]
+        assert rows.max() > 25_000  # of 35,000 rows: without a draw the first ones

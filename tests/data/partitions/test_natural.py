@@ -30,7 +30,7 @@ def test_owners_have_their_rows_in_file_order(owner):
 
 @given(owners, st.integers(1, 20))
 def test_filter_keeps_clients_with_the_minimum(owner, minimum):
-    kept = [own for own in rows(by_owner(owner)) if len(own) >= minimum]
+    kept = [held for held in rows(by_owner(owner)) if len(held) >= minimum]
     if kept:
         assert rows(at_least(by_owner(owner), minimum)) == kept
     else:
@@ -40,7 +40,7 @@ def test_filter_keeps_clients_with_the_minimum(owner, minimum):
 
 @given(owners, st.floats(0.01, 1.0), st.integers(0, 3))
 def test_sampling_takes_whole_clients_until_the_fraction_is_met(owner, fraction, seed):
-    whole = {own[0]: own for own in rows(by_owner(owner))}
+    whole = {held[0]: held for held in rows(by_owner(owner))}
     wanted = int(fraction * len(owner))
     if wanted == 0:
         with pytest.raises(InputError, match=r"fraction: .* is none"):
@@ -48,9 +48,9 @@ def test_sampling_takes_whole_clients_until_the_fraction_is_met(owner, fraction,
         return
     drawn = rows(sample_clients(by_owner(owner), fraction, stream(seed, "test")))
     assert sum(map(len, drawn)) == wanted
-    assert all(own == whole[own[0]] for own in drawn[:-1])
+    assert all(held == whole[held[0]] for held in drawn[:-1])
     assert drawn[-1] == whole[drawn[-1][0]][: len(drawn[-1])]
-    assert len({own[0] for own in drawn}) == len(drawn)
+    assert len({held[0] for held in drawn}) == len(drawn)
 
 
 def test_smaller_fractions_draw_the_first_clients_of_larger_ones():
@@ -76,10 +76,10 @@ def test_every_client_is_equally_often_drawn_first():
 def test_split_follows_leafs_rule(sizes, fraction, gap, random):
     shares = of_sizes(*sizes)
     kept = []
-    for own in rows(shares):
-        cut = max(1, int(fraction * len(own)))
-        if own[cut + gap :]:
-            kept.append((own, own[:cut], own[cut + gap :]))
+    for held in rows(shares):
+        cut = max(1, int(fraction * len(held)))
+        if held[cut + gap :]:
+            kept.append((held, held[:cut], held[cut + gap :]))
     rng = stream(0, "test") if random else None
     if not kept:
         with pytest.raises(InputError, match="leave no client"):
@@ -87,10 +87,10 @@ def test_split_follows_leafs_rule(sizes, fraction, gap, random):
         return
     train, test = (rows(part) for part in split(shares, fraction, gap, rng))
     if not random:
-        assert (train, test) == ([own for _, own, _ in kept], [own for _, _, own in kept])
-    for (own, a, b), c, d in zip(kept, train, test, strict=True):
+        assert (train, test) == ([a for _, a, _ in kept], [b for _, _, b in kept])
+    for (held, a, b), c, d in zip(kept, train, test, strict=True):
         assert (len(a), len(b)) == (len(c), len(d))
-        assert set(c) | set(d) <= set(own)
+        assert set(c) | set(d) <= set(held)
         assert not set(c) & set(d)
 
 

@@ -37,9 +37,9 @@ def test_each_client_has_its_own_angle():
     start, angle = np.array([0, 4, 5, 12]), np.array([10.0, 0.0, 45.0])
     turned = rotate(IMAGES, start, angle, "bilinear")
     for k in range(3):
-        own = slice(start[k], start[k + 1])
-        alone = rotate(IMAGES[own], np.array([0, start[k + 1] - start[k]]), angle[[k]], "bilinear")
-        assert np.array_equal(turned[own], alone)
+        rows = slice(start[k], start[k + 1])
+        alone = rotate(IMAGES[rows], np.array([0, start[k + 1] - start[k]]), angle[[k]], "bilinear")
+        assert np.array_equal(turned[rows], alone)
     assert np.array_equal(turned[4], IMAGES[4])
 
 

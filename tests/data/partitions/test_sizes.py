@@ -1,15 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.partitions.label_skew import sizes
-
-requests = st.tuples(
-    st.integers(0, 2_000), st.integers(0, 12), st.integers(0, 60), st.integers(0, 60)
-)
 
 
 def exists(total: int, K: int, low: int, high: int) -> bool:
@@ -21,26 +15,6 @@ def exists(total: int, K: int, low: int, high: int) -> bool:
     for _ in range(K):
         sums = {(s + v, a or v == low, b or v == high) for s, a, b in sums for v in between}
     return (total, True, True) in sums
-
-
-def test_papers_request_is_met_exactly():
-    N = sizes(35_000, 100, 79, 688, stream(0, "test"))
-    assert (len(N), N.sum(), N.min(), N.max()) == (100, 35_000, 79, 688)
-
-
-@settings(max_examples=300)
-@given(requests, st.integers(0, 9))
-def test_sizes_meet_every_bound_or_the_request_is_rejected(request, seed):
-    total, K, low, high = request
-    # Between its extremes every total can be had: one step up in one client at a time.
-    ends = (high + (K - 1) * low, low + (K - 1) * high)
-    enough_clients = 1 if low == high else 2
-    if enough_clients <= K and 1 <= low <= high and ends[0] <= total <= ends[1]:
-        N = sizes(*request, stream(seed, "test"))
-        assert (len(N), N.sum(), N.min(), N.max()) == (K, total, low, high)
-    else:
-        with pytest.raises(InputError):
-            sizes(*request, stream(seed, "test"))
 
 
 @pytest.mark.parametrize("K", [1, 2, 3, 4])
@@ -57,16 +31,14 @@ def test_exactly_the_feasible_requests_are_met(K):
                         sizes(*request, stream(0, "test"))
 
 
-def test_every_client_has_the_same_expected_size():
+def test_the_papers_sizes_are_exact_spread_and_equal_on_average():
     N = np.stack([sizes(35_000, 100, 79, 688, stream(seed, "test")) for seed in range(400)])
+    assert N.shape == (400, 100)
+    assert {*N.sum(1), *N.min(1), *N.max(1)} == {35_000, 79, 688}
+    assert np.histogram(N[0], [79, 200, 300, 400, 500, 689])[0].min() >= 5
     # Mean over 400 draws, standard deviation about 161: five standard errors for 100 clients
     # miss with probability below 1e-4.
     assert np.abs(N.mean(0) - 350).max() < 5 * 165 / np.sqrt(400)
-
-
-def test_sizes_spread_over_the_whole_range():
-    drawn = sizes(35_000, 100, 79, 688, stream(0, "test"))
-    assert np.histogram(drawn, [79, 200, 300, 400, 500, 689])[0].min() >= 5
 
 
 def test_infeasible_request_says_what_would_be_feasible():

@@ -61,12 +61,12 @@ class Answer(BaseHTTPRequestHandler):
     def answer(self, cut: int | None = None, pause: float = 0, length: bool = True) -> None:
         """Send the file or the range asked for; `cut` bytes of it only; slowly if need be."""
         server, start = self.server, 0
-        asked = self.headers.get("Range")
-        same = not server.heeds_if_range or (
+        wanted = self.headers.get("Range")
+        unchanged = not server.heeds_if_range or (
             self.headers.get("If-Range") in server.headers.values()
         )
-        if server.ranges and asked and same:
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+        if server.ranges and wanted and unchanged:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
         body = server.content[start:]
         self.send_response(206 if start else 200)
         for name, value in server.headers.items():
@@ -110,16 +110,19 @@ def running() -> Iterator[Publisher]:
         thread.join()
 
 
-def big(*urls: str, content: bytes = CONTENT, checksum: bool = True) -> Source:
+def big(*urls: str, content: bytes = CONTENT, **fields: Any) -> Source:
     return Source(
-        dataset="big",
-        file="big.bin",
-        urls=urls,
-        size=len(content) if checksum else None,
-        checksum=f"sha256:{hashlib.sha256(content).hexdigest()}" if checksum else None,
-        licence="none",
-        citation="none",
-        becomes="a test",
+        **{
+            "dataset": "big",
+            "file": "big.bin",
+            "urls": urls,
+            "size": len(content),
+            "checksum": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "licence": "none",
+            "citation": "none",
+            "becomes": "a test",
+        }
+        | fields
     )
 
 
@@ -140,12 +143,13 @@ def fetched_content(cache: Path, source: Source, patience: Patience = SHORT_WAIT
     return path.read_bytes()
 
 
-def error_line(cache: Path, source: Source, patience: Patience = SHORT_WAITS) -> str:
-    target = cache / "big/big.bin"
+def error_line(cache: Path, source: Source, mirror: str | None = None) -> str:
+    """The one line with which a fetch fails, leaving the file in the cache as it was."""
+    target = cache / source.name
     before = target.read_bytes() if target.exists() else None
     with pytest.raises(InputError) as caught:
-        fetch(source, cache, None, patience=patience)
-    assert len(caught.value.lines) == 1
-    assert "\n" not in caught.value.lines[0]
+        fetch(source, cache, mirror, patience=SHORT_WAITS)
+    (line,) = caught.value.lines
+    assert "\n" not in line
     assert (target.read_bytes() if target.exists() else None) == before
-    return caught.value.lines[0]
+    return line

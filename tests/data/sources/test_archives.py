@@ -15,7 +15,6 @@ from fedsampling.data.sources.archives import Bounds, unpack
 ROOMY = Bounds(members=100, size=1 << 20)
 FILES = {"folder/a.txt": b"first", "b.txt": b"second" * 1000}
 KINDS = ("zip", "tar", "tar.gz", "tar.bz2", "tar.xz")
-HOSTILE = ("../out.txt", "a/../../out.txt", "/out.txt", "..")
 
 
 def pack(path: Path, files: dict[str, bytes]) -> Path:
@@ -76,13 +75,6 @@ class TestGenuine:
         content = archive.read_bytes()
         archive.write_bytes(content[: len(content) // 2])
         assert "corrupt" in error_line(archive)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_name_that_leaves_the_folder_is_rejected(tmp_path, kind, name):
-    archive = pack(tmp_path / f"x.{kind}", {name: b"mine now"})
-    assert "is outside" in error_line(archive)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +138,7 @@ def test_folder_entries_are_skipped(tmp_path):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
+        *((name, "is outside") for name in ("../out.txt", "a/../../out.txt", "/out.txt", "..")),
         ("", "is a file without a name"),
         (".", "is a file without a name"),
         ("a/..", "is a file without a name"),
@@ -153,7 +146,7 @@ def test_folder_entries_are_skipped(tmp_path):
         ("/".join(["x" * 200] * 30), "a member's name is unusable (File name too long)"),
     ],
 )
-def test_unusable_names_are_rejected(tmp_path, kind, name, reason):
+def test_names_that_leave_the_folder_or_are_unusable_are_rejected(tmp_path, kind, name, reason):
     assert reason in error_line(pack(tmp_path / f"x.{kind}", {name: b"content"}))
 
 

@@ -4,17 +4,16 @@ import hashlib
 import lzma
 import os
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fedsampling.base.errors import InputError
-from fedsampling.data.sources.download import Patience
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.local_files import is_verified
-from fedsampling.data.sources.sources import SOURCES, Source
+from fedsampling.data.sources.sources import SOURCES
 
-from .publisher import put
+from .publisher import SHORT_WAITS, big, error_line, put
 
 TEXT = b"-1 1:0.5 3:1\n+1 2:-0.25\n" * 200
 OTHER = TEXT.replace(b"0.5", b"0.6")
@@ -31,26 +30,9 @@ def md5(content: bytes) -> str:
 
 
 URL = "https://publisher.example/things/small.txt.bz2"
-SMALL = Source(
-    file="small.txt",
-    dataset="small",
-    urls=(URL,),
-    size=len(TEXT),
-    checksum=f"md5:{md5(TEXT)}",
-    licence="none",
-    citation="none",
-    becomes="a test",
-)
-SHORT_WAITS = Patience(pause=0.0)
+SMALL = big(URL, content=TEXT, dataset="small", file="small.txt", checksum=f"md5:{md5(TEXT)}")
+ARCHIVE = replace(SMALL, file="small.zip", size=None, checksum=None)
 pytestmark = pytest.mark.usefixtures("requested")
-
-
-def error_line(cache: Path, mirror: str | None) -> str:
-    with pytest.raises(InputError) as caught:
-        fetch(SMALL, cache, mirror, patience=SHORT_WAITS)
-    assert len(caught.value.lines) == 1
-    assert "\n" not in caught.value.lines[0]
-    return caught.value.lines[0]
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -102,13 +84,12 @@ def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
     tmp_path, name, content, what, requested
 ):
     held = put(tmp_path / "mirror/small" / name, content)
-    stood = put(tmp_path / "cache/small/small.txt", b"what stood there before")
-    line = error_line(tmp_path / "cache", str(tmp_path / "mirror"))
+    cached = put(tmp_path / "cache/small/small.txt", b"old content")
+    line = error_line(tmp_path / "cache", SMALL, str(tmp_path / "mirror"))
     assert line.startswith(f"mirror: {held} is not the published small.txt: it ")
     assert what in line
     assert f"copy it again from {URL}" in line
-    assert stood.read_bytes() == b"what stood there before"
-    assert files_below(tmp_path / "cache") == [stood]
+    assert files_below(tmp_path / "cache") == [cached]
     assert requested == []
 
 
@@ -118,79 +99,75 @@ def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
 def test_decompression_bomb_is_never_unpacked(tmp_path, suffix, compress):
     put(tmp_path / f"small.txt{suffix}", compress(bytes(64 << 20)))
     tracemalloc.start()
-    line = error_line(tmp_path / "cache", str(tmp_path))
+    line = error_line(tmp_path / "cache", SMALL, str(tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "more than the 4,800 bytes" in line
     assert peak < 16 << 20  # the decompressors' own tables, not the 64 MiB of content
 
 
-def test_missing_mirror_folder_is_an_error_that_names_mirror(tmp_path, requested):
-    line = error_line(tmp_path / "cache", str(tmp_path / "nowhere"))
-    assert line.startswith(f"mirror: '{tmp_path / 'nowhere'}' is not a folder")
-    assert line.endswith("folder or URL of small/")
-    assert requested == []
-
-
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
 def test_a_mirror_entry_that_is_no_file_is_named_and_does_not_block(tmp_path, make):
     path = tmp_path / "small.txt"
     make(path)
-    line = error_line(tmp_path / "cache", str(tmp_path))
+    line = error_line(tmp_path / "cache", SMALL, str(tmp_path))
     assert line == f"mirror: {path} cannot be read (not a regular file); fix it or unset mirror"
 
 
-def test_offline_error_names_file_url_and_where_to_put_it(tmp_path, requested):
-    line = error_line(tmp_path / "cache", None)
-    assert line == (
-        f"small.txt: {URL} cannot be reached (no connection); download {URL} by hand, "
-        "save it as small/small.txt.bz2 in any folder, and set mirror to that folder"
-    )
-    assert requested == [URL] * SHORT_WAITS.attempts
+BY_HAND = (
+    f"download {URL} by hand, save it as small/small.txt.bz2 in any folder, "
+    "and set mirror to that folder"
+)
+LOOKED_FOR = (
+    "small/small.txt, small/small.txt.xz, small/small.txt.bz2, small/small.txt.gz, small.txt"
+)
+
+
+@pytest.mark.parametrize(
+    ("mirror", "begin", "end"),
+    [
+        (None, f"small.txt: {URL} cannot be reached (no connection); {BY_HAND}", "that folder"),
+        ("empty", f"small.txt: not in the mirror empty (looked for {LOOKED_FOR}, ", BY_HAND),
+        ("nowhere", "mirror: 'nowhere' is not a folder", "folder or URL of small/"),
+    ],
+)
+def test_a_missing_file_is_requested_from_the_publisher_unless_the_mirror_is_wrong(
+    tmp_path, monkeypatch, requested, mirror, begin, end
+):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    line = error_line(tmp_path / "cache", SMALL, mirror)
+    assert line.startswith(begin)
+    assert line.endswith(end)
+    assert requested == ([] if mirror == "nowhere" else [URL] * SHORT_WAITS.attempts)
     assert files_below(tmp_path / "cache") == []
 
 
-def test_publisher_is_asked_for_what_the_mirror_does_not_hold(tmp_path, requested):
-    line = error_line(tmp_path / "cache", str(tmp_path))
-    looked = (
-        "small/small.txt, small/small.txt.xz, small/small.txt.bz2, small/small.txt.gz, small.txt"
-    )
-    assert line.startswith(f"small.txt: not in the mirror {tmp_path} (looked for {looked}, ")
-    assert f"{URL} cannot be reached" in line
-    assert set(requested) == {URL}
+@pytest.mark.parametrize(
+    ("source", "content", "reason"),
+    [
+        (ARCHIVE, b"<html>please log in</html>", "does not begin as small.zip must"),
+        (ARCHIVE, b"", "has 0 bytes"),
+        (replace(SMALL, published=f"sha256:{'0' * 64}"), TEXT, ", expected 0000"),
+    ],
+    ids=["login page", "empty", "another checksum of the publisher"],
+)
+def test_content_is_checked_by_its_beginning_and_the_publishers_checksum(
+    tmp_path, source, content, reason
+):
+    put(tmp_path / "mirror" / source.name, content)
+    assert reason in error_line(tmp_path / "cache", source, str(tmp_path / "mirror"))
 
 
-class TestWithoutChecksum:
-    ARCHIVE = Source(**{**vars(SMALL), "file": "small.zip", "size": None, "checksum": None})
-
-    @pytest.mark.parametrize(
-        ("content", "reason"),
-        [
-            (b"<html>please log in</html>", r"does not begin as small\.zip must"),
-            (b"", "has 0 bytes"),
-        ],
-    )
-    def test_a_login_page_or_an_empty_file_is_rejected(self, tmp_path, content, reason):
-        put(tmp_path / "mirror/small/small.zip", content)
-        with pytest.raises(InputError, match=reason):
-            fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
-
-    def test_any_content_with_the_right_beginning_is_accepted(self, tmp_path):
-        put(tmp_path / "mirror/small/small.zip", b"PK\x03\x04 and so on")
-        path = fetch(self.ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
-        assert is_verified(self.ARCHIVE, path)
+def test_without_a_checksum_any_content_with_the_right_beginning_is_accepted(tmp_path):
+    put(tmp_path / "mirror/small/small.zip", b"PK\x03\x04 and so on")
+    path = fetch(ARCHIVE, tmp_path / "cache", str(tmp_path / "mirror"))
+    assert is_verified(ARCHIVE, path)
 
 
-def test_publishers_own_checksum_is_compared_too(tmp_path):
-    put(tmp_path / "mirror/small/small.txt", TEXT)
-    source = Source(**{**vars(SMALL), "published": f"sha256:{'0' * 64}"})
-    with pytest.raises(InputError, match=r"has sha256 .*, expected 0000"):
-        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"))
-
-
-def test_name_of_several_datasets_counts_only_in_their_folders(tmp_path, mirror):
+def test_a_file_name_of_several_datasets_counts_only_in_their_folders(tmp_path, mirror):
     source = SOURCES["mnist/t10k-labels-idx1-ubyte.gz"]
     fashion = Path(mirror, "fashion_mnist", source.file).read_bytes()
     put(tmp_path / "mirror" / source.file, fashion)
-    with pytest.raises(InputError, match="not in the mirror"):
-        fetch(source, tmp_path / "cache", str(tmp_path / "mirror"), patience=SHORT_WAITS)
+    line = error_line(tmp_path / "cache", source, str(tmp_path / "mirror"))
+    assert "not in the mirror" in line

@@ -1,6 +1,6 @@
-import hashlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,37 +9,24 @@ import requests
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
 from fedsampling.data.sources.cache import converted
-from fedsampling.data.sources.download import Patience
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.sources import SOURCES, Source, editions
 
-from .publisher import files_in, put
+from .publisher import SHORT_WAITS, big, files_in, put
 
 TEXT = b"-1 1:0.5 3:1\n"
-SHORT_WAITS = Patience(pause=0.0)
 URL = "https://publisher.example/things/small.txt"
-
 
 pytestmark = pytest.mark.usefixtures("requested")
 
 
-def small(dataset: str, file: str, edition: str = "", urls: tuple[str, ...] = (URL,)) -> Source:
-    return Source(
-        dataset=dataset,
-        file=file,
-        urls=urls,
-        size=len(TEXT),
-        checksum=f"md5:{hashlib.md5(TEXT).hexdigest()}",
-        licence="none",
-        citation="none",
-        becomes="a test",
-        edition=edition,
-    )
+def small(dataset: str, file: str, *urls: str, edition: str = "") -> Source:
+    return big(*urls, content=TEXT, dataset=dataset, file=file, edition=edition)
 
 
 class TestSeveral:
     def test_available_files_are_fetched_and_missing_ones_named(self, tmp_path):
-        sources = [small("some", f"{i}.txt", urls=()) for i in range(4)]
+        sources = [small("some", f"{i}.txt") for i in range(4)]
         for i in (0, 2):
             put(tmp_path / f"mirror/some/{i}.txt", TEXT)
         with pytest.raises(InputError) as caught:
@@ -60,15 +47,15 @@ class TestSeveral:
 
         monkeypatch.setattr(requests, "get", meet)
         with pytest.raises(InputError) as caught:
-            fetch_all([small("some", f"{i}.txt") for i in range(3)], tmp_path, None)
+            fetch_all([small("some", f"{i}.txt", URL) for i in range(3)], tmp_path, None)
         assert all("redirects without end" in line for line in caught.value.lines)
 
     @pytest.fixture
     def two_editions(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for source in (
-            small("two", "archive.txt", "archive"),
-            small("two", "one.txt", "files", ()),
-            small("two", "other.txt", "files", ()),
+            small("two", "archive.txt", URL, edition="archive"),
+            small("two", "one.txt", edition="files"),
+            small("two", "other.txt", edition="files"),
         ):
             monkeypatch.setitem(SOURCES, source.name, source)
 
@@ -99,26 +86,25 @@ IN_MIRROR = (
 @pytest.mark.parametrize("dataset", IN_MIRROR)
 def test_real_datasets_need_no_network(tmp_path, mirror, dataset, requested):
     paths = fetch_dataset(dataset, tmp_path, mirror)
-    assert list(paths) in [[each.name for each in files] for files in editions(dataset).values()]
+    assert list(paths) in [
+        [source.name for source in sources] for sources in editions(dataset).values()
+    ]
     assert requested == []
 
 
 def test_only_one_of_several_callers_converts(tmp_path):
-    made = []
+    targets = []
 
-    def make(target: Path) -> None:
-        made.append(target)
+    def convert(target: Path) -> None:
+        targets.append(target)
         time.sleep(0.05)
         write_bytes(target, b"arrays")
 
     target = tmp_path / "folder" / "a.npz"
-    asking = [threading.Thread(target=converted, args=(target, make)) for _ in range(4)]
-    for each in asking:
-        each.start()
-    for each in asking:
-        each.join()
-    assert made == [target]
-    assert converted(target, make).read_bytes() == b"arrays"
+    with ThreadPoolExecutor(4) as pool:
+        paths = [*pool.map(lambda _: converted(target, convert), range(4))]
+    assert targets == [target]
+    assert {path.read_bytes() for path in (*paths, converted(target, convert))} == {b"arrays"}
 
 
 def test_after_a_failure_the_next_call_tries_again(tmp_path):
