@@ -1,15 +1,14 @@
 """All samplers pass the check; for broken samplers it names the error."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.checking.check import check_sampler, from_words
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, invert, scheme
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, invert, scheme
+
+from .rounds import play
 
 RECORDS = [
     {"name": "full"},
@@ -77,33 +76,33 @@ SLOW = ("approx_opt", "luo2022")  # solve a problem in each run and round
 PAIRWISE = ("clustered_similarity", "delayhet_sampling", "delayhet_submodular", "divfl")
 
 
-def found(made):
+def errors(sampler):
     with pytest.raises(InputError) as error:
-        check_sampler(made, runs=400)
+        check_sampler(sampler, runs=400)
     return str(error.value)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         pytest.param(
-            given,
-            id="-".join(map(str, given.values())),
-            marks=[pytest.mark.long] if given["name"] in SLOW else [],
+            settings,
+            id="-".join(map(str, settings.values())),
+            marks=[pytest.mark.long] if settings["name"] in SLOW else [],
         )
-        for given in RECORDS
+        for settings in RECORDS
     ],
 )
-def test_every_sampler_passes_the_check(given):
+def test_every_sampler_passes_the_check(settings):
     """The false-alarm probability is 1e-6 for each of five populations."""
-    done = check_sampler(scheme(**given), runs=100 if given["name"] in PAIRWISE else 200)
-    assert "equal clients" in done.accepted
-    assert len(done.accepted) + len(done.refused) == 5
+    result = check_sampler(scheme(**settings), runs=100 if settings["name"] in PAIRWISE else 200)
+    assert "equal clients" in result.accepted
+    assert len(result.accepted) + len(result.refused) == 5
 
 
 def test_all_samplers_of_the_package_are_checked():
     ours = {name for name, kind in Scheme.members().items() if kind.code.startswith("fedsampling.")}
-    assert ours == {given["name"] for given in RECORDS}
+    assert ours == {settings["name"] for settings in RECORDS}
 
 
 @pytest.fixture
@@ -182,10 +181,10 @@ def broken():
 
         needs = frozenset({"updates"})
 
-    made = set(Scheme.members().values()) - before
-    yield {member.named.removeprefix("test_"): member for member in made}
-    for member in made:
-        member.named = ""
+    samplers = set(Scheme.members().values()) - before
+    yield {sampler.named.removeprefix("test_"): sampler for sampler in samplers}
+    for sampler in samplers:
+        sampler.named = ""
 
 
 @pytest.mark.parametrize(
@@ -204,7 +203,7 @@ def broken():
     ],
 )
 def test_the_check_reports_what_a_sampler_does_wrong(broken, name, message):
-    assert message in found(broken[name](m=4))
+    assert message in errors(broken[name](m=4))
 
 
 def test_rare_large_weights_are_not_called_biased():
@@ -235,39 +234,26 @@ def test_a_sampler_that_declares_a_bias_passes(broken):
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        {"name": "full"},
-        {"name": "uniform", "m": 3},
-        {"name": "md", "m": 3},
-        {"name": "binomial", "m": 3},
-        {"name": "stratified", "m": 3},
-        {"name": "kvib", "m": 3},
-        {"name": "delta", "m": 3},
-        {"name": "isfedavg_agents", "m": 3},
-    ],
-    ids=lambda given: given["name"],
+    "name",
+    ["full", "uniform", "md", "binomial", "stratified", "kvib", "delta", "isfedavg_agents"],
 )
 @pytest.mark.parametrize("offered", [[1, 3, 4, 8, 10], [0, 2]])
-def test_unbiased_samplers_are_unbiased_for_the_available_clients(given, offered):
+def test_unbiased_samplers_are_unbiased_for_the_available_clients(name, offered):
     runs, n = 20_000, 12
     sizes = np.arange(4, 16)
-    ready = scheme(**given).prepared(Setup(sizes, sizes / sizes.sum(), runs, dimension=2))
-    there = np.array(offered)
-    view = View(sizes, sizes / sizes.sum(), 0, runs).restricted_to(there)
-    rng = Draws(np.arange(runs), 0)
-    slots = ready.select(view, rng)
-    seen = replace(view, observed={"update_norms": np.ones(len(slots))})
-    omega = ready.weigh(slots, seen, rng)
+    setup = Setup(sizes, sizes / sizes.sum(), runs, dimension=2)
+    ready = scheme(name, **({} if name == "full" else {"m": 3})).prepared(setup)
+    norms = lambda slots: {"update_norms": np.ones(len(slots))}  # noqa: E731
+    slots, omega = play(ready, setup, trained=norms, offered=offered)
     total = np.bincount(slots.run * n + slots.client, omega, runs * n).reshape(runs, n)
     error = total.std(0) / np.sqrt(runs)
     target = np.zeros(n)
-    target[there] = sizes[there] / sizes[there].sum()
+    target[offered] = sizes[offered] / sizes[offered].sum()
     assert (np.abs(total.mean(0) - target) <= 5 * error + 1e-9).all()  # wrong once in 2e4 times
 
 
 def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
-    text = found(scheme("uniform", m=61))
+    text = errors(scheme("uniform", m=61))
     assert "population: sampler.m: 61 exceeds the 60 clients" in text
     assert "population: the sampler rejects all of them; change it" in text
 
@@ -275,11 +261,11 @@ def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
 def test_settings_can_be_written_as_words_of_a_command():
     sampler = scheme("md", m=4, duplicates="once")
     assert from_words("md", ["m=4", "duplicates=once"]) == sampler
-    with pytest.raises(InputError, match=r"^m: 0 is out of range"):
-        from_words("md", ["m=0"])
-    with pytest.raises(InputError, match=r"^m: missing; add m=… to the command$"):
-        from_words("md", [])
-    with pytest.raises(InputError, match="once: not a setting"):
-        from_words("md", ["m=4", "once"])
-    with pytest.raises(InputError, match="did you mean 'uniform'"):
-        from_words("unifrom", ["m=2"])
+    for name, words, message in (
+        ("md", ["m=0"], "^m: 0 is out of range"),
+        ("md", [], "^m: missing; add m=… to the command$"),
+        ("md", ["m=4", "once"], "once: not a setting"),
+        ("unifrom", ["m=2"], "did you mean 'uniform'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            from_words(name, words)

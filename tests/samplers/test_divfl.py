@@ -5,9 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fedsampling.base.streams import Draws
 from fedsampling.samplers.divfl import DivFL, distances, lazy_greedy, stochastic_greedy
-from fedsampling.samplers.scheme import View
+from fedsampling.samplers.scheme import Setup
+
+from .rounds import play
 
 
 def gradients(n, seed=0, d=4):
@@ -74,15 +75,11 @@ def test_equal_gradients_give_different_clients():
 
 def test_weights_are_equal_or_by_importance_or_by_covered_importance():
     g = np.array([[[0.0], [0.1], [10.0], [10.2], [10.3]]])
-    p = np.array([0.1, 0.1, 0.2, 0.2, 0.4])
-    view = View(np.ones(5, np.int64), p, 0, 1, {"gradients": g})
+    setup = Setup(np.ones(5, np.int64), np.array([0.1, 0.1, 0.2, 0.2, 0.4]))
     omega = {}
     for weights in ("equal", "samples", "covered"):
-        sampler = DivFL(m=2, weights=weights)
-        slots = sampler.select(view, Draws(np.zeros(1, np.int64), 0))
-        omega[weights] = dict(
-            zip(slots.client, sampler.weigh(slots, view, Draws(p, 0)), strict=True)
-        )
+        slots, values = play(DivFL(m=2, weights=weights), setup, observed={"gradients": g})
+        omega[weights] = dict(zip(slots.client, values, strict=True))
     assert omega["equal"] == {2: 0.5, 0: 0.5}
     assert omega["samples"] == pytest.approx({2: 2 / 3, 0: 1 / 3})
     assert omega["covered"] == pytest.approx({2: 0.8, 0: 0.2})

@@ -38,9 +38,9 @@ def test_mean_weights_converge_to_importances_under_unequal_availability():
     p = sizes / sizes.sum()
     setup = Setup(sizes, p)
     ready = F3AST(m=2, beta=0.005).prepared(setup)
-    there = np.random.default_rng(1).random((rounds, n)) < np.linspace(0.3, 0.9, n)
+    available = np.random.default_rng(1).random((rounds, n)) < np.linspace(0.3, 0.9, n)
     total = np.zeros(n)
-    for t, present in enumerate(there):
+    for t, present in enumerate(available):
         offered = np.flatnonzero(present)
         if not len(offered):
             continue

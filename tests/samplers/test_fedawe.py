@@ -1,10 +1,8 @@
 """FedAWE: training with local models, compared with a loop over clients."""
 
 import numpy as np
-import pytest
 
 import fedsampling
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import play_round
 from fedsampling.samplers.fedawe import FedAWE
@@ -20,11 +18,11 @@ class Quadratic:
 
     n_samples, p = np.full(N, 5), P
 
-    def __init__(self, there=None):
-        self.there = there
+    def __init__(self, available=None):
+        self.available = available
 
     def offered(self, t):
-        return np.arange(N) if self.there is None else np.flatnonzero(self.there[t])
+        return np.arange(N) if self.available is None else np.flatnonzero(self.available[t])
 
     def observe(self, needs, theta, offered=None):
         return {}
@@ -45,9 +43,9 @@ class Quadratic:
         return {"theta": theta}
 
 
-def trained(rounds, there=None, m=M):
+def trained(rounds, available=None, m=M):
     """Yield each round's model under the library's loop."""
-    learner = Quadratic(there)
+    learner = Quadratic(available)
     ready = FedAWE(m=m).prepared(Setup(learner.n_samples, P, runs=1, dimension=D))
     theta = np.zeros((1, D))
     for t in range(rounds):
@@ -57,10 +55,10 @@ def trained(rounds, there=None, m=M):
 
 def test_training_follows_algorithm_1():
     """Compare with a plain loop over clients, each with its own model, as in Algorithm 1."""
-    there = np.random.default_rng(4).random((30, N)) < np.linspace(0.3, 0.9, N)
-    there[:, 0] |= ~there.any(1)
+    available = np.random.default_rng(4).random((30, N)) < np.linspace(0.3, 0.9, N)
+    available[:, 0] |= ~available.any(1)
     x, tau = np.zeros((N, D)), np.full(N, -1)
-    for t, (theta, active) in enumerate(trained(30, there)):
+    for t, (theta, active) in enumerate(trained(30, available)):
         reports = {}
         for i in active:
             innovation = x[i] - (x[i] + STEP * (CENTRES[i] - x[i]))  # G_i
@@ -81,11 +79,13 @@ def test_with_all_clients_in_every_round_it_is_fedavg():
 
 def test_seldom_available_clients_have_full_weight_in_the_long_run():
     """The mean model is near that of the full objective, where FedAvg's is far away."""
-    there = np.random.default_rng(1).random((1500, N)) < np.array([0.1, 0.9, 0.2, 0.9, 0.2, 0.9])
-    there[:, 1] |= ~there.any(1)
-    models = [theta for theta, _ in trained(1500, there, m=N)]
+    available = np.random.default_rng(1).random((1500, N)) < np.array(
+        [0.1, 0.9, 0.2, 0.9, 0.2, 0.9]
+    )
+    available[:, 1] |= ~available.any(1)
+    models = [theta for theta, _ in trained(1500, available, m=N)]
     optimum, mean = P @ CENTRES, np.mean(models[400:], axis=0)
-    rate = there.mean(0)
+    rate = available.mean(0)
     biased = (P * rate / (P * rate).sum()) @ CENTRES  # about where FedAvg stays
     assert np.linalg.norm(mean - optimum) < 0.25 * np.linalg.norm(biased - optimum)
 
@@ -109,10 +109,3 @@ def test_a_network_learns_with_it():
     )
     accuracy = history[(history["metric"] == "accuracy") & (history["at"] == 30)]["value"]
     assert (accuracy > 0.8).all()
-
-
-def test_adapters_reject_local_models():
-    from fedsampling.adapters.cohort import Cohort
-
-    with pytest.raises(InputError, match="trains clients' own models"):
-        Cohort(FedAWE(m=2), [5] * N, D)

@@ -12,8 +12,8 @@ from .rounds import play as play_one
 DELAYS = np.array([5.0, 1, 9, 2, 7, 3])
 
 
-def prepared(runs=1, **given):
-    return Flanp(**given).prepared(equal(6, runs, delays=DELAYS))
+def prepared(runs=1, **settings):
+    return Flanp(**settings).prepared(equal(6, runs, delays=DELAYS))
 
 
 def play(sampler, gradients=None, t=0, runs=1):
@@ -66,9 +66,9 @@ def test_flanps_own_rule_counts_the_samples_of_the_active_clients():
         gradients[..., 0] = norm
         sizes.append(len(play(sampler, gradients, t)[0]))
     assert sizes == [2, 2, 4, 4, 6, 6]
-    for given in ({"stop": "statistical"}, {"constant": 1.0}):
+    for settings in ({"stop": "statistical"}, {"constant": 1.0}):
         with pytest.raises(InputError, match="constant: required if stop is 'statistical'"):
-            prepared(first=2, **given)
+            prepared(first=2, **settings)
 
 
 def test_a_stage_lasts_at_least_one_round():

@@ -1,4 +1,4 @@
-"""Stratified and cyclic sampling."""
+"""Stratified, cyclic and target sampling."""
 
 from itertools import combinations
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from fedsampling.samplers.groups import Cyclic, Stratified, from_strata, proportional
 from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.target import Target
 
-from .rounds import play
+from .rounds import equal, play
 
 GRID = (np.arange(10_000) + 0.5) / 10_000
 
@@ -58,3 +59,11 @@ def test_groups_take_turns():
     slots, omega = drawn(Cyclic(m=2, groups=3, by="label"), 20, t=4, labels=labels)
     assert (labels[slots.client] == 1).all()
     assert (omega == 1 / 2).all()
+
+
+def test_ten_digits_of_ten_clients_give_one_of_each_with_a_tenth():
+    setup = equal(100, runs=400, labels=np.repeat(np.arange(10), 10))
+    slots, omega = play(Target().prepared(setup), setup)
+    np.testing.assert_array_equal(slots.client // 10, np.tile(np.arange(10), 400))
+    np.testing.assert_allclose(omega, 0.1)
+    assert len(np.unique(slots.client)) == 100

@@ -56,15 +56,15 @@ def prepared(data, rule, runs, B=B, variability="optimum"):
     return ISFedAvg(m=L, probabilities=rule, variability=variability).prepared(setup)
 
 
-def make(data, rule, runs, w, variability="optimum"):
+def at_model(data, rule, runs, w, variability="optimum"):
     """Set up a sampler, and what it observes at w; a tracked one holds arbitrary probabilities."""
     sampler = prepared(data, rule, runs, variability=variability)
-    held = sampler.state()
+    state = sampler.state()
     if rule == "tracked":
         rng = np.random.default_rng(1)
-        held["p_agents"][:] = rng.dirichlet(np.ones(K))
+        state["p_agents"][:] = rng.dirichlet(np.ones(K))
         for k, N_k in enumerate(data.n_samples):
-            held["p_data"][:, k, :N_k] = rng.dirichlet(np.ones(N_k))
+            state["p_data"][:, k, :N_k] = rng.dirichlet(np.ones(N_k))
     theta = np.repeat(w[None], runs, axis=0)
     observed = {
         "client_gradients": MODEL.client_gradients(theta, data),
@@ -79,10 +79,10 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     """Lemma 1, at a model that is not w^o: integrate over d of the agents and of every batch."""
     w = np.array([0.5, 2.0])
     gradients = MODEL.client_gradients(w[None], data)[0]
-    sampler, view = make(data, rule, 1, w, variability)
+    sampler, view = at_model(data, rule, 1, w, variability)
     sampler.select(view, OneUniform(np.array([0.5])))
     d, length = pieces(capped(sampler.state()["p_agents"][0], L))
-    sampler, view = make(data, rule, len(d), w, variability)  # one run for each piece
+    sampler, view = at_model(data, rule, len(d), w, variability)  # one run for each piece
     slots = sampler.select(view, OneUniform(d))
     assert (np.bincount(slots.run) == L).all()
     omega = sampler.weigh(slots, view, None)
@@ -121,7 +121,7 @@ def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(da
         g = 2 * (x @ w - y)[:, None] * x + 2 * MODEL.rho * w
         sigma2 = 6 / B[k] * np.linalg.norm(g, axis=1).mean() ** 2
         expected.append(np.sqrt(sigma2 + (3 + 6 / B[k]) * (g.mean(0) ** 2).sum()))
-    sampler, _ = make(data, "optimal", 1, w)
+    sampler, _ = at_model(data, "optimal", 1, w)
     assert sampler.state()["p_agents"][0] == pytest.approx(np.array(expected) / sum(expected))
 
 
@@ -137,7 +137,7 @@ def test_tracking_a_single_sample_cannot_change_its_probability(data):
 
 
 def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
-    sampler, _ = make(data, "tracked", 2, np.zeros(M))
+    sampler, _ = at_model(data, "tracked", 2, np.zeros(M))
     before = sampler.state()["p_data"].copy()
     slots = Slots(np.array([1]), np.array([3]), np.ones(1))
     batch = Batch(np.array([[2, 5, 9, 0, 0, 0, 0]]), np.array([[1.0, 1, 1, 0, 0, 0, 0]]))
@@ -152,7 +152,7 @@ def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
 
 @pytest.mark.parametrize("variability", ["optimum", "estimated"])
 def test_tracking_agents_is_equation_52(data, variability):
-    sampler, _ = make(data, "tracked", 2, np.zeros(M), variability)
+    sampler, _ = at_model(data, "tracked", 2, np.zeros(M), variability)
     before = sampler.state()["p_agents"].copy()
     slots = Slots(np.array([0, 0, 1, 1]), np.array([0, 4, 2, 3]), np.ones(4))
     gradient, sigma2 = np.arange(8.0).reshape(4, M), np.array([1.0, 2, 3, 4])

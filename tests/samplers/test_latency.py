@@ -192,16 +192,15 @@ def test_descent_with_the_exact_gradient_reaches_the_minimum_for_one_draw(k, lar
 
 def test_invalid_arguments_are_rejected():
     B, delays = population(5, 0)
-    with pytest.raises(InputError, match="at the start"):
-        best_distribution(10 * B, delays)
-    with pytest.raises(InputError, match="square"):
-        best_subset(B[:3], delays)
-    with pytest.raises(InputError, match="delays"):
-        best_subset(B, -delays)
-    with pytest.raises(InputError, match="did you mean 'minnorm'"):
-        best_subset(B, delays, "minnrom")
-    with pytest.raises(InputError, match="start"):
-        best_distribution(B, delays, start=np.ones(5))
+    for call, message in (
+        (lambda: best_distribution(10 * B, delays), "at the start"),
+        (lambda: best_subset(B[:3], delays), "square"),
+        (lambda: best_subset(B, -delays), "delays"),
+        (lambda: best_subset(B, delays, "minnrom"), "did you mean 'minnorm'"),
+        (lambda: best_distribution(B, delays, start=np.ones(5)), "start"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
 
 
 def test_represented_clients_are_determined_from_b_before_it_is_capped():
@@ -224,14 +223,11 @@ def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatc
     B, delays = population(30, 0)
     B[0, 1] = B[1, 0] = 20 * B.max()  # one pair apart
     uniform = np.full(30, 1 / 30)
-    seen = []
-    monkeypatch.setattr(latency, "best_distribution", lambda B, *_: seen.append(B) or uniform)
-    for sampler in (
-        DelayHetSampling(m=5, share=0.99),
-        DelayHetSampling(m=5, share=0.99, bound="start"),
-    ):
-        sampler.solve(B, delays)
-    everywhere, start = (bias(each, uniform) for each in seen)
+    scaled = []
+    monkeypatch.setattr(latency, "best_distribution", lambda B, *_: scaled.append(B) or uniform)
+    for bound in ({}, {"bound": "start"}):
+        DelayHetSampling(m=5, share=0.99, **bound).solve(B, delays)
+    everywhere, start = (bias(matrix, uniform) for matrix in scaled)
     assert start == pytest.approx(0.99**2)
     assert everywhere < start / 2
     assert "bound" not in DelayHetSampling(m=5).model_dump()  # hashes of runs without it

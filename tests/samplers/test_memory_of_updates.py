@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fedsampling
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.memory_of_updates import MIFA, FedVARP
 from fedsampling.samplers.scheme import Setup, View
@@ -71,10 +70,3 @@ def test_if_updates_never_change_the_step_becomes_that_of_all_clients():
     moved = {name: first - loss for name, loss in losses.items()}
     # With one step, FedVARP moves as full participation does, once it has met all clients.
     assert moved["fedvarp"] == pytest.approx(moved["full"], rel=0.2)
-
-
-def test_adapters_reject_additions():
-    from fedsampling.adapters.cohort import Cohort
-
-    with pytest.raises(InputError, match="adds remembered updates"):
-        Cohort(MIFA(m=2), [5] * N, D)

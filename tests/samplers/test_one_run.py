@@ -40,7 +40,7 @@ class MDStacked(fs.Scheme, name="md_of_a_stack"):
     def select(self, view, rng):
         n = len(view.p)
         generators = rng.generators("clients")
-        return fs.Slots.stack([one.choice(n, self.m, p=view.p) for one in generators])
+        return fs.Slots.stack([generator.choice(n, self.m, p=view.p) for generator in generators])
 
     def weigh(self, slots, view, rng):
         return np.full(len(slots), 1 / self.m)
@@ -70,7 +70,7 @@ class ByLossStacked(fs.Scheme, name="by_loss_of_a_stack"):
         self._q = q / q.sum(axis=1, keepdims=True)
         n, generators = len(view.p), rng.generators("clients")
         return fs.Slots.stack(
-            [one.choice(n, self.m, p=own) for one, own in zip(generators, self._q, strict=True)]
+            [g.choice(n, self.m, p=q) for g, q in zip(generators, self._q, strict=True)]
         )
 
     def weigh(self, slots, view, rng):
@@ -131,7 +131,7 @@ class FreshStacked(fs.Scheme, name="fresh_of_a_stack"):
     def weigh(self, slots, view, rng):
         norms = view.observed["update_norms"]
         weights = [norms[slots.run == run] for run in range(view.runs)]
-        return np.concatenate([own / own.sum() for own in weights])
+        return np.concatenate([weight / weight.sum() for weight in weights])
 
     def measured(self):
         return {"seen": self.seen.copy()}

@@ -18,6 +18,8 @@ from fedsampling.samplers.optimal import (
 )
 from fedsampling.samplers.scheme import Setup, View
 
+from . import rounds
+
 norms = st.lists(
     st.one_of(st.just(0.0), st.just(1.0), st.floats(1e-6, 1e6)), min_size=1, max_size=40
 ).map(np.array)
@@ -73,17 +75,14 @@ def test_no_other_sampling_has_less_variance(seed):
 
 def test_read_as_printed_with_the_largest_norms_first_a_probability_exceeds_one():
     """(6) with ‖Ũ_(j)‖ the j-th largest: l = n, since 2 ≤ 7/1, and p_1 = 2·4/7."""
+    # 4 exceeds its share, so it is certain; 1, 1, 1 share the other report.
+    np.testing.assert_allclose(probabilities(np.array([1, 4, 1, 1]), 2), [1 / 3, 1, 1 / 3, 1 / 3])
     u, m = np.array([4.0, 1, 1, 1]), 2
     n = u.size
     total = np.cumsum(u)  # descending
     largest = max(j for j in range(1, n + 1) if 0 < m + j - n <= total[j - 1] / u[j - 1])
     assert largest == n
     assert (m + largest - n) * u[0] / total[largest - 1] > 1
-
-
-def test_small_case_by_hand():
-    # 4 exceeds its share 2·4/7, so it is certain; 1, 1, 1 share the other report.
-    np.testing.assert_allclose(probabilities(np.array([1, 4, 1, 1]), 2), [1 / 3, 1, 1 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize(
@@ -96,9 +95,11 @@ def test_small_case_by_hand():
         ([1.0, 1.0], 0, "use 1 to 2"),
     ],
 )
-def test_invalid_norms_are_rejected(u, m, message):
+def test_invalid_norms_and_numbers_are_rejected(u, m, message):
     with pytest.raises(InputError, match=message):
         probabilities(np.array(u), m)
+    with pytest.raises(InputError, match="j_max"):
+        approximate_probabilities(np.ones(3), 1, -1)
 
 
 def by_messages(u, m, j_max):
@@ -163,27 +164,18 @@ def test_exchanges_are_counted_until_nothing_is_capped(u, m, j_max, exchanges):
     assert approximate(np.array(u, float), m, j_max).exchanges == exchanges
 
 
-def test_negative_numbers_of_exchanges_are_rejected():
-    with pytest.raises(InputError, match="j_max"):
-        approximate_probabilities(np.ones(3), 1, -1)
-
-
 N, A, M = 9, 6, 2
 REPORTS = ["full", "uniform", "optimal", "approximate"]
 P = np.arange(1, N + 1) / 45
 NORMS = np.array([3.0, 0.1, 0.5, 9.0, 0.2, 1.0, 0.3, 2.0, 0.0])
-
-
 SETUP = Setup(np.arange(1, N + 1), P)
 
 
-def play(report, seeds, t=0, norms=NORMS, j_max=4, **options):
-    sampler = Available(available=A, m=M, report=report, j_max=j_max, **options).prepared(SETUP)
-    view = View(np.arange(1, N + 1), P, t, len(seeds))
-    slots = sampler.select(view, Draws(seeds, t))
-    if sampler.needs:
-        view.observed["update_norms"] = norms[slots.client]
-    return sampler, slots, sampler.weigh(slots, view, Draws(seeds, t))
+def play(report, runs, t=0, norms=NORMS, j_max=4, **options):
+    setup = replace(SETUP, runs=runs)
+    sampler = Available(available=A, m=M, report=report, j_max=j_max, **options).prepared(setup)
+    trained = lambda slots: {"update_norms": norms[slots.client]} if sampler.needs else {}  # noqa: E731
+    return sampler, *rounds.play(sampler, setup, t, trained=trained)
 
 
 def in_rows(slots, omega):
@@ -195,15 +187,15 @@ def in_rows(slots, omega):
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_all_ways_of_reporting_see_the_same_available_clients(report):
-    _, slots, _ = play(report, np.arange(20), 3)
-    _, full, _ = play("full", np.arange(20), 3)
+    _, slots, _ = play(report, 20, 3)
+    _, full, _ = play("full", 20, 3)
     np.testing.assert_array_equal(slots.client, full.client)
     assert all(len(set(row)) == A for row in slots.client.reshape(-1, A))
 
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_weights_are_the_share_among_the_available_over_the_probability(report):
-    _, slots, omega = play(report, np.arange(50))
+    _, slots, omega = play(report, 50)
     _, w, omega = in_rows(slots, omega)
     norms = w * NORMS[slots.client.reshape(-1, A)]
     q = {
@@ -223,7 +215,7 @@ def test_weights_are_the_share_among_the_available_over_the_probability(report):
 def test_the_aggregate_is_unbiased_given_the_available_clients(report):
     """The clients of one round of one seed, with the variates of many other rounds."""
     runs = 6000
-    sampler, _, _ = play(report, np.arange(runs))
+    sampler, _, _ = play(report, runs)
     client = np.arange(A)
     slots = sampler.select(View(np.ones(N, np.int64), P, 0, runs), Draws(np.arange(runs), 0))
     slots.client[:] = np.tile(client, runs)
@@ -238,27 +230,27 @@ def test_the_aggregate_is_unbiased_given_the_available_clients(report):
 
 def test_exchange_costs_two_floats_of_each_client_and_iteration():
     norms = np.array([1, 1, 1, 9, 1, 1, 90, 1, 1]) / P
-    sampler, slots, _ = play("approximate", np.arange(30), norms=norms)
+    sampler, slots, _ = play("approximate", 30, norms=norms)
     client, w, _ = in_rows(slots, np.zeros(len(slots)))
     exchanges = [approximate(u, M, 4).exchanges for u in w * norms[client]]
     assert len(set(exchanges)) > 1
     np.testing.assert_array_equal(sampler.exchange_bits(), 64 * A * np.array(exchanges))
-    assert (play("optimal", np.arange(30))[0].exchange_bits() == 0).all()
+    assert (play("optimal", 30)[0].exchange_bits() == 0).all()
 
 
 def test_improvement_is_measured_if_norms_are_observed():
-    measured = play("optimal", np.arange(30))[0].measured()
+    measured = play("optimal", 30)[0].measured()
     assert ((measured["alpha"] >= 0) & (measured["alpha"] <= 1)).all()
     assert ((measured["gamma"] >= M / A) & (measured["gamma"] <= 1)).all()
     np.testing.assert_allclose(measured["expected_reports"], M)
-    assert not play("uniform", np.arange(30))[0].measured()
+    assert not play("uniform", 30)[0].measured()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("report", ["optimal", "approximate"])
 def test_an_update_that_is_not_finite_is_reported_and_ends_only_its_run(report, bad):
     norms = np.where(np.arange(N) == 3, bad, NORMS)
-    _, slots, omega = play(report, np.arange(40), norms=norms)
+    _, slots, omega = play(report, 40, norms=norms)
     assert np.isfinite(omega).all()
     assert (omega[slots.client == 3] > 0).all()
 
@@ -272,7 +264,7 @@ def test_unbiased_only_if_the_denominator_is_constant():
 
 
 def test_deviation_has_mean_zero_and_variance_one():
-    sampler, _, _ = play("approximate", np.arange(20_000), norms=NORMS[::-1])
+    sampler, _, _ = play("approximate", 20_000, norms=NORMS[::-1])
     deviation = sampler.measured()["deviation"]
     # Five standard errors: a false alarm has probability 6e-7.
     assert abs(deviation.mean()) < 5 / np.sqrt(20_000)
@@ -280,7 +272,7 @@ def test_deviation_has_mean_zero_and_variance_one():
 
 
 def test_other_numbers_of_exchanges_are_also_measured():
-    sampler, _, _ = play("approximate", np.arange(30), j_max=1, beside=3)
+    sampler, _, _ = play("approximate", 30, j_max=1, beside=3)
     result = sampler.measured()
     np.testing.assert_array_equal(result["alpha_1"], result["alpha"])
     np.testing.assert_array_equal(result["expected_reports_1"], result["expected_reports"])
@@ -290,8 +282,8 @@ def test_other_numbers_of_exchanges_are_also_measured():
 
 
 def test_scale_changes_local_steps_but_no_draw():
-    _, slots, omega = play("uniform", np.arange(4))
-    _, scaled, same = play("uniform", np.arange(4), scale=0.25)
+    _, slots, omega = play("uniform", 4)
+    _, scaled, same = play("uniform", 4, scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
     np.testing.assert_array_equal(scaled.client, slots.client)
     np.testing.assert_array_equal(omega, same)

@@ -35,7 +35,7 @@ def test_candidates_with_the_largest_losses_are_selected_and_ties_go_to_the_firs
     np.testing.assert_array_equal(largest_losses(np.array([[0, 4, 1]]), losses, 1), [[4]])
 
 
-def test_asked_names_the_candidates():
+def test_losses_are_requested_from_the_candidates():
     sampler = PowerOfChoice(m=2, d=5)
     losses = np.random.default_rng(0).random((3, 8))
     slots, _ = play(sampler, equal(8, runs=3), observed={"losses": losses})
@@ -50,8 +50,9 @@ def test_asked_names_the_candidates():
 
 
 def test_too_few_and_too_many_candidates_are_rejected():
-    with pytest.raises(InputError, match="fewer than"):
-        scheme("power_of_choice", m=3, d=2)
+    for name in ("power_of_choice", "rpow_d"):
+        with pytest.raises(InputError, match="fewer than"):
+            scheme(name, m=3, d=2)
     with pytest.raises(InputError, match="exceeds the 12 clients"):
         PowerOfChoice(m=3, d=13).prepared(equal(12))
 
@@ -72,8 +73,3 @@ def test_the_remembered_variant_selects_new_clients_first_then_the_largest_repor
             assert (seen == 1).all()  # three rounds of two: everybody once
     assert np.sort(slots.client.reshape(runs, 2)).tolist() == [[1, 3]] * runs
     assert ready.asked() is None  # nothing is asked before a round
-
-
-def test_the_remembered_variant_rejects_too_few_candidates():
-    with pytest.raises(InputError, match="fewer than"):
-        scheme("rpow_d", m=3, d=2)

@@ -73,14 +73,14 @@ def test_approximately_optimal_is_no_worse_than_its_starts(tail):
 def test_trust_constr_starts_at_the_uniform_distribution_and_improves_on_it():
     delays, scores = clients(20, True)
     uniform = np.full(20, 1 / 20)
-    given = (delays, scores, 0.1, 5)
-    np.testing.assert_allclose(approximately_optimal(*given, 0, "trust-constr"), uniform)
-    result = approximately_optimal(*given, 60, "trust-constr")
+    problem = (delays, scores, 0.1, 5)
+    np.testing.assert_allclose(approximately_optimal(*problem, 0, "trust-constr"), uniform)
+    result = approximately_optimal(*problem, 60, "trust-constr")
     value = runtime_objective(delays, scores, 0.1, result, 5)
     assert value < runtime_objective(delays, scores, 0.1, uniform, 5)
     # With finite differences it meets the minimum of the other solver, after more iterations.
-    differences = approximately_optimal(*given, 300, "trust-constr", "2-point")
-    least = runtime_objective(delays, scores, 0.1, approximately_optimal(*given), 5)
+    differences = approximately_optimal(*problem, 300, "trust-constr", "2-point")
+    least = runtime_objective(delays, scores, 0.1, approximately_optimal(*problem), 5)
     assert runtime_objective(delays, scores, 0.1, differences, 5) == pytest.approx(least, rel=0.01)
 
 

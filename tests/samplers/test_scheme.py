@@ -30,25 +30,17 @@ NETWORKS = {
 } - {"isfedavg"}
 
 
-def test_stack_numbers_the_runs_and_counts_each_draw_once_by_default():
+def test_slots_are_ordered_by_run_and_count_each_draw_once_by_default():
     clients = [np.array([4, 1]), np.array([], np.int64), np.array([2])]
     slots = Slots.stack(clients)
     np.testing.assert_array_equal(slots.run, [0, 0, 2])
     np.testing.assert_array_equal(slots.times, [1, 1, 1])
     often = Slots.stack(clients, [np.array([3, 1]), np.array([], np.int64), np.array([2])])
     np.testing.assert_array_equal(often.times, [3, 1, 2])
-
-
-def test_membership_becomes_slots_ordered_by_run():
-    slots = Slots.of(np.array([[True, False, True], [False, True, False]]))
-    np.testing.assert_array_equal(slots.run, [0, 0, 1])
-    np.testing.assert_array_equal(slots.client, [0, 2, 1])
-
-
-def test_slots_without_times_count_once():
-    slots = Slots(np.zeros(3, np.int64), np.arange(3), np.ones(3))
-    np.testing.assert_array_equal(slots.times, [1, 1, 1])
-    assert len(Slots(np.zeros(0, np.int64), np.zeros(0, np.int64), np.ones(0)).times) == 0
+    of_members = Slots.of(np.array([[True, False, True], [False, True, False]]))
+    np.testing.assert_array_equal(of_members.run, [0, 0, 1])
+    np.testing.assert_array_equal(of_members.client, [0, 2, 1])
+    np.testing.assert_array_equal(of_members.times, [1, 1, 1])
 
 
 def test_distinct_is_uniform_over_ordered_choices():
@@ -110,23 +102,23 @@ def test_with_availability_a_star_excludes_samplers_that_need_all_clients():
 
 def test_an_invalid_setting_is_one_line():
     assert fedsampling.scheme("md", m=3) == scheme("md", m=3)
-    for given, message in (
+    for settings, message in (
         ({"name": "mdd"}, "scheme.name: 'mdd' is unknown; did you mean 'md'?"),
         ({"name": "md", "m": 0}, "scheme.m: 0 is out of range; must be at least 1"),
         ({"name": "md", "mm": 1, "m": 1}, "scheme.mm: unknown key; did you mean 'm'?"),
     ):
         with pytest.raises(InputError) as error:
-            scheme(**given)
+            scheme(**settings)
         assert str(error.value) == message
 
 
-def own(path, name, class_name="Mine"):
+def user_file(path, name):
     path.write_text(
         textwrap.dedent(f"""
             import numpy as np
             from fedsampling import Scheme, Slots
 
-            class {class_name}(Scheme, name="{name}"):
+            class Mine(Scheme, name="{name}"):
                 m: int = 1
 
                 def select(self, view, rng):
@@ -140,17 +132,17 @@ def own(path, name, class_name="Mine"):
 
 
 def test_a_users_file_adds_a_sampler(tmp_path, forget_own_files):
-    path = own(tmp_path / "mine.py", "mine_of_a_test_file")
-    (made,) = load_file(path)
-    assert load_file(path) == (made,)
-    assert scheme("mine_of_a_test_file", m=2) == made(m=2)
-    slots = made(m=2).select(View(np.ones(3, np.int64), np.ones(3) / 3, 0, 4), None)
+    path = user_file(tmp_path / "mine.py", "mine_of_a_test_file")
+    (sampler,) = load_file(path)
+    assert load_file(path) == (sampler,)
+    assert scheme("mine_of_a_test_file", m=2) == sampler(m=2)
+    slots = sampler(m=2).select(View(np.ones(3, np.int64), np.ones(3) / 3, 0, 4), None)
     assert len(slots) == 8
 
 
 def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
     with pytest.raises(InputError, match="name 'md' is already used by fedsampling"):
-        load_file(own(tmp_path / "taken.py", "md"))
+        load_file(user_file(tmp_path / "taken.py", "md"))
     assert scheme("md", m=1).code == "fedsampling.samplers.basic"
     (tmp_path / "empty.py").write_text("from fedsampling import Scheme\n")
     (tmp_path / "wrong.py").write_text("1 / 0\n")
@@ -164,7 +156,7 @@ def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("paper", "experiment", "given", "line"),
+    ("paper", "experiment", "sampler", "line"),
     [
         (
             "rizk2022importance",
@@ -186,8 +178,8 @@ def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
         ),
     ],
 )
-def test_a_run_kind_rejects_samplers_that_it_does_not_support(paper, experiment, given, line):
-    changes = {paper: {experiment: {"samplers": {"x": given}}}}
+def test_a_run_kind_rejects_samplers_that_it_does_not_support(paper, experiment, sampler, line):
+    changes = {paper: {experiment: {"samplers": {"x": sampler}}}}
     with pytest.raises(InputError) as error:
         _ = plan({"scale": "quick", "papers": [paper], "overrides": changes}, PAPERS).jobs
     assert str(error.value) == f"overrides.{paper}.{experiment}.samplers.x: {line}"
