@@ -29,10 +29,13 @@ def test_a_statement_with_one_bound_reaches_the_end_of_the_axis(bounds, expected
     assert axis.holds == pytest.approx(expected, abs=1)
 
 
-def test_what_shares_unit_and_statement_shares_an_axis():
+def test_intervals_of_the_same_unit_and_statement_share_an_axis():
     other = Interval("loss", "loss", 0.1, 0.0, 0.2)
     assert [len(axis.bars) for axis in axes([GAP, GAP, other])] == [2, 1]
     assert axes([]) == ()
+    nan = float("nan")
+    values = {"one seed": Estimate(1.0, nan, nan, 1), "five": Estimate(1.0, 0.5, 1.5, 5)}
+    assert [interval.name for interval in intervals(values, "loss", least=0)] == ["five"]
 
 
 def test_ratios_over_more_than_a_decade_are_logarithmic():
@@ -40,17 +43,8 @@ def test_ratios_over_more_than_a_decade_are_logarithmic():
     (bar,) = axis.bars
     assert bar.value == 50.0
     assert axis.ticks == ((pytest.approx(bar.low), "1"), (50.0, "10"), (bar.high, "100"))
-
-
-def test_an_interval_without_width_is_drawn():
-    (axis,) = axes([Interval("same", "times", 1.0, 1.0, 1.0)])
+    (axis,) = axes([Interval("without width", "times", 1.0, 1.0, 1.0)])
     assert axis.bars[0].value == 50.0
-
-
-def test_estimates_without_interval_are_not_drawn():
-    nan = float("nan")
-    values = {"one seed": Estimate(1.0, nan, nan, 1), "five": Estimate(1.0, 0.5, 1.5, 5)}
-    assert [each.name for each in intervals(values, "loss", least=0)] == ["five"]
 
 
 def test_the_papers_numbers_stand_beside_ours_with_the_difference():

@@ -15,7 +15,7 @@ from PIL import Image
 CHROMIUM = shutil.which("chromium")
 PAGES = ("index.html", "data.html", "explorer.html", "first2022paper.html", "second2025paper.html")
 WIDTHS = (400, 1400)
-# Runs inside a copy of a page and tells the page around it what came out.
+# Runs inside a copy of a page and sends its measures to the page around it.
 PROBE = """<script>addEventListener("load", async () => {
   for (const image of document.images) {
     image.loading = "eager";
@@ -31,10 +31,10 @@ PROBE = """<script>addEventListener("load", async () => {
 });</script></body>"""
 # A narrow window cannot be had from a headless browser, but a narrow frame can.
 FRAMES = """<!doctype html><body><pre></pre><script>
-const told = [];
+const messages = [];
 addEventListener("message", event => {
-  told.push(event.data);
-  document.querySelector("pre").textContent = JSON.stringify(told);
+  messages.push(event.data);
+  document.querySelector("pre").textContent = JSON.stringify(messages);
 });
 console.error("console is heard");
 </script>%s</body>"""
@@ -45,10 +45,8 @@ SCHEMES = {"dark": 0, "light": 1}  # Chromium's numbers
 INSPECTOR = """<script>addEventListener("load", async () => {
   for (const part of document.querySelectorAll("details")) part.open = true;
   const {violations} = await axe.run(document);
-  const report = document.body.appendChild(document.createElement("pre"));
-  report.id = "seen";
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  report.textContent = JSON.stringify([dark, violations.map(each =>
+  report([dark, violations.map(each =>
     [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])]);
 });</script></body>"""
 
@@ -76,7 +74,7 @@ def _chromium(profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def seen(report: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Open every page at every width, once: what each told, and the console's lines."""
+    """Open every page at every width, once: the measures of each, and the console's lines."""
     folder = tmp_path_factory.mktemp("browser")
     shutil.copytree(report, folder / "copy")
     (folder / "copy" / "wide.html").write_text(f'<div style="width: 2000px">wide</div>{PROBE}')
@@ -135,7 +133,13 @@ def test_a_narrow_window_has_one_link_to_all_figures_and_tables(seen):
     assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
-# Filters and sorts as a reader does, and puts down what is seen.
+# What every script below calls with its result, which `_seen` returns.
+REPORT = """<script>function report(value) {
+  const box = document.body.appendChild(document.createElement("pre"));
+  box.id = "seen";
+  box.textContent = JSON.stringify(value);
+}</script>"""
+# Filters and sorts as a reader does.
 READER = """<script>
 const seen = [];
 const look = (what) => seen.push([what, [...document.querySelectorAll("[data-item]")]
@@ -151,9 +155,7 @@ const words = document.querySelector("input[type=search]");
 words.value = "no such words";
 words.dispatchEvent(new Event("input", {bubbles: true}));
 look("none");
-const told = document.body.appendChild(document.createElement("pre"));
-told.id = "seen";
-told.textContent = JSON.stringify(seen);
+report(seen);
 </script></body>"""
 # Of each column of this table the first cells, after a click on its head and after a second one.
 TABLE = (
@@ -169,9 +171,7 @@ for (const head of [...document.querySelectorAll("th")].slice(-2)) for (const cl
   const rows = [...head.closest("table").tBodies[0].rows];
   orders.push([head.getAttribute("aria-sort"), rows.map(row => row.cells[0].textContent)]);
 }
-const told = document.body.appendChild(document.createElement("pre"));
-told.id = "seen";
-told.textContent = JSON.stringify(orders);
+report(orders);
 </script></body>"""
 # Opens the settings of a claim, counts those seen, and chooses the second one.
 WHAT_IF = """<script>
@@ -185,10 +185,8 @@ const drawn = () => axes.querySelector(".numbers")?.textContent ?? "";
 const first = drawn();
 field.value = "none";
 field.dispatchEvent(new Event("input", {bubbles: true}));
-const told = document.body.appendChild(document.createElement("pre"));
-told.id = "seen";
 const after = box.querySelector("[aria-live]").textContent;
-told.textContent = JSON.stringify([settings.length, before, after, first, drawn()]);
+report([settings.length, before, after, first, drawn()]);
 </script></body>"""
 # Answers the chooser's questions: delays are known; then the sampler must be unbiased, too.
 CHOOSER = """<script>
@@ -202,9 +200,7 @@ for (const name of ["delays", "unbiased"]) {
   field.dispatchEvent(new Event("input", {bubbles: true}));
   look();
 }
-const report = document.body.appendChild(document.createElement("pre"));
-report.id = "seen";
-report.textContent = JSON.stringify(seen);
+report(seen);
 </script></body>"""
 # Presses the first button that copies, and measures the cells of the evidence map.
 BUTTONS = """<script>addEventListener("load", async () => {
@@ -213,9 +209,7 @@ BUTTONS = """<script>addEventListener("load", async () => {
   await new Promise(done => setTimeout(done, 500));
   const cells = [...document.querySelectorAll(".map td a")].map(
     cell => [cell.getAttribute("aria-label"), cell.offsetWidth > 10]);
-  const report = document.body.appendChild(document.createElement("pre"));
-  report.id = "seen";
-  report.textContent = JSON.stringify([button.textContent, cells]);
+  report([button.textContent, cells]);
 });</script></body>"""
 # Uses the run explorer as a reader does: hides a sampler, asks for bits, reads a point.
 EXPLORER = """<script>addEventListener("load", async () => {
@@ -245,22 +239,19 @@ EXPLORER = """<script>addEventListener("load", async () => {
   await wait(() => boxes.length && page.querySelector("[name=logy]").checked);
   seen.push(["restored", [...page.querySelectorAll(".samplers input")].map(
     box => [box.parentNode.textContent, box.checked])]);
-  const told = document.body.appendChild(document.createElement("pre"));
-  told.id = "seen";
-  told.textContent = JSON.stringify(seen);
+  report(seen);
 });</script></body>"""
 
 WATCHER = """<script>addEventListener("load", () => {
   const page = document.querySelector("iframe").contentDocument;
   const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
-  const told = document.body.appendChild(document.createElement("pre"));
-  told.id = "seen";
-  const asked = page.querySelectorAll("select, input");
-  told.textContent = JSON.stringify([shown.length, asked.length]);
+  const fields = page.querySelectorAll("select, input");
+  report([shown.length, fields.length]);
 });</script>"""
 
 
 def _seen(page: str, folder: Path, *options: str) -> Any:
+    page = page.replace("<script>", f"{REPORT}<script>", 1)
     (folder / "page.html").write_text(page, encoding="utf-8")
     address = (folder / "page.html").as_uri()
     done = _chromium(folder / "profile", *options, "--dump-dom", address)
@@ -316,9 +307,7 @@ CLIENTS = """<script>addEventListener("load", () => {
   const page = document.getElementById("each-client"), form = page.querySelector("form");
   form.elements.first.value = "tifl";
   form.elements.first.dispatchEvent(new Event("change"));
-  const report = document.body.appendChild(document.createElement("pre"));
-  report.id = "seen";
-  report.textContent = JSON.stringify({
+  report({
     hidden: page.hidden,
     bars: page.querySelectorAll("svg rect.first").length,
     reading: [...page.querySelectorAll(".reading span")].map(part => part.textContent),
@@ -397,19 +386,19 @@ def test_a_checkbox_hides_the_printed_numbers_of_a_figure(report, tmp_path):
 @pytest.mark.parametrize(
     ("page", "items", "fields"), [("index.html", 7, 5), ("second2025paper.html", 1, 2)]
 )
-def test_without_the_script_everything_is_shown_and_nothing_asks_for_it(
+def test_without_the_script_everything_is_shown_and_no_field_needs_it(
     report, tmp_path, page, items, fields
 ):
     text = (report / page).read_text(encoding="utf-8")
     style = (report / "style.css").read_text(encoding="utf-8")
     text = text.replace("</head>", f"<style>{style}</style></head>")
     # A frame that may not run scripts tells the page around it what it shows.
-    for allowed, asked in {
+    for allowed, shown in {
         "allow-same-origin allow-scripts": fields,
         "allow-same-origin": 0,
     }.items():
         frame = f'<iframe sandbox="{allowed}" srcdoc="{html.escape(text)}"></iframe>'
-        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, asked]
+        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, shown]
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here; 'make axe' downloads it")

@@ -20,17 +20,14 @@ def test_citation_cff_validates_against_its_schema():
         Citation(content.replace("authors:", "writers:", 1)).validate()
 
 
-def test_citation_cff_names_the_version_that_is_installed():
+def test_citation_cff_names_the_installed_version_and_the_five_papers():
     assert citation.read(CITATION).version == fedsampling.__version__
-
-
-def test_citation_cff_refers_to_the_five_papers():
     references = yaml.safe_load(CITATION.read_text(encoding="utf-8"))["references"]
     arxiv = ["2107.12211", "2010.13723", "2105.05883", "2012.07383", "2504.01921"]
     assert [reference["url"].rsplit("/", 1)[1] for reference in references] == arxiv
 
 
-def test_software_entry_tells_version_year_and_what_is_not_evidence():
+def test_software_entry_has_version_year_and_what_is_not_evidence():
     entry = citation.software_bibtex(
         citation.read(CITATION), "2026-11-21T02:10:00Z", ["scale: quick", "data: embedded"]
     )
@@ -48,16 +45,17 @@ def test_software_entry_escapes_what_latex_would_read_as_commands():
 
 
 @pytest.mark.parametrize("text", ["", "@article{other, title={x}}", "@a{key,}\n@b{more,}"])
-def test_paper_bib_without_just_the_papers_entry_is_refused(tmp_path, text):
+def test_paper_bib_without_just_the_papers_entry_is_rejected(tmp_path, text):
     (tmp_path / "paper.bib").write_text(text)
     with pytest.raises(InputError, match="must be one entry with the key 'key'"):
         citation.paper_bibtex(tmp_path / "paper.bib", "key")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("title: [", "is not YAML"), ("title: x", "lacks 'version'"), ("", "lacks")]
+    ("text", "message"),
+    [("title: [", "is not YAML"), ("title: x", "lacks 'version'"), ("", "lacks")],
 )
-def test_broken_citation_cff_is_told_in_one_line(tmp_path, text, told):
+def test_broken_citation_cff_gets_one_line(tmp_path, text, message):
     (tmp_path / "CITATION.cff").write_text(text)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         citation.read(tmp_path / "CITATION.cff")

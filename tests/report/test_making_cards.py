@@ -9,7 +9,7 @@ from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.report.data_cards import Card, build, listing, overview, write
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
-WAY = DatasetUse(
+USE = DatasetUse(
     paper="rizk2022importance",
     experiment="classification",
     cases=("base",),
@@ -21,25 +21,22 @@ WAY = DatasetUse(
 )
 
 
-def _way(**changes: object) -> DatasetUse:
-    return replace(WAY, **changes)  # type: ignore[arg-type]
+def _use(**changes: object) -> DatasetUse:
+    return replace(USE, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def embedded() -> Card:
-    return build("ijcnn1", "embedded", Path("none"), None, [WAY])
+    return build("ijcnn1", "embedded", Path("none"), None, [USE])
 
 
-def test_card_of_the_stand_in_says_so_and_still_names_the_source(embedded):
+def test_card_of_the_stand_in_says_so_names_the_source_and_counts(embedded):
     assert embedded.badges == ("embedded data",)
     assert embedded.papers == ("rizk2022importance",)
     (origin,) = embedded.origins
     assert (origin.files, origin.local) == (3, "")
     assert origin.urls[0].endswith("/ijcnn1.tr.bz2")
     assert "LIBSVM" in origin.page or "libsvm" in origin.page
-
-
-def test_counts_add_up_over_clients_and_classes(embedded):
     (partition,) = embedded.partitions
     assert partition.statistics["clients"] == 100
     assert set(partition.labels) == {"-1", "1"}
@@ -48,8 +45,7 @@ def test_counts_add_up_over_clients_and_classes(embedded):
 
 
 def test_without_the_official_files_the_card_is_of_the_stand_in(tmp_path, embedded):
-    away = tmp_path / "mirror"
-    result = build("ijcnn1", "official", tmp_path / "cache", str(away), [WAY])
+    result = build("ijcnn1", "official", tmp_path / "cache", str(tmp_path / "mirror"), [USE])
     assert result.data == "embedded"
     assert result.badges == ("embedded data",)
     assert result.partitions == embedded.partitions
@@ -58,7 +54,7 @@ def test_without_the_official_files_the_card_is_of_the_stand_in(tmp_path, embedd
 
 
 def test_official_card_has_the_published_counts(mirror, tmp_path):
-    result = build("ijcnn1", "official", tmp_path, mirror, [WAY])
+    result = build("ijcnn1", "official", tmp_path, mirror, [USE])
     assert (result.data, result.badges) == ("official", ())
     (partition,) = result.partitions
     assert sum(partition.labels.values()) == 35_000
@@ -67,8 +63,8 @@ def test_official_card_has_the_published_counts(mirror, tmp_path):
 
 
 def test_unverified_copy_bears_its_badge(mirror, tmp_path):
-    way = _way(settings={}, files=("nycmesh",), experiment="delays")
-    result = build("nycmesh", "official", tmp_path, mirror, [way])
+    use = _use(settings={}, files=("nycmesh",), experiment="delays")
+    result = build("nycmesh", "official", tmp_path, mirror, [use])
     assert result.badges == ("unverified copy",)
     assert result.partitions[0].statistics["clients"] == 188
 
@@ -81,15 +77,15 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
         "eigenvalues": [1, 2],
         "noise": [0.01, 1],
     }
-    ways = [
-        _way(settings=settings, files=(), experiment="one"),
-        _way(settings={**settings, "noise": [0.1, 0.1]}, files=(), experiment="two"),
-        _way(settings={**settings, "samples": 7}, files=(), experiment="three"),
+    uses = [
+        _use(settings=settings, files=(), experiment="one"),
+        _use(settings={**settings, "noise": [0.1, 0.1]}, files=(), experiment="two"),
+        _use(settings={**settings, "samples": 7}, files=(), experiment="three"),
     ]
-    result = build("regression", "official", Path("none"), None, ways)
+    result = build("regression", "official", Path("none"), None, uses)
     assert (result.data, result.badges, result.origins) == ("generated", (), ())
     # What gives clients of the same kind is shown once.
-    assert [each.users for each in result.partitions] == [
+    assert [partition.users for partition in result.partitions] == [
         ("rizk2022importance/one: base", "rizk2022importance/two: base"),
         ("rizk2022importance/three: base",),
     ]
@@ -97,8 +93,8 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
 
 
 def test_dataset_with_the_name_of_a_delay_model_is_described_as_data():
-    way = _way(settings={"alpha": 1.0, "beta": 1.0, "clients": 5}, files=())
-    (partition,) = build("synthetic", "official", Path("none"), None, [way]).partitions
+    use = _use(settings={"alpha": 1.0, "beta": 1.0, "clients": 5}, files=())
+    (partition,) = build("synthetic", "official", Path("none"), None, [use]).partitions
     assert partition.statistics["clients"] == 5
     assert partition.labels
 
@@ -120,8 +116,8 @@ def test_dataset_that_no_experiment_uses_still_names_its_files(name, files):
 
 
 def test_labels_of_a_sequences_steps_are_described_but_not_listed():
-    way = _way(settings={"min_samples": 8, "importance": "samples"}, files=("tff_shakespeare",))
-    (partition,) = build("tff_shakespeare", "embedded", Path("none"), None, [way]).partitions
+    use = _use(settings={"min_samples": 8, "importance": "samples"}, files=("tff_shakespeare",))
+    (partition,) = build("tff_shakespeare", "embedded", Path("none"), None, [use]).partitions
     assert partition.statistics["classes"] == 86
     assert partition.statistics["sample shape"] == "5"
     assert partition.labels == {}
@@ -149,12 +145,12 @@ def test_listing_says_where_files_lie_without_reading_them(tmp_path):
     cache.mkdir(parents=True)
     for part in ("train", "test"):
         (cache / f"qmnist-{part}-labels-idx2-int.gz").write_bytes(b"")
-    found = overview(cache.parent, str(folder.parent))
-    local = {(each.dataset, each.edition): each.local for each in found}
+    origins = overview(cache.parent, str(folder.parent))
+    local = {(origin.dataset, origin.edition): origin.local for origin in origins}
     assert local["ijcnn1", ""] == "in part"
     assert local["qmnist", ""] == "cache"
     assert local["mnist", ""] == ""
-    listed = listing(found)
+    listed = listing(origins)
     assert "ijcnn1\n  provides: 35,000 training samples" in listed
     assert "cookup (files)" in listed
     assert "unknown size" in listed

@@ -8,10 +8,8 @@ from fedsampling.samplers.scheme import Scheme
 
 def test_every_sampler_has_a_name_and_no_two_share_one():
     members = Scheme.members().items()  # other tests may have added some
-    assert set(NAMES) == {
-        key for key, each in members if each.__module__.startswith("fedsampling.")
-    }
-    assert len({one.title for one in NAMES.values()}) == len(NAMES)
+    assert set(NAMES) == {key for key, kind in members if kind.code.startswith("fedsampling.")}
+    assert len({name.title for name in NAMES.values()}) == len(NAMES)
 
 
 @pytest.mark.parametrize(

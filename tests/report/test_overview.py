@@ -37,7 +37,7 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     held, failed = claim("reproduced", "transfer"), claim("contradicted")
     first = paper(held, failed, claim("reproduced", kind="code check"), claim("not run", "not run"))
     second = paper(claim("inconclusive"), claim("opposes", "preliminary"))
-    by_title = {one.title: one for one in main_outcomes([first, second])}
+    by_title = {outcome.title: outcome for outcome in main_outcomes([first, second])}
     assert by_title["Holds"].claims == ((first, held),)
     assert by_title["Does not hold"].claims == ((first, failed),)
     assert summary([first, second]) == [
@@ -49,19 +49,16 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
 
 
 def test_the_summary_says_if_no_claim_is_contradicted() -> None:
+    assert main_outcomes([paper()]) == ()
     assert summary([paper(claim("reproduced"), claim("inconclusive"))])[1] == (
         "Of the 2 tested at the paper's size, 1 holds, none is contradicted and 1 has no clear "
         "answer."
     )
 
 
-def test_without_claims_the_first_screen_has_no_answers():
-    assert main_outcomes([paper()]) == ()
-
-
 def test_without_a_contradiction_the_first_screen_names_preliminary_evidence_against():
     opposed = claim("opposes", "preliminary")
     chapter = paper(claim("reproduced"), opposed)
-    failing = next(one for one in main_outcomes([chapter]) if one.title == "Does not hold")
+    failing = {outcome.title: outcome for outcome in main_outcomes([chapter])}["Does not hold"]
     assert failing.claims == ((chapter, opposed),)
     assert failing.text == "No claim at the paper's size. Smaller runs give evidence against:"

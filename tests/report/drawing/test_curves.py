@@ -32,30 +32,32 @@ def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
 
 
 def test_a_window_is_a_quarter_of_the_run_at_most():
-    given = summary(md=[[8.0, 4.0, 2.0, 6.0, 2.0, 0.0, 0.0, 0.0, 4.0]])
-    assert rolling(given, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
+    noisy = summary(md=[[8.0, 4.0, 2.0, 6.0, 2.0, 0.0, 0.0, 0.0, 4.0]])
+    assert rolling(noisy, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
 
 
-def test_rolling_keeps_a_diverged_run_diverged_and_runs_apart():
-    given = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
-    smooth = rolling(given, 5).rows.set_index(["sampler", "at"])["value"]
-    assert smooth["md"].isna().tolist() == [False, True, True]
-    assert smooth["other"].tolist() == [1e300, 1, 1]
+def test_rolling_keeps_runs_apart_and_leaves_out_numbers_of_the_whole_run():
+    losses = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
+    diverged = losses.rows[:1].assign(at=-1, metric="diverged_at")
+    losses = Summary(pd.concat([losses.rows, diverged]), {}, {})
+    smooth = rolling(losses, 5).rows
+    assert set(smooth["metric"]) == {"loss"}
+    assert only(losses, ["diverged_at"]).rows["at"].tolist() == [-1]
+    values = smooth.set_index(["sampler", "at"])["value"]
+    assert values["md"].isna().tolist() == [False, True, True]
+    assert values["other"].tolist() == [1e300, 1, 1]
 
 
-def test_rolling_leaves_numbers_of_the_whole_run_out():
-    given = summary(md=[[1.0]])
-    whole = given.rows.assign(at=-1, metric="diverged_at")
-    given = Summary(pd.concat([given.rows, whole]), {}, {})
-    assert rolling(given, 5).rows["metric"].tolist() == ["loss"]
-    assert only(given, ["diverged_at"]).rows["at"].tolist() == [-1]
+def axes_with(curves):
+    with style():
+        _, (axes,) = panels(1, 1)
+        learning_curves(axes, curves, LINES, "loss")
+    return axes
 
 
 def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_are_left_out():
     curves = summary(md=[[3.0, 2.0, np.nan, np.nan], [3.0, 4.0, 1.0, 1.0]]).curves
-    with style():
-        _, (axes,) = panels(1, 1)
-        learning_curves(axes, curves, LINES, "loss")
+    axes = axes_with(curves)
     curve, cross = axes.lines
     assert axes.get_legend_handles_labels()[1] == ["MD"]
     np.testing.assert_array_equal(curve.get_ydata(), [3, 3, np.nan, np.nan])
@@ -65,9 +67,7 @@ def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_a
 def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
     ends = (-98.0, 102.0, 2.0, 2.0)
     curves = summary(md=[[3.0, 3.0, 3.0, end] for end in ends]).curves
-    with style():
-        _, (axes,) = panels(1, 1)
-        learning_curves(axes, curves, LINES, "loss")
+    axes = axes_with(curves)
     assert axes.get_ylim() == pytest.approx((1, 4))  # the mean falls from 3 to 2
 
 
@@ -89,9 +89,7 @@ def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axe
 
 def test_four_seeds_have_a_band_of_their_interval():
     curves = summary(md=[[3.0, 2.0, 2.0, seed] for seed in (0.0, 1.0, 2.0, 3.0)]).curves
-    with style():
-        _, (axes,) = panels(1, 1)
-        learning_curves(axes, curves, LINES, "loss")
+    axes = axes_with(curves)
     heights = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert heights.max() == pytest.approx(curves["high"].max())
 
@@ -109,16 +107,14 @@ def test_panels_with_the_same_axis_show_the_curves_of_all():
 
 def test_fewer_rounds_than_make_a_curve_are_joined_points_with_their_intervals():
     curves = summary(md=[[3.0, 1.0], [3.0, 2.0], [3.0, 3.0]]).curves
-    with style():
-        _, (axes,) = panels(1, 1)
-        learning_curves(axes, curves, LINES, "loss")
+    axes = axes_with(curves)
     (points,) = axes.lines
     assert (points.get_linestyle(), points.get_marker()) == ("-", "o")
     ends = [segment[:, 1] for segment in axes.collections[0].get_segments()]
     np.testing.assert_allclose(ends, curves[["low", "high"]])
 
 
-def test_divergences_are_told_by_scheme_and_case():
+def test_divergences_are_listed_by_sampler_and_case():
     rows = pd.DataFrame(
         {
             "case": ["base", "base", "base", "mu-1"],

@@ -29,19 +29,19 @@ def summary(rounds: int, seeds: int = 4, samplers: int = 1) -> Summary:
     )
 
 
-def curves(given: Summary, folder: Path) -> list[dict[str, list[float]]]:
-    views.save(given, "runs", folder, FACTS)
+def curves(runs: Summary, folder: Path) -> list[dict[str, list[float]]]:
+    views.save(runs, "runs", folder, FACTS)
     text = (folder / "loss.js").read_text()
     return json.loads(text[text.index("[") : text.rindex("]") + 1])
 
 
 def test_a_long_curve_keeps_its_ends_costs_and_the_interval_of_the_figures(tmp_path):
-    given = summary(rounds=1000)
-    (curve,) = curves(given, tmp_path)
+    runs = summary(rounds=1000)
+    (curve,) = curves(runs, tmp_path)
     assert len(curve["at"]) <= views.POINTS[0]
     assert (curve["at"][0], curve["at"][-1]) == (0, 999)
     assert curve["bits"] == [pytest.approx(100 * (at + 1), rel=1e-3) for at in curve["at"]]
-    expected = given.curves[given.curves["metric"] == "loss"].set_index("at").loc[curve["at"]]
+    expected = runs.curves[runs.curves["metric"] == "loss"].set_index("at").loc[curve["at"]]
     for name in ("mean", "low", "high"):
         np.testing.assert_allclose(curve[name], expected[name], rtol=1e-3)
     assert curve["seeds"]["3"][0] == 4
@@ -51,10 +51,10 @@ def test_curves_of_many_samplers_have_fewer_points_and_of_many_seeds_no_seeds(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(views, "MAX_CHARACTERS", 8_000)
-    given = curves(summary(rounds=60, seeds=11, samplers=8), tmp_path)
-    assert {len(curve["at"]) for curve in given} == {len(set(given[0]["at"]))}
-    assert len(given[0]["at"]) <= views.POINTS[1]
-    assert all("seeds" not in curve for curve in given)
+    small = curves(summary(rounds=60, seeds=11, samplers=8), tmp_path)
+    assert {len(curve["at"]) for curve in small} == {len(set(small[0]["at"]))}
+    assert len(small[0]["at"]) <= views.POINTS[1]
+    assert all("seeds" not in curve for curve in small)
 
 
 def test_samplers_of_one_class_are_told_apart_by_their_settings():
