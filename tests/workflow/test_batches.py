@@ -28,16 +28,12 @@ def nothing_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
 
 
-def asked(paper: str = PAPER, **given: Any) -> Plan:
-    return plan({"papers": [paper], "scale": "quick", "data": "embedded", **given}, PAPERS)
-
-
-def requests(made: Plan) -> RuleResources:
-    return RuleResources(made.jobs, made.batches, made.config.cluster, Path("nowhere"))
+def quick_plan(paper: str = PAPER, **settings: Any) -> Plan:
+    return plan({"papers": [paper], "scale": "quick", "data": "embedded", **settings}, PAPERS)
 
 
 def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
-    planned = asked()
+    planned = quick_plan()
     assert [job for together in planned.batches.values() for job in together] == list(planned.jobs)
     assert {len(together) for together in planned.batches.values()} == {
         MAX_BATCH_JOBS,
@@ -47,36 +43,39 @@ def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
 
 
 def test_a_job_with_overrides_has_its_own_process():
-    planned = asked(overrides={PAPER: {"regression": {"seeds": 20}}})
+    planned = quick_plan(overrides={PAPER: {"regression": {"seeds": 20}}})
     together = {planned.jobs[job].experiment for part in planned.batches.values() for job in part}
     assert "regression" not in together
     assert "sensitivity" in together
 
 
-@pytest.mark.parametrize("given", [{"scale": "paper"}, {"scale": "reduced"}])
-def test_jobs_at_other_scales_do_not_share_a_process(given):
-    assert asked(data="official", **given).batches == {}
+@pytest.mark.parametrize("scale", ["paper", "reduced"])
+def test_jobs_at_other_scales_do_not_share_a_process(scale):
+    assert quick_plan(data="official", scale=scale).batches == {}
 
 
 def test_published_jobs_are_in_no_batch_and_not_computed(tmp_path):
-    planned = asked()
+    planned = quick_plan()
     first, second, third = list(planned.jobs.values())[:3]
     runs = (*first.runs, *second.runs, *third.runs[:-1])
     listed = {"paper/experiment": [run.hash for run in runs]}
     write_record(tmp_path / places.INDEX, listed)
-    rest = asked()
+    rest = quick_plan()
     assert rest.jobs_to_run(PAPER) == list(planned.jobs)[2:]
     assert next(iter(rest.batches.values()))[0] == third.name
-    assert asked(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
+    assert quick_plan(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
 
 
 def test_a_batch_requests_the_largest_needs_of_its_jobs():
-    planned = asked("harshvardhan2025latency", cluster={"gpu": "gpu"})
+    planned = quick_plan("harshvardhan2025latency", cluster={"gpu": "gpu"})
+    resources = RuleResources(
+        planned.jobs, planned.batches, planned.config.cluster, Path("nowhere")
+    )
     for name, names in planned.batches.items():
-        ask = {what: of(None, 1) for what, of in requests(planned).of(name).items()}
+        request = {what: of(None, 1) for what, of in resources.of(name).items()}
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
-        assert ask["gpu"] == (1 if network else None)
-        assert ask["runtime"] >= (241 if network else 6)
+        assert request["gpu"] == (1 if network else None)
+        assert request["runtime"] >= (241 if network else 6)
 
 
 Work = Callable[[Stop], None]
@@ -99,7 +98,7 @@ def asleep(stop: Stop) -> None:
 
 
 def signalled(work: Work) -> Work:
-    """Work that is signalled at its beginning, after it has asked as often as it does."""
+    """Work that receives a signal at its beginning."""
 
     def run(stop: Stop) -> None:
         if work is listening:
@@ -125,7 +124,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return Path(job.name)
 
     monkeypatch.setattr(running, "stacks", lambda jobs: [[job] for job in jobs])
-    monkeypatch.setattr(running, "execute_stacked", lambda jobs, *given: [execute(jobs[0], *given)])
+    monkeypatch.setattr(running, "execute_stacked", lambda jobs, *rest: [execute(jobs[0], *rest)])
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
@@ -135,14 +134,9 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             for number, work in enumerate(works)
         ]
         finished: list[str] = []
-
-        def done(path: Path) -> None:
-            finished.append(path.name)
-
+        project = Project(Config(), tmp_path)
         try:
-            status = running.execute_all(
-                jobs, Project(Config(), tmp_path), lambda path: finished.append(path.name)
-            )
+            status = running.execute_all(jobs, project, lambda path: finished.append(path.name))
         except SystemExit as ended:
             return int(str(ended.code)), finished
         return status, finished
@@ -159,22 +153,17 @@ def asking(stop: Stop) -> None:
     assert not stop()
 
 
-def test_a_signal_ends_a_job_without_checkpoints_after_one_with_checkpoints(batch):
+def test_a_signal_ends_a_job_at_once_or_with_checkpoints_after_a_round(batch):
     clock = time.monotonic()
     assert batch(asking, signalled(asleep), nothing) == (128 + signal.SIGTERM, ["0-asking"])
     assert time.monotonic() - clock < 20
-
-
-def test_a_signal_stops_a_job_with_checkpoints_after_one_without(batch):
     assert batch(nothing, signalled(listening), nothing) == (EXIT_UNFINISHED, ["0-nothing"])
 
 
 def test_no_job_begins_after_a_signal(batch, capfd):
     assert batch(asks_no_more, nothing) == (EXIT_UNFINISHED, ["0-asks_no_more"])
-    assert (
-        "1-nothing: stopped before it began; run the same command to resume"
-        in capfd.readouterr().err
-    )
+    line = "1-nothing: stopped before it began; run the same command to resume"
+    assert line in capfd.readouterr().err
     assert batch(nothing, asks_no_more) == (0, ["0-nothing", "1-asks_no_more"])
 
 

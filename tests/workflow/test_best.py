@@ -24,20 +24,20 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Return a plan at scale best where the runs of some experiments, at a scale, are shipped."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
 
-    def made(
-        paper: str, *there: str, scale: str = "paper", without: str = "", **given: Any
+    def plan_with(
+        paper: str, *published: str, scale: str = "paper", without: str = "", **settings: Any
     ) -> Plan:
         full = plan({"papers": [paper], "scale": scale}, PAPERS)
         runs = [
             run.hash
             for job in full.jobs.values()
-            if job.experiment in there and job.sampler != without
+            if job.experiment in published and job.sampler != without
             for run in job.runs
         ]
         write_record(tmp_path / places.INDEX, {"all": runs})
-        return plan({"papers": [paper], **given}, PAPERS, tmp_path / "results")
+        return plan({"papers": [paper], **settings}, PAPERS, tmp_path / "results")
 
-    return made
+    return plan_with
 
 
 def test_each_experiment_has_the_largest_finished_scale(finished):

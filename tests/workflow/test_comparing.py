@@ -78,22 +78,19 @@ def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
 
 
 @pytest.mark.parametrize(
-    ("sets", "scale"),
+    ("sets", "problem", "scale"),
     [
-        ([], "paper"),
-        (["bench_spam", "long_digit"], "paper"),
-        (["digit"], "reduced"),
-        (["bench_spam", "digit"], "reduced"),
+        ([], comparing.NO_PROBLEM, "paper"),
+        (["bench_spam", "long_digit"], comparing.NO_PROBLEM, "paper"),
+        (["digit"], comparing.NO_PROBLEM, "reduced"),
+        (["bench_spam", "digit"], comparing.NO_PROBLEM, "reduced"),
+        ([], OwnProblem(data=Path("clients.csv")), "reduced"),
     ],
 )
 def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
-    sets: list[str], scale: str
+    sets, problem, scale
 ):
-    assert comparing.usual_scale(sets, comparing.NO_PROBLEM) == scale
-
-
-def test_the_users_samples_are_compared_at_reduced_scale() -> None:
-    assert comparing.usual_scale([], OwnProblem(data=Path("clients.csv"))) == "reduced"
+    assert comparing.usual_scale(sets, problem) == scale
 
 
 def test_only_downloads_that_a_job_needs_are_announced() -> None:
@@ -119,10 +116,7 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
         (("--set", "factor"), "--set factor: not a setting; write it as key=value"),
         (("--set", "factr=2"), "--set factr: unknown key; did you mean 'factor'?"),
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
-        (
-            ("--data", "no.csv"),
-            "--data: path: 'no.csv' does not exist; check the path",
-        ),
+        (("--data", "no.csv"), "--data: path: 'no.csv' does not exist; check the path"),
         (("--rounds", "20"), "--rounds: no effect without --data; add it, or remove --rounds"),
         (
             ("--model", "mlp", "--loss", "mine"),
@@ -142,26 +136,29 @@ def test_errors_are_one_line(file, tmp_path, options, line):
 
 
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
-    asked = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
-    chosen = comparing.chosen_datasets(asked, (), "paper", comparing.NO_PROBLEM)
+    whole = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
+    chosen = comparing.chosen_datasets(whole, (), "paper", comparing.NO_PROBLEM)
     assert chosen
     assert all(name.startswith(BENCH) for name in chosen)
 
 
-def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, monkeypatch):
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+    """The plans of comparisons, which stop before anything is trained."""
     plans: list[Plan] = []
-    note = lambda jobs, project, done: plans.append(project.plan) or 1  # noqa: E731
-    monkeypatch.setattr(comparing, "execute_all", note)
+    stop = lambda jobs, project, done: plans.append(project.plan) or 3  # noqa: E731
+    monkeypatch.setattr(comparing, "execute_all", stop)
+    return plans
+
+
+def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, plans):
     compare(file, tmp_path, "--on", "bench_spam", "--scale", "paper", "--against", "uniform")
     assert {job.sampler for job in plans[0].jobs.values()} == {"md", "uniform", "mine_compared"}
 
 
 def test_the_benchmark_leaves_out_datasets_whose_runs_of_md_are_not_finished(
-    file, tmp_path, monkeypatch
+    file, tmp_path, plans, monkeypatch
 ):
-    plans: list[Plan] = []
-    note = lambda jobs, project, done: plans.append(project.plan) or 1  # noqa: E731
-    monkeypatch.setattr(comparing, "execute_all", note)
     missing = dict.fromkeys(("bench_dna", "tuning_bench_dna"), ("md",))
     monkeypatch.setattr(Comparison, "_unfinished", lambda *_: dict(missing))
     done = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
@@ -237,10 +234,7 @@ def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, 
     assert "at the edge of the grid, which --learning-rates extends" in done.stdout
 
 
-def test_samplers_that_do_not_fit_the_users_samples_are_left_out(
-    file, tmp_path, problem, monkeypatch
-):
-    monkeypatch.setattr(comparing, "execute_all", lambda *_: 3)  # stops before anything is trained
+def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path, problem, plans):
     numbers = np.load(tmp_path / "mine.npz")
     np.savez(tmp_path / "targets.npz", **{**numbers, "y": numbers["x"][:, 0]})
 

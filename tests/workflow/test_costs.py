@@ -37,13 +37,9 @@ def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
     change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
     for name in ("shakespeare", "digit"):
         change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
-    given = {
-        "papers": ["crossmatrix"],
-        "scale": "reduced",
-        "data": "official",
-        "overrides": {"crossmatrix": change},
-    }
-    estimate = costs.estimate(Project(parse(given), tmp_path / "results", PAPERS))
+    settings = {"papers": ["crossmatrix"], "scale": "reduced", "data": "official"}
+    settings |= {"overrides": {"crossmatrix": change}}
+    estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
     lines = costs.cost_table(estimate).splitlines()
     shown = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
     assert shown["crossmatrix/shakespeare"] == "–"
@@ -56,10 +52,10 @@ def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
 def test_each_experiment_is_first_measured_with_a_sampler_that_needs_little_information(
     tmp_path, monkeypatch
 ):
-    asked: list[str] = []
+    measured: list[str] = []
 
     def measure(job: Job, *_: object) -> Measured:
-        asked.append(f"{job.experiment} {job.sampler}")
+        measured.append(f"{job.experiment} {job.sampler}")
         if job.sampler == "oort":
             raise InputError("a step takes more than 4 s, and is not timed")
         return Measured(0.0, 1.0)
@@ -71,7 +67,7 @@ def test_each_experiment_is_first_measured_with_a_sampler_that_needs_little_info
     settings = {"papers": ["crossmatrix"], "scale": "reduced", "shipped": False}
     settings |= {"overrides": {"crossmatrix": change}}
     estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    assert asked[:2] == ["digit md", "writer md"]
+    assert measured[:2] == ["digit md", "writer md"]
     (first, second) = estimate.notes
     assert re.match(r"crossmatrix/digit/step-[0-9.]+/oort: a step takes more than 4 s", first)
     assert re.match(r"crossmatrix/writer/step-[0-9.]+/oort: ", second)

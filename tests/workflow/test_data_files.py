@@ -42,12 +42,12 @@ def test_files_of_the_mirror_have_the_published_checksums_and_contents(
 ):
     check = verify_dataset(dataset, tmp_path, mirror)
     assert check.faults == ()
-    assert sum(each.where == "mirror" for each in check.files) == files
+    assert sum(file.where == "mirror" for file in check.files) == files
     assert any(phrase in phrases for phrases in check.contents.values())
     assert list(tmp_path.iterdir()) == []
     if dataset in ("mnist", "fashion_mnist"):
         by_publisher = "sha256 and md5 compared with the checksum that the publisher gives"
-        assert {each.checked for each in check.files} == {by_publisher}
+        assert {file.checked for file in check.files} == {by_publisher}
 
 
 def test_a_changed_file_is_an_error_and_is_not_read(copy, tmp_path):
@@ -65,7 +65,7 @@ def test_both_cache_and_mirror_are_verified(copy, tmp_path):
     shutil.copytree(copy, cache)
     (cache / "nycmesh" / "links.csv").write_bytes(b"id\n")
     check = verify_dataset("nycmesh", cache, str(copy))
-    assert [(each.source.file, each.where, bool(each.fault)) for each in check.files][:4] == [
+    assert [(file.source.file, file.where, bool(file.fault)) for file in check.files][:4] == [
         ("nodes.csv", "cache", False),
         ("nodes.csv", "mirror", False),
         ("links.csv", "cache", True),

@@ -19,17 +19,18 @@ RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 
 
-def plan(folder: Path = ROOT / "papers", **given: Any) -> Plan:
-    return workflow.plan({"papers": [RIZK], "scale": "quick", "data": "embedded", **given}, folder)
+def plan(folder: Path = ROOT / "papers", **settings: Any) -> Plan:
+    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", **settings}
+    return workflow.plan(settings, folder)
 
 
-def digests(made: Plan) -> dict[str, str]:
+def digests(plan: Plan) -> dict[str, str]:
     """Every digest that a rule has among its parameters, by what it is of."""
-    return {f"job {name}": made.made_from(name) for name in made.jobs} | digests_of_results(made)
+    return {f"job {name}": plan.made_from(name) for name in plan.jobs} | digests_of_results(plan)
 
 
-def moved(one: Plan, other: Plan) -> set[str]:
-    return differing(digests(one), digests(other))
+def moved(before: Plan, after: Plan) -> set[str]:
+    return differing(digests(before), digests(after))
 
 
 def differing(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -53,15 +54,15 @@ def moved_by(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[.
     return edit
 
 
-@pytest.mark.parametrize("given", [{"mirror": "/tmp"}, {"reuse": ["/usr"]}])
-def test_the_mirror_changes_no_digest(given):
-    assert moved(plan(), plan(**given)) == set()
+@pytest.mark.parametrize("settings", [{"mirror": "/tmp"}, {"reuse": ["/usr"]}])
+def test_the_mirror_changes_no_digest(settings):
+    assert moved(plan(), plan(**settings)) == set()
 
 
 def test_digests_of_a_paper_do_not_depend_on_other_papers():
     both = digests(plan(papers=[FRABONI, RIZK]))
     alone = digests(plan())
-    assert {name for name in alone if alone[name] != both[name]} == {"report"}
+    assert {name for name in differing(alone, both) if name in alone} == {"report"}
 
 
 def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
@@ -128,7 +129,7 @@ def test_a_changed_template_changes_the_digest_of_the_report(tmp_path, monkeypat
     monkeypatch.setattr("fedsampling.workflow.digests.TEMPLATES", tmp_path / "templates")
     assert digests(before) == known
     (tmp_path / "templates" / "style.css").write_text("p { color: red; }")
-    assert {name for name, of in digests(before).items() if of != known[name]} == {"report"}
+    assert differing(known, digests(before)) == {"report"}
 
 
 def test_changed_code_changes_the_digests_of_dependent_steps():
@@ -156,7 +157,7 @@ def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
     earlier = digests(before)
     kept.write_text("other runs")
     later = digests(workflow.plan(settings, ROOT / "papers", tmp_path))
-    assert {name for name in later if later[name] != earlier[name]} == {
+    assert differing(earlier, later) == {
         f"artefacts/{RIZK}/figure2",
         f"artefacts/{RIZK}/alternatives",
         f"papers/{RIZK}",

@@ -24,36 +24,36 @@ def test_a_clearly_faster_library_is_recommended(monkeypatch):
     clock = {"now": 0.0, "calls": 0}
 
     def by(name):
-        def way(x, weight):
+        def product(x, weight):
             clock["calls"] += 1
             often = name == "unsteady" and clock["calls"] // (4 * doctor.PRODUCTS_IN_A_TURN) % 2
             clock["now"] += 3.0 if often else seconds[name]
 
-        return way
+        return product
 
     monkeypatch.setattr(doctor.time, "process_time", lambda: clock["now"])
-    own = products.library()
-    other = next(name for name in products.libraries() if name != own)
+    usual = products.library()
+    other = next(name for name in products.libraries() if name != usual)
     for first, second, line in [
         ("slow", "quick", f"write 'products: {other.lower()}' into config.yaml"),
         ("quick", "slow", ""),
         ("slow", "unsteady", ""),  # faster in half of the turns
     ]:
         monkeypatch.setattr(
-            products, "libraries", lambda a=first, b=second: {own: by(a), other: by(b)}
+            products, "libraries", lambda a=first, b=second: {usual: by(a), other: by(b)}
         )
         assert doctor.product_library().fix == line
 
 
 def test_training_times_are_those_of_the_plan_at_the_papers_size(tmp_path, monkeypatch):
     config = parse({"papers": ["fraboni2021clustered", "rizk2022importance"]})
-    right = doctor.estimate
+    estimate = doctor.estimate
 
     def counted(project, seconds_limit):
-        result = right(project, measures=False)
+        result = estimate(project, measures=False)
         lines = [
-            replace(each, hours=1.0 + each.experiment.endswith("/mnist"))
-            for each in result.experiments
+            replace(line, hours=1.0 + line.experiment.endswith("/mnist"))
+            for line in result.experiments
         ]
         lines[0] = replace(lines[0], hours=float("nan"))
         speeds = {

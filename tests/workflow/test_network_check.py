@@ -31,11 +31,11 @@ def impossible(call, rewind):
 
 @pytest.mark.parametrize("name", sorted(network_check.networks()))
 def test_every_network_is_checked_with_inputs_that_it_accepts(name):
-    made = network_check.learner(Model.members()[name](), "cpu")
-    x, y = made.samples.gather(torch.arange(2)[None])
-    theta = torch.zeros(1, made.network.dimension)
-    outputs = made.network.outputs(theta, x)
-    assert outputs.shape == (*y.shape, made.data.classes or 1)
+    learner = network_check.learner(Model.members()[name](), "cpu")
+    x, y = learner.samples.gather(torch.arange(2)[None])
+    theta = torch.zeros(1, learner.network.dimension)
+    outputs = learner.network.outputs(theta, x)
+    assert outputs.shape == (*y.shape, learner.data.classes or 1)
 
 
 @pytest.mark.parametrize("name", ["mlp", "linear", "lstm", "cifar_cnn"])
@@ -62,6 +62,9 @@ def test_steps_that_cannot_be_captured_are_reported_and_run_one_by_one():
 
 
 def test_more_memory_than_estimated_fails_the_check():
+    peak_bytes = CPU.peak(lambda: torch.empty(2**20).fill_(1))
+    assert 4 * 2**20 <= peak_bytes < 5 * 2**20
+
     def greedy(call):
         call()
         return 2**40
@@ -71,12 +74,11 @@ def test_more_memory_than_estimated_fails_the_check():
 
 def test_wrong_products_fail_the_check(monkeypatch):
     right = products._slot_by_slot
-    wrong = 1.1  # in single precision alone
 
-    def each(x, weight):
-        return right(x, weight) * (wrong if x.dtype == torch.float32 else 1)
+    def wrong(x, weight):
+        return right(x, weight) * (1.1 if x.dtype == torch.float32 else 1)
 
-    monkeypatch.setattr(products, "_slot_by_slot", each)
+    monkeypatch.setattr(products, "_slot_by_slot", wrong)
     check = check_network("mlp", CPU)
     assert check.fix == network_check.PLAIN_KERNELS
     assert str(check).startswith("FAIL mlp: ")
@@ -85,16 +87,11 @@ def test_wrong_products_fail_the_check(monkeypatch):
 def test_a_slot_that_depends_on_its_neighbours_fails_the_check(monkeypatch):
     right = network_check.NetworkLearner.work
 
-    def work(made, theta, slots, *others):
-        return right(made, theta, slots, *others) * (1 + 1e-6 * len(slots))
+    def work(learner, theta, slots, *rest):
+        return right(learner, theta, slots, *rest) * (1 + 1e-6 * len(slots))
 
     monkeypatch.setattr(network_check.NetworkLearner, "work", work)
     assert check_network("mlp", CPU).fix == network_check.PLAIN_KERNELS
-
-
-def test_peak_memory_of_a_call_is_measured():
-    held = CPU.peak(lambda: torch.empty(2**20).fill_(1))
-    assert 4 * 2**20 <= held < 5 * 2**20
 
 
 def test_an_error_of_the_gpu_is_a_failed_check(monkeypatch):

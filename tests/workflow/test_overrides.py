@@ -29,14 +29,14 @@ def project(results: Path, paper: str, run: str, overrides: dict[str, Any]) -> P
     return Project(parse({**config, "overrides": {paper: overrides}}), results, PAPERS)
 
 
-def computed(asked: Project) -> Project:
+def computed(project: Project) -> Project:
     """Compute all runs; finished ones of other trials are reused."""
-    assert execute_all(list(asked.plan.jobs.values()), asked, lambda manifest: None) == 0
-    return asked
+    assert execute_all(list(project.plan.jobs.values()), project, lambda manifest: None) == 0
+    return project
 
 
-def exhibit(asked: Project, paper: str, artefact: str) -> dict[str, Any]:
-    folder = asked.folder / "artefacts" / paper / artefact
+def exhibit(project: Project, paper: str, artefact: str) -> dict[str, Any]:
+    folder = project.folder / "artefacts" / paper / artefact
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
@@ -44,30 +44,26 @@ def exhibit(asked: Project, paper: str, artefact: str) -> dict[str, Any]:
 def dirichlet(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Another partition where the figure and a claim expect clients of one digit each."""
     paper = "fraboni2021clustered"
-    asked = project(tmp_path_factory.mktemp("results"), paper, "dirichlet", {})
-    kept = {"dataset": {"partition": DIRICHLET}, "rounds": 4, "seeds": 1}
-    overrides = dict.fromkeys(asked.plan.papers[paper].experiments) | {"mnist": kept}
-    return computed(project(asked.results, paper, "dirichlet", overrides))
+    results = tmp_path_factory.mktemp("results")
+    experiments = project(results, paper, "dirichlet", {}).plan.papers[paper].experiments
+    mnist = {"dataset": {"partition": DIRICHLET}, "rounds": 4, "seeds": 1}
+    overrides = dict.fromkeys(experiments) | {"mnist": mnist}
+    return computed(project(results, paper, "dirichlet", overrides))
 
 
-class TestAnotherPartition:
-    paper = "fraboni2021clustered"
-
-    def test_the_figure_shows_plain_curves_and_names_the_change(self, dirichlet, capsys):
-        assert drawing.draw(self.paper, dirichlet) == 0
-        figure = exhibit(dirichlet, self.paper, "figure1")
-        assert "dataset.partition.name all_by_dirichlet (by_digit)" in figure["caption"]
-        assert {"svg", "png", "csv"} <= figure["files"].keys()
-        (line,) = [each for each in capsys.readouterr().err.splitlines() if "figure1" in each]
-        assert "drawn as plain curves" in line
-
-    def test_the_claim_is_not_run_and_the_report_is_written(self, dirichlet):
-        assert drawing.draw(self.paper, dirichlet) == 0
-        path = dirichlet.folder / "claims" / f"{self.paper}.json"
-        claims = {each["id"]: each for each in json.loads(path.read_text())["claims"]}
-        assert claims["c1"]["verdict"] == "not run"
-        assert "dataset.partition.name all_by_dirichlet (by_digit)" in claims["c1"]["reason"]
-        assert reporting.build_report(dirichlet).is_file()
+def test_with_another_partition_the_figure_is_plain_and_its_claim_is_not_run(dirichlet, capsys):
+    paper, change = "fraboni2021clustered", "dataset.partition.name all_by_dirichlet (by_digit)"
+    assert drawing.draw(paper, dirichlet) == 0
+    figure = exhibit(dirichlet, paper, "figure1")
+    assert change in figure["caption"]
+    assert {"svg", "png", "csv"} <= figure["files"].keys()
+    (line,) = [text for text in capsys.readouterr().err.splitlines() if "figure1" in text]
+    assert "drawn as plain curves" in line
+    content = json.loads((dirichlet.folder / "claims" / f"{paper}.json").read_text())
+    (claim,) = [claim for claim in content["claims"] if claim["id"] == "c1"]
+    assert claim["verdict"] == "not run"
+    assert change in claim["reason"]
+    assert reporting.build_report(dirichlet).is_file()
 
 
 def summary(cases: int, at: int) -> Summary:
@@ -83,13 +79,10 @@ def test_plain_curves_include_values_of_the_whole_run():
     assert "rounds 4 (8)" in drawn.caption
 
 
-def test_tables_with_many_cases_are_written_as_csv():
+def test_a_plain_table_has_the_last_values_of_every_case():
     drawn = plain({"one": summary(cases=MAX_PANELS + 2, at=3)}, True, [])
     assert drawn.notes == ("2 more cases are in the CSV.",)
     assert drawn.data["case"].nunique() == MAX_PANELS + 2
-
-
-def test_a_plain_table_has_the_last_values():
     rows = concat([summary(cases=2, at=1).rows, summary(cases=2, at=5).rows])
     drawn = plain({"one": Summary(rows, {}, {})}, False, [])
     assert drawn.figure is None
@@ -106,12 +99,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("trial", range(TRIALS))
 @pytest.mark.parametrize("paper", ALL)
 def test_every_artefact_is_drawn_under_random_overrides(paper, trial, shared):
-    asked = valid(paper, trial, shared)
-    overrides = asked.config.overrides
-    assert drawing.draw(paper, computed(asked)) == 0, overrides
-    for name in asked.plan.papers[paper].artefacts:
-        assert exhibit(asked, paper, name)["files"], (name, overrides)
-    assert reporting.build_report(asked).is_file()
+    trial_project = valid(paper, trial, shared)
+    overrides = trial_project.config.overrides
+    assert drawing.draw(paper, computed(trial_project)) == 0, overrides
+    for name in trial_project.plan.papers[paper].artefacts:
+        assert exhibit(trial_project, paper, name)["files"], (name, overrides)
+    assert reporting.build_report(trial_project).is_file()
 
 
 def valid(paper: str, trial: int, results: Path) -> Project:
@@ -119,15 +112,15 @@ def valid(paper: str, trial: int, results: Path) -> Project:
     rng = random.Random(f"{paper} {trial}")
     while True:
         experiments = project(results, paper, f"trial{trial}", {}).plan.experiments
-        resolved = {name.split("/")[1]: given for name, given in experiments.items()}
+        resolved = {name.split("/")[1]: settings for name, settings in experiments.items()}
         names = rng.sample(sorted(resolved), min(rng.randint(1, MAX_CHANGED), len(resolved)))
         overrides = {name: rng.choice([*changes(resolved[name], rng)]) for name in names}
-        asked = project(results, paper, f"trial{trial}", overrides)
+        trial_project = project(results, paper, f"trial{trial}", overrides)
         try:
-            check_all(asked)
+            check_all(trial_project)
         except InputError:
             continue
-        return asked
+        return trial_project
 
 
 def changes(experiment: dict[str, Any], rng: random.Random) -> Iterator[dict[str, Any] | None]:
@@ -138,10 +131,10 @@ def changes(experiment: dict[str, Any], rng: random.Random) -> Iterator[dict[str
     yield {"samplers": {rng.choice([*experiment["samplers"]]): None}}
     yield {"cases": {rng.choice([*experiment["cases"]]): None}}
     yield {"cases": {"mine": {}}}
-    sampler, given = rng.choice([*experiment["samplers"].items()])
-    yield {"samplers": {"mine": given, sampler: None}}
-    if "m" in given:
-        yield {"samplers": {sampler: {"m": max(1, given["m"] - 1)}}}
+    sampler, record = rng.choice([*experiment["samplers"].items()])
+    yield {"samplers": {"mine": record, sampler: None}}
+    if "m" in record:
+        yield {"samplers": {sampler: {"m": max(1, record["m"] - 1)}}}
     if settings.get("rounds"):
         yield {"rounds": max(2, settings["rounds"] // 2)}
     if (settings.get("dataset") or {}).get("partition"):

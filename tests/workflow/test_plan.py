@@ -24,8 +24,11 @@ RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 
 
-def plan(folder: Path = ROOT / "papers", **given: Any) -> Plan:
-    return workflow.plan({"papers": [RIZK], "scale": "quick", "data": "embedded", **given}, folder)
+QUICK = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
+
+
+def plan(**settings: Any) -> Plan:
+    return workflow.plan({**QUICK, **settings}, ROOT / "papers")
 
 
 def test_jobs_are_listed_by_paper_and_experiment():
@@ -65,7 +68,7 @@ class TestOneExperiment:
         assert not paper.left_out
 
     @pytest.mark.parametrize(
-        ("given", "line"),
+        ("experiments", "line"),
         [
             (["nothing"], "experiments: 'nothing' is invalid; must be paper/experiment"),
             ([f"{RIZK}/fe"], f"experiments: '{RIZK}/fe': no such experiment; did you mean 'few'?"),
@@ -76,9 +79,9 @@ class TestOneExperiment:
             ([], "experiments: no experiments; name at least one, or write null for all"),
         ],
     )
-    def test_an_unknown_experiment_is_one_line(self, given, line):
+    def test_an_unknown_experiment_is_one_line(self, experiments, line):
         with pytest.raises(InputError) as caught:
-            plan(papers=None, experiments=given)
+            plan(papers=None, experiments=experiments)
         assert caught.value.lines == (line,)
 
     def test_an_override_of_another_experiment_is_refused(self):
@@ -87,9 +90,9 @@ class TestOneExperiment:
             plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=few)
 
     def test_a_target_becomes_a_setting_that_cluster_jobs_read(self):
-        settings, given = ConfigSettings(config_args=["scale=quick"]), {}
-        named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], given, settings)
-        assert named == given["experiments"] == [f"{RIZK}/few"]
+        settings, config = ConfigSettings(config_args=["scale=quick"]), {}
+        named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], config, settings)
+        assert named == config["experiments"] == [f"{RIZK}/few"]
         assert settings.config_args[0] == "scale=quick"
         assert parse_config(settings.config_args)["experiments"] == named
 
@@ -109,8 +112,7 @@ def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
     """Snakemake makes text of all that is within braces."""
     text = parse_config([f"overrides={{{RIZK}: {{regression: {{seeds: 3}}, gradient: null}}}}"])
     assert text["overrides"][RIZK] == {"regression": {"seeds": "3"}, "gradient": "null"}
-    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", **text}
-    result = open_project(settings, ConfigSettings(config=text)).plan
+    result = open_project({**QUICK, **text}, ConfigSettings(config=text)).plan
     assert len(result.jobs[JOB].runs) == 3
     assert not result.jobs_of(RIZK, "gradient")
     with pytest.raises(SystemExit):
@@ -133,16 +135,14 @@ def test_a_file_that_exceeds_the_limits_is_one_line(tmp_path, capsys, read):
 def test_an_unwritable_results_folder_is_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "results").touch()
     monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path / "results")
-    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
     with pytest.raises(SystemExit):
-        open_project(settings, ConfigSettings())
+        open_project(QUICK, ConfigSettings())
     line = f"fedsampling: {tmp_path}/results: cannot be written ("
     assert capsys.readouterr().err.startswith(line)
 
 
 def test_keys_of_snakemake_are_ignored():
-    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", "_internal": 1}
-    assert open_project(settings, ConfigSettings()).config == plan().config
+    assert open_project({**QUICK, "_internal": 1}, ConfigSettings()).config == plan().config
     with pytest.raises(InputError, match="internal: unknown key"):
         plan(internal=1)
 
@@ -150,24 +150,23 @@ def test_keys_of_snakemake_are_ignored():
 def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "papers").symlink_to(ROOT / "papers")
-    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
     path = tmp_path / "results" / "plan.json"
-    project = open_project(settings, ConfigSettings())
+    project = open_project(QUICK, ConfigSettings())
     assert not path.exists()
     project.write()
     path.write_text("outdated")
-    open_project({**settings, "device": "cuda"}, ConfigSettings())
+    open_project({**QUICK, "device": "cuda"}, ConfigSettings())
     assert path.read_text() == "outdated"
-    open_project(settings, ConfigSettings())
+    open_project(QUICK, ConfigSettings())
     assert path.read_text().startswith('{"digest"')
 
 
 def test_the_log_of_snakemake_shows_whether_the_user_stopped_it(tmp_path):
-    one, other = tmp_path / "one.log", tmp_path / "other.log"
-    one.write_text("Error in rule fetch")
-    other.write_text("Terminating processes on user request, this might take some time.")
-    assert not is_stopped_by_user([str(one)])
-    assert is_stopped_by_user([str(one), str(other)])
+    failed, stopped = tmp_path / "failed.log", tmp_path / "stopped.log"
+    failed.write_text("Error in rule fetch")
+    stopped.write_text("Terminating processes on user request, this might take some time.")
+    assert not is_stopped_by_user([str(failed)])
+    assert is_stopped_by_user([str(failed), str(stopped)])
 
 
 def test_planning_imports_no_heavy_library():

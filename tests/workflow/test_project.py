@@ -25,8 +25,8 @@ def opened(
     monkeypatch.setattr(places, "PUBLISHED", tmp_path / "published")
     shutil.copytree(ROOT / "papers" / RIZK, tmp_path / "papers" / RIZK)
 
-    def open_(**given: object) -> Project:
-        config = parse({"papers": [RIZK], **QUICK, **given})
+    def open_(**settings: object) -> Project:
+        config = parse({"papers": [RIZK], **QUICK, **settings})
         return Project(config, tmp_path / "results", tmp_path / "papers", writes=True)
 
     return open_
@@ -49,8 +49,8 @@ def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_cached_plan_equals_the_resolved_plan(opened, resolutions):
     overrides = {RIZK: {"few": None, "regression": {"seeds": 3, "seed_block": 2}}}
     paper = {"scale": "paper", "data": "official", "overrides": overrides}
-    for given in ({}, {"data": "official"}, paper):
-        first, again = opened(**given), opened(**given)
+    for settings in ({}, {"data": "official"}, paper):
+        first, again = opened(**settings), opened(**settings)
         before = first.plan, first.digests
         resolutions.clear()
         assert (again.plan, again.digests) == before

@@ -34,7 +34,7 @@ class Mine(Scheme, name="mine"):
 '''
 
 
-def written(tmp_path: Path, **parts: str) -> Path:
+def sampler_file(tmp_path: Path, **parts: str) -> Path:
     settings = {"settings": "", "prepare": "pass", "select": "pass", "weigh": "pass"} | parts
     file = tmp_path / "mine.py"
     file.write_text(SCHEME.format(**settings))
@@ -42,14 +42,14 @@ def written(tmp_path: Path, **parts: str) -> Path:
 
 
 def checked(tmp_path: Path, *options: str, **parts: str) -> Result:
-    file = written(tmp_path, **parts)
+    file = sampler_file(tmp_path, **parts)
     return CliRunner().invoke(main, ["check-sampler", str(file), *options], catch_exceptions=False)
 
 
 def line(done: Result) -> str:
     assert done.exit_code == 2
-    (one,) = done.stderr.splitlines()
-    return one.removeprefix("fedsampling: ")
+    (text,) = done.stderr.splitlines()
+    return text.removeprefix("fedsampling: ")
 
 
 def test_state_in_plain_attributes_passes_the_check(tmp_path):
@@ -81,9 +81,9 @@ def test_state_in_plain_attributes_passes_the_check(tmp_path):
 )
 def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
     with pytest.raises(InputError) as error:
-        check_sampler(from_words(str(written(tmp_path, **parts)), []), runs=400)
-    (one,) = error.value.lines
-    assert one.startswith(text)
+        check_sampler(from_words(str(sampler_file(tmp_path, **parts)), []), runs=400)
+    (line,) = error.value.lines
+    assert line.startswith(text)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,8 @@ def test_five_lines_are_enough():
     assert _first_lines(list("abcde")) == list("abcde")
 
 
-def test_a_name_that_cannot_be_a_folder_is_refused(tmp_path):
-    file = tmp_path / "mine.py"
-    file.write_text(
-        SCHEME.format(settings="", prepare="0", select="0", weigh="0").replace('"mine"', '"my one"')
-    )
+def test_a_name_that_cannot_be_a_folder_is_rejected(tmp_path):
+    file = sampler_file(tmp_path)
+    file.write_text(file.read_text().replace('"mine"', '"my one"'))
     done = CliRunner().invoke(main, ["check-sampler", str(file)])
     assert "the name 'my one' becomes a folder; use letters, digits, '-', '_' and '.'" in line(done)

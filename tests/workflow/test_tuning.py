@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fedsampling.workflow.tuning import COLUMNS, merged
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -17,33 +19,46 @@ def row(experiment, sampler, case, score, chosen):
     return dict(zip(COLUMNS, cells, strict=True))
 
 
-def test_rows_of_the_same_samplers_are_replaced_in_place(tmp_path):
+@pytest.mark.parametrize(
+    ("before", "rows", "after"),
+    [
+        (
+            [
+                "a,md,x,0.1,0.5,True",
+                "b,md,x,0.1,0.25,True",
+                "b,md,y,0.1,0.125,False",
+                "c,md,x,0.1,1.0,True",
+            ],
+            [row("b", "md", "x", 0.25, False), row("b", "md", "y", 0.75, True)],
+            [
+                "a,md,x,0.1,0.5,True",
+                "b,md,x,0.1,0.25,False",
+                "b,md,y,0.1,0.75,True",
+                "c,md,x,0.1,1.0,True",
+            ],
+        ),
+        (
+            ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.25,True"],
+            [row("a", "new", "x", 0.75, True)],
+            ["a,md,x,0.1,0.5,True", "a,new,x,0.1,0.75,True", "b,md,x,0.1,0.25,True"],
+        ),
+        (
+            ["a,md,x,0.1,0.6815789473684211,True"],
+            [row("a", "md", "x", 0.681578947368421, True)],
+            ["a,md,x,0.1,0.6815789473684211,True"],
+        ),
+        (
+            ["a,md,x,0.1,0.6815789473684211,True"],
+            [row("a", "md", "x", 0.68158, True)],
+            ["a,md,x,0.1,0.68158,True"],
+        ),
+    ],
+    ids=["replaced in place", "added to its experiment", "equal up to rounding", "another score"],
+)
+def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path, before, rows, after):
     file = tmp_path / "chosen.csv"
-    kept = ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.25,True", "b,md,y,0.1,0.125,False"]
-    file.write_text("\n".join([HEADER, *kept, "c,md,x,0.1,1.0,True"]) + "\n")
-    rows = [row("b", "md", "x", 0.25, False), row("b", "md", "y", 0.75, True)]
-    lines = merged(file, rows).splitlines()
-    assert lines[1:] == [
-        kept[0],
-        "b,md,x,0.1,0.25,False",
-        "b,md,y,0.1,0.75,True",
-        "c,md,x,0.1,1.0,True",
-    ]
-
-
-def test_a_sampler_tuned_later_is_added_to_its_experiment(tmp_path):
-    file = tmp_path / "chosen.csv"
-    file.write_text(f"{HEADER}\na,md,x,0.1,0.5,True\nb,md,x,0.1,0.25,True\n")
-    lines = merged(file, [row("a", "new", "x", 0.75, True)]).splitlines()
-    assert [line.split(",")[1] for line in lines[1:]] == ["md", "new", "md"]
-
-
-def test_scores_that_differ_by_rounding_keep_their_text(tmp_path):
-    file = tmp_path / "chosen.csv"
-    file.write_text(f"{HEADER}\na,md,x,0.1,0.6815789473684211,True\n")
-    before = file.read_text()
-    assert merged(file, [row("a", "md", "x", 0.681578947368421, True)]) == before
-    assert merged(file, [row("a", "md", "x", 0.68158, True)]) != before
+    file.write_text("\n".join([HEADER, *before]) + "\n")
+    assert merged(file, rows).splitlines() == [HEADER, *after]
 
 
 def run_tune(folder, *words):
@@ -62,8 +77,8 @@ def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "crossmatrix/digit: 1 trials of 1 samplers scored" in done.stdout
     with chosen.open() as file:
-        (only,) = csv.DictReader(file)
-    assert (only["experiment"], only["sampler"], only["chosen"]) == ("digit", "md", "True")
+        (best,) = csv.DictReader(file)
+    assert (best["experiment"], best["sampler"], best["chosen"]) == ("digit", "md", "True")
     again = run_tune(tmp_path, "crossmatrix/digit")
     assert again.stdout == done.stdout
     assert chosen.read_text().count("\n") == 2

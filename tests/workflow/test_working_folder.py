@@ -77,7 +77,7 @@ def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     run("fedsampling.cli", "init", project, folder=tmp_path, package=package)
     pages = [project / "README.md", *(project / "docs").glob("*.md")]
     commands = {page.name: MAKE.findall(page.read_text("utf-8")) for page in pages}
-    assert not {name: each for name, each in commands.items() if each}
+    assert not [name for name, calls in commands.items() if calls]
     only = ["--config", "papers=[fraboni2022general]"]
     planned = run("snakemake", "-n", *only, folder=project, package=package)
     assert "fraboni2022general/table1" in planned
@@ -96,11 +96,11 @@ def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     copied_into_an_environment_of_conda(tmp_path / "conda", project, package)
 
 
-def copied_into_an_environment_of_conda(made: Path, project: Path, package: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
-    outer = made.with_name("outer")
+def copied_into_an_environment_of_conda(environment: Path, project: Path, package: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    outer = environment.with_name("outer")
     outer.mkdir()
-    (packages,) = made.glob("lib/python*/site-packages")
+    (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "pip.py").write_text("")  # installs nothing
     (outer / "fedsampling").write_text(f"#!{sys.executable}\n")
     (outer / "fedsampling").chmod(0o755)
@@ -110,14 +110,14 @@ def copied_into_an_environment_of_conda(made: Path, project: Path, package: Path
         env={
             **os.environ,
             "PYTHONPATH": str(package),
-            "CONDA_PREFIX": str(made),
-            "PATH": os.pathsep.join((str(made / "bin"), str(outer), os.environ["PATH"])),
+            "CONDA_PREFIX": str(environment),
+            "PATH": os.pathsep.join((str(environment / "bin"), str(outer), os.environ["PATH"])),
         },
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr
-    (copy,) = made.glob("lib/python*/site-packages/fedsampling/cli.py")
+    (copy,) = environment.glob("lib/python*/site-packages/fedsampling/cli.py")
     assert copy.parent.with_name("fedsampling-0.1.0.dist-info").is_dir()
-    verb = (made / "bin/fedsampling").read_text().splitlines()
-    assert verb[0] == f"#!{made / 'bin/python'}"
+    verb = (environment / "bin/fedsampling").read_text().splitlines()
+    assert verb[0] == f"#!{environment / 'bin/python'}"
