@@ -82,9 +82,9 @@ def test_slots_do_not_depend_on_their_neighbours_to_the_last_bit(name):
     z, gradient = outputs_and_gradient(network, theta, x)
     assert len(z.flatten(1).unique(dim=0)) == slots
     for some in [slice(1, 2)] if heavy else [slice(0, 1), slice(4, 5), slice(2, 4)]:
-        own, by_own = outputs_and_gradient(network, theta[some], x[some].clone())
-        assert torch.equal(own, z[some])
-        assert torch.equal(by_own, gradient[some])
+        z_alone, gradient_alone = outputs_and_gradient(network, theta[some], x[some].clone())
+        assert torch.equal(z_alone, z[some])
+        assert torch.equal(gradient_alone, gradient[some])
 
 
 @pytest.mark.parametrize("name", [*IMAGES, "resnet18 group"])
@@ -95,8 +95,8 @@ def test_folded_slots_as_on_a_gpu_agree_with_single_slots(name, monkeypatch):
     expected = outputs_and_gradient(network, theta, x)
     for module in (layers, convolutional):
         monkeypatch.setattr(module, "together", lambda h: True)
-    found = outputs_and_gradient(network, theta, x)
-    torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7)
+    result = outputs_and_gradient(network, theta, x)
+    torch.testing.assert_close(result, expected, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ ZERO = {
 
 @pytest.fixture(scope="module")
 def drawn():
-    published = {name: given for name, (*given, _) in PUBLISHED.items()}
-    return {name: make(name, *published[name]).draw(np.random.default_rng(0)) for name in UNIFORM}
+    networks = {name: make(name, *PUBLISHED[name][:2]) for name in UNIFORM}
+    return {name: network.draw(np.random.default_rng(0)) for name, network in networks.items()}
 
 
 @pytest.mark.parametrize(("name", "laws"), UNIFORM.items())

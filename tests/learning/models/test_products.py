@@ -56,10 +56,10 @@ def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, output
     g = torch.randn(1, rows, outputs, generator=rng)
 
     def results(offset):
-        own_x = moved(x, offset).requires_grad_()
-        own_weight = moved(weight, 3 * offset % 16).requires_grad_()
-        z = products.product(own_x, own_weight)
-        return z, *torch.autograd.grad(z, (own_x, own_weight), moved(g, offset))
+        moved_x = moved(x, offset).requires_grad_()
+        moved_weight = moved(weight, 3 * offset % 16).requires_grad_()
+        z = products.product(moved_x, moved_weight)
+        return z, *torch.autograd.grad(z, (moved_x, moved_weight), moved(g, offset))
 
     expected = results(0)
     for offset in range(1, 16):
@@ -73,11 +73,11 @@ def test_results_do_not_depend_on_a_slots_position(library, rows, inputs, output
     x = torch.randn(5, rows, inputs, generator=rng)
     weight = torch.randn(5, outputs, inputs, generator=rng)
     g = torch.randn(5, rows, outputs, generator=rng)
-    ways = {products.multiply: (x, weight), products.gradient: (g, x), stepped: (x, weight)}
-    for way, factors in ways.items():
-        together = way(*factors)
+    operations = {products.multiply: (x, weight), products.gradient: (g, x), stepped: (x, weight)}
+    for operation, factors in operations.items():
+        together = operation(*factors)
         for slot in range(5):
-            alone = way(*(factor[slot, None].clone() for factor in factors))
+            alone = operation(*(factor[slot, None].clone() for factor in factors))
             assert torch.equal(together[slot], alone[0])
 
 
@@ -95,15 +95,14 @@ def test_a_library_whose_rounding_depends_on_the_stack_is_detected(unreliable, l
     for rows, inputs, outputs in [(8, 20, 12), (4, 50, 10)]:
         x = torch.randn(5, rows, inputs, generator=rng)
         weight = torch.randn(5, outputs, inputs, generator=rng)
-        for way in (products.multiply, stepped):
-            together = way(x, weight)
+        for operation in (products.multiply, stepped):
+            together = operation(x, weight)
             torch.testing.assert_close(together, x @ weight.mT, rtol=1e-5, atol=1e-5)
             for slot in range(5):
-                alone = way(x[slot, None].clone(), weight[slot, None].clone())
+                alone = operation(x[slot, None].clone(), weight[slot, None].clone())
                 assert torch.equal(together[slot], alone[0])
-    said = capsys.readouterr().err
-    assert said.startswith("fedsampling: ")
-    assert len(said.splitlines()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fedsampling: ")
 
 
 def rounding_by_size(factor, axis):
@@ -120,10 +119,7 @@ def rounding_by_size(factor, axis):
 def test_slots_with_a_common_factor_agree_with_single_slots(
     library, common, rows, inputs, outputs, wrong, monkeypatch
 ):
-    axis, joined = {
-        "x": (1, "_is_exact_wide"),
-        "weight": (0, "_is_exact_tall"),
-    }[common]
+    axis, joined = (1, "_is_exact_wide") if common == "x" else (0, "_is_exact_tall")
     monkeypatch.setattr(products, "_slot_by_slot", rounding_by_size(wrong, axis))
     monkeypatch.setattr(products, joined, cache(getattr(products, joined).__wrapped__))
     rng = torch.Generator().manual_seed(0)
@@ -142,29 +138,26 @@ def test_products_are_subtracted(library, outputs, offset):
     g = torch.randn(3, outputs, 40, generator=rng)
     x = torch.randn(3, 40, 300, generator=rng)
     weight = torch.randn(3, outputs, 300, generator=rng)
-    own = moved(weight, offset)
-    products.subtract_product(own, g, x)
-    torch.testing.assert_close(own, weight - g @ x, rtol=1e-5, atol=1e-4)
+    result = moved(weight, offset)
+    products.subtract_product(result, g, x)
+    torch.testing.assert_close(result, weight - g @ x, rtol=1e-5, atol=1e-4)
     alone = moved(weight[1:2], 0)
     products.subtract_product(alone, g[1:2].clone(), x[1:2].clone())
-    assert torch.equal(alone[0], own[1])
-
-
-MAKERS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
+    assert torch.equal(alone[0], result[1])
 
 
 @pytest.mark.parametrize(
     ("maker", "flags", "faster"),
     [
-        ("AMD", "avx2", False),
-        ("AMD", "avx2 avx512f avx512_vnni", False),  # Zen 4: units of 256 bits
-        ("AMD", "avx2 avx_vnni avx512f avx512_vp2intersect", True),  # Zen 5
-        ("AMD", "avx2 avx_vnni", False),
-        ("Intel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
+        ("AuthenticAMD", "avx2", False),
+        ("AuthenticAMD", "avx2 avx512f avx512_vnni", False),  # Zen 4: units of 256 bits
+        ("AuthenticAMD", "avx2 avx_vnni avx512f avx512_vp2intersect", True),  # Zen 5
+        ("AuthenticAMD", "avx2 avx_vnni", False),
+        ("GenuineIntel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
     ],
 )
 def test_onednn_is_faster_if_only_it_uses_wide_vector_units(maker, flags, faster):
-    processor = f"vendor_id\t: {MAKERS[maker]}\nflags\t\t: fpu {flags} sse2"
+    processor = f"vendor_id\t: {maker}\nflags\t\t: fpu {flags} sse2"
     assert products.is_onednn_faster(processor) is faster
 
 
@@ -178,14 +171,14 @@ def undecided(monkeypatch):
 @pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="one library alone")
 @pytest.mark.parametrize(
-    ("asked", "wide", "library"),
+    ("setting", "wide", "library"),
     [("", True, "oneDNN"), ("", False, "MKL"), ("mkl", True, "MKL"), ("oneDNN", False, "oneDNN")],
 )
 def test_the_processor_determines_the_library_unless_it_is_set(
-    undecided, monkeypatch, asked, wide, library
+    undecided, monkeypatch, setting, wide, library
 ):
     monkeypatch.setattr(products, "is_onednn_faster", lambda processor: wide)
-    monkeypatch.setenv(products.VARIABLE, asked)
+    monkeypatch.setenv(products.VARIABLE, setting)
     assert products.library() == library
 
 

@@ -40,39 +40,30 @@ class BasicLstm(nn.Module):
         for layer in range(2):
             w_x, w_h, b = self.inner[3 * layer : 3 * layer + 3]
             h = c = torch.zeros(len(x), w_h.shape[1])
-            for t, given in enumerate(sequence):
-                i, f, g, o = (given @ w_x.T + h @ w_h.T + b).chunk(4, -1)
+            for t, x_t in enumerate(sequence):
+                i, f, g, o = (x_t @ w_x.T + h @ w_h.T + b).chunk(4, -1)
                 c = torch.sigmoid(f + 1.0) * c + torch.sigmoid(i) * torch.tanh(g)
                 h = torch.sigmoid(o) * torch.tanh(c)
                 sequence[t] = h
         return self.head(h)
 
 
-def symbols():
+@pytest.mark.parametrize(
+    ("record", "module"),
+    [
+        (Lstm(), lambda: Reader(nn.LSTM, 8, 100, every=False)),
+        (LeafLstm(hidden=20), lambda: BasicLstm(8, 20)),
+        (Gru(embedding=20, hidden=20), lambda: Reader(nn.GRU, 20, 20, every=True)),
+        (Gru(embedding=256, hidden=256), lambda: Reader(nn.GRU, 256, 256, every=True)),
+    ],
+    ids=["lstm", "leaf_lstm", "gru", "wide gru"],
+)
+def test_networks_agree_with_torch_or_tensorflows_cells(agree, record, module):
+    torch.manual_seed(0)
+    modules = [module() for _ in range(SLOTS)]
     rng = torch.Generator().manual_seed(4)
-    return torch.randint(SYMBOLS, (SLOTS, BATCH, STEPS), generator=rng)
-
-
-def test_lstm_agrees_with_torch(agree):
-    torch.manual_seed(0)
-    modules = [Reader(nn.LSTM, 8, 100, every=False) for _ in range(SLOTS)]
-    network = Lstm().build((STEPS,), SYMBOLS)
-    agree(network, modules, symbols(), symbols())
-
-
-def test_leaf_lstm_agrees_with_a_basic_lstm_cell(agree):
-    torch.manual_seed(0)
-    modules = [BasicLstm(8, 20) for _ in range(SLOTS)]
-    network = LeafLstm(hidden=20).build((STEPS,), SYMBOLS)
-    agree(network, modules, symbols(), symbols())
-
-
-@pytest.mark.parametrize("width", [20, 256])
-def test_gru_agrees_with_torch_at_every_step(agree, width):
-    torch.manual_seed(0)
-    modules = [Reader(nn.GRU, width, width, every=True) for _ in range(SLOTS)]
-    record = Gru(embedding=width, hidden=width)
-    agree(record.build((STEPS,), SYMBOLS), modules, symbols(), symbols())
+    symbols = torch.randint(SYMBOLS, (SLOTS, BATCH, STEPS), generator=rng)
+    agree(record.build((STEPS,), SYMBOLS), modules, symbols, symbols)
 
 
 @pytest.mark.parametrize("steps", [1, 4, 9])
@@ -81,17 +72,17 @@ def test_stacked_cells_agree_with_torch_in_double_precision(kind, steps):
     torch.manual_seed(0)
     modules = [getattr(nn, kind)(6, 11).double() for _ in range(SLOTS)]
     x = torch.randn(SLOTS, steps, BATCH, 6, dtype=torch.float64, requires_grad=True)
-    theirs = list(zip(*(m.parameters() for m in modules), strict=True))
-    own = [torch.stack([p.detach() for p in each]).requires_grad_() for each in theirs]
-    w_x, w_h, b_x, b_h = own
-    h = lstm_layer(x, w_x, w_h, b_x + b_h) if kind == "LSTM" else gru_layer(x, *own)
+    by_module = list(zip(*(m.parameters() for m in modules), strict=True))
+    stacked = [torch.stack([p.detach() for p in ps]).requires_grad_() for ps in by_module]
+    w_x, w_h, b_x, b_h = stacked
+    h = lstm_layer(x, w_x, w_h, b_x + b_h) if kind == "LSTM" else gru_layer(x, *stacked)
     weight = torch.randn_like(h)
-    result = torch.autograd.grad((weight * h).sum(), (x, *own))
+    result = torch.autograd.grad((weight * h).sum(), (x, *stacked))
 
-    expected = torch.stack([m(given)[0] for m, given in zip(modules, x, strict=True)])
+    expected = torch.stack([m(slot)[0] for m, slot in zip(modules, x, strict=True)])
     torch.testing.assert_close(h, expected)
     (by_x,) = torch.autograd.grad((weight * expected).sum(), x, retain_graph=True)
     (weight * expected).sum().backward()
     torch.testing.assert_close(result[0], by_x)
-    for gradient, each in zip(result[1:], theirs, strict=True):
-        torch.testing.assert_close(gradient, torch.stack([p.grad for p in each]))
+    for gradient, parameters in zip(result[1:], by_module, strict=True):
+        torch.testing.assert_close(gradient, torch.stack([p.grad for p in parameters]))

@@ -84,11 +84,11 @@ def test_a_client_without_tests_is_measured_on_its_training_samples():
     measured = on_own_samples(trainer, theta)
     data, without = trainer.data, 1
     assert measured["client_tests"][0].tolist() == np.diff(TESTS).tolist()
-    own = slice(data.start[without], data.start[without + 1])
-    images = torch.from_numpy(data.x[own]).float() / 255
+    rows = slice(data.start[without], data.start[without + 1])
+    images = torch.from_numpy(data.x[rows]).float() / 255
     for run in range(2):
         predicted = trainer.network.outputs(theta[run : run + 1], images[None])[0].argmax(1)
-        expected = (predicted.numpy() == data.y[own]).mean()
+        expected = (predicted.numpy() == data.y[rows]).mean()
         assert measured["client_accuracy"][run, without] == pytest.approx(expected)
 
 

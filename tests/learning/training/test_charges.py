@@ -45,19 +45,18 @@ def test_evenness_is_one_for_equal_counts():
     assert result["entropy"].tolist() == pytest.approx([1, 0, 0.75, 0])
 
 
-def test_bits_are_32_for_each_number():
-    result = bits(scheme("update_norms"), SLOTS, OMEGA, 10, 2)
+def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
+    sampler = scheme("update_norms", exchange_bits=lambda: np.array([3.0, 4.0]))
+    result = bits(sampler, SLOTS, OMEGA, 10, 2)
     assert {name: value.tolist() for name, value in result.items()} == {
         "model_bits": [640, 320],
         "norm_bits": [96, 32],
         "down_bits": [640, 320],
+        "exchange_bits": [3, 4],
     }
-    assert not bits(scheme(), SLOTS, OMEGA, 10, 2)["norm_bits"].any()
-
-
-def test_exchanges_of_a_sampler_are_charged_separately():
-    sampler = scheme(exchange_bits=lambda: np.array([3.0, 4.0]))
-    assert bits(sampler, SLOTS, OMEGA, 10, 2)["exchange_bits"].tolist() == [3, 4]
+    result = bits(scheme(), SLOTS, OMEGA, 10, 2)
+    assert not result["norm_bits"].any()
+    assert "exchange_bits" not in result
 
 
 @pytest.mark.parametrize(
@@ -95,15 +94,17 @@ def test_a_round_without_clients_takes_no_time():
     assert result["seconds"].tolist() == [0, 1]
 
 
-def test_a_request_costs_the_passes_over_data_that_it_needs():
+@pytest.mark.parametrize(
+    ("needs", "d", "shares"),
+    [
+        ({"losses", "delays"}, 50, [0.1, 1.0]),
+        ({"gradients"}, 50, [0.3, 3.0]),
+        ({"heterogeneity"}, 60, [0.1, 0.2]),
+        ({"batch_losses"}, 50, [20 / 300, 20 / 300]),  # a forward pass over at most 20 samples
+        (set(), 50, [0, 0]),
+    ],
+)
+def test_a_request_costs_the_passes_over_data_that_it_needs(needs, d, shares):
     n_samples, trained = np.array([30, 300]), np.array([100, 100])
-    needs = frozenset({"losses", "delays"})
-    np.testing.assert_allclose(request_shares(needs, n_samples, trained, 50), [0.1, 1.0])
-    needs = frozenset({"gradients"})
-    np.testing.assert_allclose(request_shares(needs, n_samples, trained, 50), [0.3, 3.0])
-    needs = frozenset({"heterogeneity"})
-    np.testing.assert_allclose(request_shares(needs, n_samples, trained, 60), [0.1, 0.2])
-    assert request_shares(frozenset(), n_samples, trained, 50).tolist() == [0, 0]
-    needs = frozenset({"batch_losses"})  # a forward pass over a mini-batch of at most 20 samples
-    expected = np.minimum(n_samples, 20) / 3 / trained
-    np.testing.assert_allclose(request_shares(needs, n_samples, trained, 50, 20), expected)
+    result = request_shares(frozenset(needs), n_samples, trained, d, 20)
+    np.testing.assert_allclose(result, shares)

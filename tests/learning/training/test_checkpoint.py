@@ -58,18 +58,16 @@ def progress() -> Progress:
 def test_a_checkpoint_loads_what_it_saved(tmp_path):
     kept = Checkpoint(tmp_path / "below" / "job.npz", "key")
     kept.save(progress())
-    result, wanted = kept.load(), progress()
+    result, saved = kept.load(), progress()
     assert result is not None
-    assert result.round == wanted.round
+    assert result.round == saved.round
     assert result.history.diverged_at.tolist() == [-1, 2]
     for name in ("measured", "charged"):
-        for one, other in zip(
-            getattr(result.history, name), getattr(wanted.history, name), strict=True
-        ):
-            assert one[:2] == other[:2]
-            np.testing.assert_array_equal(one[2], other[2])
+        rows, saved_rows = getattr(result.history, name), getattr(saved.history, name)
+        assert [row[:2] for row in rows] == [row[:2] for row in saved_rows]
+        np.testing.assert_array_equal([row[2] for row in rows], [row[2] for row in saved_rows])
     assert result.learner["theta"].dtype == np.float32
-    np.testing.assert_array_equal(result.learner["theta"], wanted.learner["theta"])
+    np.testing.assert_array_equal(result.learner["theta"], saved.learner["theta"])
     assert result.sampler["known"].tolist() == [True]
 
 
@@ -118,9 +116,9 @@ def test_no_error_of_a_decoder_stops_a_job(tmp_path, monkeypatch, error):
 
 
 def test_a_job_that_must_stop_saves_and_can_resume(tmp_path):
-    path, asked = tmp_path / "job.npz", iter([False] * 40 + [True] * 2)
+    path, answers = tmp_path / "job.npz", iter([False] * 40 + [True] * 2)
     with pytest.raises(Stopped):
-        job(Checkpoint(path, "key", seconds=1e9, stop=lambda: next(asked)))
+        job(Checkpoint(path, "key", seconds=1e9, stop=lambda: next(answers)))
     saved = Checkpoint(path, "key").load()
     assert saved is not None
     assert 0 < saved.round < ROUNDS
@@ -159,7 +157,7 @@ def test_a_job_that_is_killed_at_any_moment_resumes_bit_for_bit(tmp_path):
             reached.add(saved.round)
         if (
             killed < 12 and out.exists()
-        ):  # done before its time: another job meets the other moments
+        ):  # finished early; another job is killed at the other moments
             assert out.read_text().split() == undisturbed
             out.unlink()
             path.unlink()

@@ -37,12 +37,12 @@ def test_iterates_agree_with_algorithm_1_in_plain_loops(problem, variant, loop):
     p, p_data, sigma2 = loop.probabilities_at(problem.optimum["w"], *common[:-1])
     rule, _, estimated = variant.partition("-")
     for run, seed in enumerate(seeds):
-        given = numbers(variant, seed, learner)
+        random = numbers(variant, seed, learner)
         if variant == "fedavg":
-            expected = loop.fedavg(*common, given, ROUNDS)
+            expected = loop.fedavg(*common, random, ROUNDS)
         else:
             best = p, p_data, None if estimated else sigma2
-            expected = loop.isfedavg(*common, 3, rule, best, given, ROUNDS)
+            expected = loop.isfedavg(*common, 3, rule, best, random, ROUNDS)
         np.testing.assert_allclose(result[run], expected, rtol=1e-9, atol=1e-14)
 
 
@@ -90,6 +90,6 @@ def test_a_client_gets_the_same_batches_in_every_slot(problem):
     sampler = problem.sampler("fedavg", 2)
     few = Slots.stack([np.array([2]), np.array([5])])
     many = Slots.stack([np.array([0, 2, 6]), np.array([1, 5, 2])])
-    one = local_sgd(problem.learner, theta[few.run], few, sampler, rng)
-    other = local_sgd(problem.learner, theta[many.run], many, sampler, rng)
-    np.testing.assert_array_equal(one, other[[1, 4]])
+    alone = local_sgd(problem.learner, theta[few.run], few, sampler, rng)
+    together = local_sgd(problem.learner, theta[many.run], many, sampler, rng)
+    np.testing.assert_array_equal(alone, together[[1, 4]])

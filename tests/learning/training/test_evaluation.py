@@ -14,20 +14,20 @@ from fedsampling.learning.training.network.evaluation import client_losses, eval
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork
 
-MADE = learner(LocalWork(batch=4, step=0.1, steps=3))
-THETA = MADE.start(np.array([4, 9]))
+TRAINER = learner(LocalWork(batch=4, step=0.1, steps=3))
+THETA = TRAINER.start(np.array([4, 9]))
 
 
 def outputs(run: int, x: np.ndarray) -> torch.Tensor:
     images = torch.from_numpy(x).float() / 255
-    return MADE.network.outputs(THETA[run : run + 1], images[None])[0]
+    return TRAINER.network.outputs(THETA[run : run + 1], images[None])[0]
 
 
 def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
-    theta = MADE.start(np.arange(50))
-    together = evaluate(MADE, theta)
+    theta = TRAINER.start(np.arange(50))
+    together = evaluate(TRAINER, theta)
     for run in range(50):
-        alone = evaluate(MADE, theta[run : run + 1])
+        alone = evaluate(TRAINER, theta[run : run + 1])
         assert {name: value[0] for name, value in alone.items()} == {
             name: value[run] for name, value in together.items()
         }
@@ -35,27 +35,27 @@ def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
 
 @pytest.mark.parametrize(("share", "kept"), [(0.0, False), (1.0, True)])
 def test_converted_samples_give_the_same_bits(share, kept):
-    made = NetworkLearner(MADE.network, MADE.data, MADE.local, converted_share=share)
-    expected = evaluate(MADE, THETA)
+    trainer = NetworkLearner(TRAINER.network, TRAINER.data, TRAINER.local, converted_share=share)
+    expected = evaluate(TRAINER, THETA)
     for _ in range(2):
-        result = evaluate(made, THETA)
+        result = evaluate(trainer, THETA)
         assert all((result[name] == expected[name]).all() for name in expected)
-    assert (made.samples.converted(made.samples.x) is not None) is kept
+    assert (trainer.samples.converted(trainer.samples.x) is not None) is kept
 
 
 @pytest.mark.parametrize("batch", [5, 1000])
 def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
     monkeypatch.setattr(evaluation, "BLOCK_SAMPLES", batch)
-    result = evaluate(MADE, THETA)
-    data, p = MADE.data, SIZES / SIZES.sum()
+    result = evaluate(TRAINER, THETA)
+    data, p = TRAINER.data, SIZES / SIZES.sum()
     for run in range(2):
         losses, shares = [], {}
         for client in range(5):
-            own = slice(data.start[client], data.start[client + 1])
-            losses.append(F.cross_entropy(outputs(run, data.x[own]), torch.tensor(data.y[own])))
-            own = slice(TESTS[client], TESTS[client + 1])
-            if data.y_test[own].size:
-                right = outputs(run, data.x_test[own]).argmax(1).numpy() == data.y_test[own]
+            rows = slice(data.start[client], data.start[client + 1])
+            losses.append(F.cross_entropy(outputs(run, data.x[rows]), torch.tensor(data.y[rows])))
+            rows = slice(TESTS[client], TESTS[client + 1])
+            if data.y_test[rows].size:
+                right = outputs(run, data.x_test[rows]).argmax(1).numpy() == data.y_test[rows]
                 shares[client] = right.mean()
         losses = np.array([float(loss) for loss in losses])
         loss = p @ losses
@@ -70,40 +70,40 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
 
 
 def test_a_common_test_set_has_no_spread_over_clients():
-    shared = NetworkLearner(MADE.network, replace(MADE.data, start_test=None), MADE.local)
+    shared = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
     result = evaluate(shared, THETA)
-    right = outputs(0, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
+    right = outputs(0, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
     assert result["accuracy"][0] == right.mean()
     assert "accuracy_std" not in result
 
 
 def test_quantiles_over_clients_have_equal_weights():
-    result = evaluate(MADE, THETA, clients=True)
-    assert result.keys() - evaluate(MADE, THETA).keys() == {
+    result = evaluate(TRAINER, THETA, clients=True)
+    assert result.keys() - evaluate(TRAINER, THETA).keys() == {
         f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
     }
-    right = outputs(1, MADE.data.x_test).argmax(1).numpy() == MADE.data.y_test
-    own = [right[b:e].mean() for b, e in pairwise(TESTS) if e > b]
-    assert result["accuracy_worst"][1] == min(own)  # a tenth of four is one
+    right = outputs(1, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
+    by_client = [right[b:e].mean() for b, e in pairwise(TESTS) if e > b]
+    assert result["accuracy_worst"][1] == min(by_client)  # a tenth of four is one
     for level in (10, 50, 90):
-        assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(own, level / 100))
+        assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(by_client, level / 100))
 
 
 def test_a_common_test_set_is_weighted_by_each_clients_labels():
-    data = replace(MADE.data, start_test=None)
-    result = evaluate(NetworkLearner(MADE.network, data, MADE.local), THETA, clients=True)
+    data = replace(TRAINER.data, start_test=None)
+    result = evaluate(NetworkLearner(TRAINER.network, data, TRAINER.local), THETA, clients=True)
     right = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
-    own = []
+    by_client = []
     for begin, end in pairwise(data.start):
         tested = [label for label in data.y[begin:end] if label in data.y_test]
-        own.append(np.mean([right[data.y_test == label].mean() for label in tested]))
-    assert result["accuracy_q50"][0] == pytest.approx(np.quantile(own, 0.5))
-    assert result["accuracy_worst"][0] == pytest.approx(min(own))
+        by_client.append(np.mean([right[data.y_test == label].mean() for label in tested]))
+    assert result["accuracy_q50"][0] == pytest.approx(np.quantile(by_client, 0.5))
+    assert result["accuracy_worst"][0] == pytest.approx(min(by_client))
 
 
 def test_the_training_loss_can_be_omitted():
-    full = evaluate(MADE, THETA)
-    tests = evaluate(MADE, THETA, training_loss=False)
+    full = evaluate(TRAINER, THETA)
+    tests = evaluate(TRAINER, THETA, training_loss=False)
     assert full.keys() - tests.keys() == {"loss", "loss_std"}
     assert "accuracy" in tests
     for name in tests:
@@ -112,9 +112,9 @@ def test_the_training_loss_can_be_omitted():
 
 def test_dropout_is_off_by_default():
     dropping = replace(
-        MADE.network, body=lambda w, x, keep: keep(MADE.network.body(w, x, keep), 0.5)
+        TRAINER.network, body=lambda w, x, keep: keep(TRAINER.network.body(w, x, keep), 0.5)
     )
-    made = NetworkLearner(dropping, MADE.data, MADE.local)
-    off = client_losses(made, THETA)
-    np.testing.assert_array_equal(off, client_losses(MADE, THETA))
-    assert (off != client_losses(made, THETA, dropout=True)).all()
+    trainer = NetworkLearner(dropping, TRAINER.data, TRAINER.local)
+    off = client_losses(trainer, THETA)
+    np.testing.assert_array_equal(off, client_losses(TRAINER, THETA))
+    assert (off != client_losses(trainer, THETA, dropout=True)).all()

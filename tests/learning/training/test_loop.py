@@ -1,7 +1,5 @@
 """The server loop: reproducible, independent of stacking, right on average, exact costs."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -176,54 +174,42 @@ def test_measures_are_taken_at_their_period_and_at_the_end(linear):
     assert list(table.loc[table.metric == "first", "at"]) == [0, 3, 6, 7]
 
 
-def history_of(accuracy, seconds):
-    """Return the history of two runs, from their accuracies and the seconds of their rounds."""
+@pytest.mark.parametrize(
+    ("until", "ends"),
+    [
+        (Until(target=0.9, in_a_row=1), [1, 0]),
+        (Until(target=0.9, in_a_row=2), [2, 3]),
+        (Until(target=0.95), [-1, -1]),
+        (Until(seconds=25.0), [3, -1]),
+        (Until(seconds=2.0, rounds=3), [3, 3]),
+        (Until(target=0.9, in_a_row=2, seconds=15.0), [2, 3]),
+        (Until(metric="test_loss", target=0.11, in_a_row=2), [2, 3]),
+    ],
+)
+def test_a_run_ends_at_its_target_or_by_its_clock(until, ends):
     history = History.empty(runs=2)
-    for t, values in enumerate(accuracy):
-        history.measure(t, {"accuracy": np.array(values)})
-    for t, values in enumerate(seconds):
-        history.charge(t + 1, {"seconds": np.array(values)})
-    return history
+    for t, values in enumerate(((0.1, 0.9), (0.9, 0.2), (0.9, 0.9), (0.9, 0.9), (0.9, 0.9))):
+        accuracy = np.array(values)
+        history.measure(t, {"accuracy": accuracy, "test_loss": 1 - accuracy})
+    for t in range(1, 5):
+        history.charge(t, {"seconds": np.array([10.0, 1.0])})
+    assert until.ended_at(history).tolist() == ends
 
 
-class TestUntil:
-    accuracy = ((0.1, 0.9), (0.9, 0.2), (0.9, 0.9), (0.9, 0.9), (0.9, 0.9))
-    seconds = ((10.0, 1.0),) * 4
+def test_rows_after_a_runs_end_are_dropped(problem):
+    def trained(seeds, until=None):
+        measure = (1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
+        sampler = problem.sampler("fedavg", len(seeds))
+        tables = train(problem.learner, sampler, seeds, 12, [measure], costs="each", until=until)
+        return dict(zip(seeds, tables, strict=True))
 
-    def test_a_run_ends_when_it_has_met_its_target_some_times_in_a_row(self):
-        history = history_of(self.accuracy, self.seconds)
-        assert Until(target=0.9, in_a_row=1).ended_at(history).tolist() == [1, 0]
-        assert Until(target=0.9, in_a_row=2).ended_at(history).tolist() == [2, 3]
-        assert Until(target=0.95).ended_at(history).tolist() == [-1, -1]
-
-    def test_a_run_ends_by_its_clock(self):
-        history = history_of(self.accuracy, self.seconds)
-        assert Until(seconds=25.0).ended_at(history).tolist() == [3, -1]
-        assert Until(seconds=2.0, rounds=3).ended_at(history).tolist() == [3, 3]
-        assert Until(target=0.9, in_a_row=2, seconds=15.0).ended_at(history).tolist() == [2, 3]
-
-    def test_a_target_loss_is_an_upper_bound(self):
-        history = history_of(self.accuracy, self.seconds)
-        losses = [(at, "test_loss", 1 - value) for at, _, value in history.measured]
-        until = Until(metric="test_loss", target=0.11, in_a_row=2)
-        assert until.ended_at(replace(history, measured=losses)).tolist() == [2, 3]
-
-    def test_rows_after_a_runs_end_are_dropped(self, problem):
-        def trained(seeds, until=None):
-            measure = (1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
-            sampler = problem.sampler("fedavg", len(seeds))
-            tables = train(
-                problem.learner, sampler, seeds, 12, [measure], costs="each", until=until
-            )
-            return dict(zip(seeds, tables, strict=True))
-
-        whole = trained([1, 2, 3])
-        late = np.median([table["value"][table["at"] == 6].iloc[0] for table in whole.values()])
-        until = Until(metric="test_loss", target=late, in_a_row=1)  # met at different rounds
-        together = trained([1, 2, 3], until)
-        ends = {seed: table["at"].max() for seed, table in together.items()}
-        assert len(set(ends.values())) > 1
-        for seed, table in together.items():
-            assert table.equals(trained([seed], until)[seed])
-            kept = whole[seed][whole[seed]["at"] <= ends[seed]]
-            assert digest(table) == digest(kept)
+    whole = trained([1, 2, 3])
+    late = np.median([table["value"][table["at"] == 6].iloc[0] for table in whole.values()])
+    until = Until(metric="test_loss", target=late, in_a_row=1)  # met at different rounds
+    together = trained([1, 2, 3], until)
+    ends = {seed: table["at"].max() for seed, table in together.items()}
+    assert len(set(ends.values())) > 1
+    for seed, table in together.items():
+        assert table.equals(trained([seed], until)[seed])
+        kept = whole[seed][whole[seed]["at"] <= ends[seed]]
+        assert digest(table) == digest(kept)

@@ -14,7 +14,7 @@ STEPS, SLOTS, D, BATCH = 5, 3, 4, 2
 
 def stretch(seed: int, steps: int = STEPS, first: int = 7, device: str = "cpu") -> Stretch:
     generator = torch.Generator().manual_seed(seed)
-    made = Stretch(
+    stretch = Stretch(
         w=torch.randn(SLOTS, D, generator=generator),
         start=torch.randn(SLOTS, D, generator=generator),
         velocity=torch.randn(SLOTS, D, generator=generator),
@@ -25,7 +25,7 @@ def stretch(seed: int, steps: int = STEPS, first: int = 7, device: str = "cpu") 
         first=torch.tensor(first),
         losses=torch.zeros(steps, SLOTS),
     )
-    return Stretch(**{name: array.to(device) for name, array in vars(made).items()})
+    return Stretch(**{name: array.to(device) for name, array in vars(stretch).items()})
 
 
 def take(w, start, velocity, step, keys, rows, weight, number):
@@ -63,8 +63,8 @@ def test_views_of_larger_arrays_are_trained_in_place(replays):
         whole, losses = torch.zeros(SLOTS + 2, D), torch.zeros(STEPS + 1, SLOTS)
         whole, losses = whole.to(device), losses.to(device)
         whole[:SLOTS] = walked.w
-        own = walked.velocity.clone()
-        replayer.run(replace(walked, w=whole[:SLOTS], velocity=own, losses=losses[1:]))
+        velocity = walked.velocity.clone()
+        replayer.run(replace(walked, w=whole[:SLOTS], velocity=velocity, losses=losses[1:]))
         run_steps(take, walked)
         assert torch.equal(whole[:SLOTS], walked.w)
         assert torch.equal(losses[1:], walked.losses)
@@ -85,27 +85,23 @@ def test_only_recurring_shapes_are_captured_up_to_a_limit():
     assert len(replayer.graphs) == MAX_GRAPHS
 
 
-def run_all(replayer, stretches):
-    for each in stretches:
-        replayer.run(each)
-
-
 def test_steps_that_cannot_be_captured_run_one_by_one_with_one_warning():
-    asked = []
+    attempts = []
 
     def refuse(call, rewind):
         rewind()
         call()  # as warming up does
-        asked.append(call)
+        attempts.append(call)
         raise RuntimeError("operation not permitted when stream is capturing\nmore of it")
 
     replayer = Replays(take, refuse)
     stretches = [stretch(seed) for seed in range(4)]
-    with pytest.warns(RuntimeWarning, match=r"captured: operation .* capturing$") as warned:
-        run_all(replayer, stretches)
+    with pytest.warns(RuntimeWarning, match=r"captured: operation .* capturing$") as warned:  # noqa: PT031
+        for attempt in stretches:
+            replayer.run(attempt)
     for seed, tried in enumerate(stretches):
         walked = stretch(seed)
         run_steps(take, walked)
         assert torch.equal(walked.w, tried.w)
         assert torch.equal(walked.losses, tried.losses)
-    assert (len(warned), len(asked)) == (1, 1)
+    assert (len(warned), len(attempts)) == (1, 1)

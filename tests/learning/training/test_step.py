@@ -31,7 +31,7 @@ def stepped(network: Network, slots: int, only: int | None = None):
     weight[:, -2:] = 0  # padded
     step = torch.rand(slots, 1, generator=rng)
     if only is not None:
-        w, x, y, weight, step = (each[only, None] for each in (w, x, y, weight, step))
+        w, x, y, weight, step = (array[only, None] for array in (w, x, y, weight, step))
     w = w.clone()
     loss = sgd_step(network, WORK, w, w.clone(), w[:, :0], step, x, y, weight, everything)
     return w, loss
@@ -77,19 +77,19 @@ def test_clients_train_as_pytorchs_sgd_does(options):
         weight, steps_of = torch.full((2, 9), 1 / 9), torch.full((2, 1), step)
         sgd_step(network, work, w, start, velocity, steps_of, x[k], y[k], weight, everything)
     for slot in range(2):
-        own = start[slot, None].clone().requires_grad_()
-        sgd = torch.optim.SGD([own], step, options.get("momentum", 0), 0, work.weight_decay)
+        alone = start[slot, None].clone().requires_grad_()
+        sgd = torch.optim.SGD([alone], step, options.get("momentum", 0), 0, work.weight_decay)
         for k in range(steps):
             loss = torch.nn.functional.cross_entropy(
-                network.outputs(own, x[k, slot, None])[0], y[k, slot]
+                network.outputs(alone, x[k, slot, None])[0], y[k, slot]
             )
-            loss = loss + work.prox / 2 * (own - start[slot]).square().sum()
+            loss = loss + work.prox / 2 * (alone - start[slot]).square().sum()
             sgd.zero_grad()
             loss.backward()
             if work.clip:
-                torch.nn.utils.clip_grad_norm_([own], work.clip)
+                torch.nn.utils.clip_grad_norm_([alone], work.clip)
             sgd.step()
-        torch.testing.assert_close(w[slot], own.detach()[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(w[slot], alone.detach()[0], rtol=1e-4, atol=1e-5)
 
 
 KEYS = torch.tensor([3, 2**52 + 1, 77])
@@ -118,18 +118,15 @@ def test_neighbouring_positions_steps_layers_and_slots_are_independent():
         (second, later),
         (first[0], first[1]),
     ]
-    for one, other in pairs:
-        agree = float((one == other).double().mean())
-        assert abs(agree - 0.5) < 5 * 0.5 / np.sqrt(one.numel())
+    for first, second in pairs:
+        agree = float((first == second).double().mean())
+        assert abs(agree - 0.5) < 5 * 0.5 / np.sqrt(first.numel())
 
 
-def test_a_mask_does_not_depend_on_the_other_slots():
+def test_a_mask_does_not_depend_on_the_other_slots_and_a_rate_of_zero_drops_nothing():
     together = mask(KEYS, 4, 7, 5)
     alone = torch.cat([mask(key[None], 4, 7, 5) for key in KEYS])
     assert torch.equal(together, alone)
-
-
-def test_a_rate_of_zero_drops_nothing():
     assert torch.equal(mask(KEYS, 0, 9, rate=0.0), torch.ones(3, 9))
 
 

@@ -107,14 +107,11 @@ def test_an_error_in_a_users_sampler_names_file_line_and_message(problem, late):
     def wrong(slots):
         raise SystemExit(3)
 
-    late.slots_of = staticmethod(wrong)
-    with pytest.raises(InputError, match=r"late, round 4: test_validation\.py:\d+, in wrong: Syst"):
-        play(problem, late)
-    late.slots_of = staticmethod(lambda slots: slots.client["a"])
-    with pytest.raises(
-        InputError, match=r"late, round 4: test_validation\.py:\d+, in <lambda>: Ind"
-    ):
-        play(problem, late)
+    for slots_of, error in ((wrong, "wrong: Syst"), (lambda s: s.client["a"], "<lambda>: Ind")):
+        late.slots_of = staticmethod(slots_of)
+        where = r"late, round 4: test_validation\.py:\d+, in "
+        with pytest.raises(InputError, match=where + error):
+            play(problem, late)
 
 
 def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
@@ -221,8 +218,8 @@ def test_plain_attributes_survive_a_checkpoint(problem, counting, tmp_path):
     kept = Checkpoint(tmp_path / "job.npz", "key", seconds=0)
     play(problem, counting, rounds=5, checkpoint=kept)
     resumed = play(problem, counting, rounds=9, checkpoint=kept)
-    for one, other in zip(whole, resumed, strict=True):
-        assert one.equals(other)
+    for table, resumed_table in zip(whole, resumed, strict=True):
+        assert table.equals(resumed_table)
 
 
 def test_an_attribute_that_clashes_or_fits_no_checkpoint_is_one_line(counting):
