@@ -134,12 +134,12 @@ def build_pipeline(root: Path) -> None:
     from fedsampling.workflow import drawing, reporting
     from fedsampling.workflow.project import Project
 
-    made = pipeline_in(root)
-    given = Config(scale="quick", data="embedded", papers=[PAPER], overrides={PAPER: OVERRIDES})
-    made.config.write_text(json.dumps(given.model_dump(mode="json")))
-    project = Project.open(made.config, made.results, made.papers)
+    paths = pipeline_in(root)
+    config = Config(scale="quick", data="embedded", papers=[PAPER], overrides={PAPER: OVERRIDES})
+    paths.config.write_text(json.dumps(config.model_dump(mode="json")))
+    project = Project.open(paths.config, paths.results, paths.papers)
     for job in project.plan.jobs.values():
-        execute(job, given, made.results, lambda *_: None)
+        execute(job, config, paths.results, lambda *_: None)
     assert drawing.draw(PAPER, project) == 0
     reporting.build_report(project)
 

@@ -26,8 +26,8 @@ def room_of(path: Path) -> str:
 
 
 def test_the_table_lists_all_rooms():
-    there = {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.stem}
-    assert set(ROOMS) == there - {"py"}
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.stem}
+    assert set(ROOMS) == rooms - {"py"}
 
 
 def test_each_room_imports_from_those_below_it_only():
@@ -52,12 +52,12 @@ def test_no_modules_import_each_other_in_a_circle():
     }
     below = {
         name: {
-            result
+            module
             for node in nodes
             if isinstance(node, ast.ImportFrom) and node.module
-            for one in node.names
-            for result in [f"{node.module}.{one.name}", node.module]
-            if result in modules
+            for alias in node.names
+            for module in [f"{node.module}.{alias.name}", node.module]
+            if module in modules
         }
         for name, nodes in modules.items()
     }

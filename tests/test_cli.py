@@ -23,7 +23,7 @@ FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
 
 
 def call(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

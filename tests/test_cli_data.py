@@ -12,7 +12,7 @@ from fedsampling.cli import main
 from fedsampling.data.sources.sources import official_datasets
 
 PAPERS = Path(__file__).parents[1] / "papers"
-GIVEN = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}
+SETTINGS = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def called(command: str, *arguments: str, **config: object) -> Result:
         path = tmp_path / "config.json"
-        path.write_text(json.dumps(GIVEN | config))
+        path.write_text(json.dumps(SETTINGS | config))
         where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
         return CliRunner().invoke(main, ["data", command, *arguments, *map(str, where)])
 
@@ -46,8 +46,8 @@ def test_fetched_files_pass_verification(call, mesh, tmp_path):
     assert result.exit_code == 0, result.stderr
     paths = [Path(line) for line in result.stdout.splitlines()]
     assert [path.name for path in paths] == ["nodes.csv", "links.csv"]
-    noted = json.loads(paths[0].parent.with_name("nycmesh.json").read_text())
-    assert noted == {path.name: sha256(path) for path in paths}
+    digests = json.loads(paths[0].parent.with_name("nycmesh.json").read_text())
+    assert digests == {path.name: sha256(path) for path in paths}
     result = call("verify", "nycmesh")
     assert result.exit_code == 0, result.stderr
     assert "  cache: nodes.csv: OK: sha256 compared with the copy" in result.stdout

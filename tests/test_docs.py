@@ -155,9 +155,9 @@ def test_a_paper_in_a_folder_elsewhere_is_drawn_and_judged(tmp_path):
     assert outputs["check"].startswith("config.yaml: valid")
     assert not (project / "papers/li2020convergence").exists()
     drawn = project / "results/artefacts/li2020convergence/variance"
-    made = json.loads((drawn / "artefact.json").read_text(encoding="utf-8"))
-    assert (made["badges"], made["provenance"]["runs"]) == ([], 40)
-    assert all((drawn / file).is_file() for file in made["files"].values())
+    described = json.loads((drawn / "artefact.json").read_text(encoding="utf-8"))
+    assert (described["badges"], described["provenance"]["runs"]) == ([], 40)
+    assert all((drawn / file).is_file() for file in described["files"].values())
     text = (project / "results/claims/li2020convergence.json").read_text(encoding="utf-8")
     (claim,) = json.loads(text)["claims"]
     assert (claim["verdict"], claim["reason"]) == ("reproduced", "It holds for K = 5 and K = 15.")

@@ -75,8 +75,8 @@ def test_pure_functions_keep_their_names_and_meanings():
         "poisson": (p / 2 - p**2, 0, 1 / 5),
         "binomial": (p**2, 0, 3 / 10),
     }.items():
-        for result, wanted in zip(statistics(scheme, p, 2), expected, strict=True):
-            np.testing.assert_allclose(result, wanted, atol=1e-15)
+        for result, closed_form in zip(statistics(scheme, p, 2), expected, strict=True):
+            np.testing.assert_allclose(result, closed_form, atol=1e-15)
     estimate = compare([1.0, 2.0, 3.5], [0.0, 1.0, 2.0], difference)
     assert estimate.low < estimate.value < estimate.high
     assert estimate.n == 3
@@ -102,8 +102,10 @@ def test_settings_are_keywords_dicts_or_records(data):
 
 
 def test_training_is_that_of_the_papers_runs(data):
-    got = fs.train(data, fs.scheme("md", m=4), seeds=2, evaluate_every=2, server_step=0.5, **WORK)
-    assert list(got.columns) == ["seed", "at", "metric", "value"]
+    history = fs.train(
+        data, fs.scheme("md", m=4), seeds=2, evaluate_every=2, server_step=0.5, **WORK
+    )
+    assert list(history.columns) == ["seed", "at", "metric", "value"]
     settings = {
         "kind": "network",
         "dataset": {
@@ -120,8 +122,8 @@ def test_training_is_that_of_the_papers_runs(data):
     }
     run = Simulation.model_validate(settings)
     for seed, table in enumerate(run.simulate("embedded", [0, 1], Where(Path(), None)).tables):
-        mine = got[got["seed"] == seed].drop(columns="seed").reset_index(drop=True)
-        pd.testing.assert_frame_equal(mine, table.astype({"metric": str}))
+        of_seed = history[history["seed"] == seed].drop(columns="seed").reset_index(drop=True)
+        pd.testing.assert_frame_equal(of_seed, table.astype({"metric": str}))
 
 
 def test_own_schemes_and_generated_data_train():
@@ -208,15 +210,18 @@ def test_an_unknown_key_of_train_suggests_only_valid_ones(key, data):
 
 
 def test_keywords_of_other_libraries_are_translated(data):
-    with pytest.raises(fs.InputError) as error:
-        fs.train(data, "full", **WORK, lr=0.1)
-    assert error.value.lines == ("lr: unknown key; did you mean 'step'?",)
-    with pytest.raises(fs.InputError) as error:
-        fs.train(data, "full", model="mlp", steps=1, batch=5, lr=0.1, rounds=2)
-    assert error.value.lines == ("lr: unknown key; did you mean 'step'?",)
-    with pytest.raises(fs.InputError) as error:
-        fs.train(data, "full", model="mlp", steps=1, rounds=2)
-    assert error.value.lines == ("batch: missing; add it", "step: missing; add it")
+    without_step = {key: value for key, value in WORK.items() if key != "step"}
+    for settings, lines in (
+        (WORK | {"lr": 0.1}, ("lr: unknown key; did you mean 'step'?",)),
+        (without_step | {"lr": 0.1}, ("lr: unknown key; did you mean 'step'?",)),
+        (
+            {"model": "mlp", "steps": 1, "rounds": 2},
+            ("batch: missing; add it", "step: missing; add it"),
+        ),
+    ):
+        with pytest.raises(fs.InputError) as error:
+            fs.train(data, "full", **settings)
+        assert error.value.lines == lines
     known = {*inspect.signature(fs.train).parameters, "server_step", "prox", "server"}
     assert {*OTHER_KEYWORDS.values()} <= known
 
@@ -244,14 +249,14 @@ def test_errors_in_a_users_sampler_get_one_line(data):
             "scheme: the class Wrong is invalid; must be a name, a dict or a record, "
             "such as Wrong(…)"
         )
-        assert line(lambda: fs.train(data, Wrong(m=2), **WORK)) == (
-            "sampler wrong, round 0: select returned a list of length 2; "
-            "must be Slots, such as Slots.stack(clients)"
-        )
-        assert line(lambda: fs.check_sampler(Wrong(m=2))) == (
-            "sampler wrong, round 0: select returned a list of length 2; "
-            "must be Slots, such as Slots.stack(clients)"
-        )
+        for call in (
+            lambda: fs.train(data, Wrong(m=2), **WORK),
+            lambda: fs.check_sampler(Wrong(m=2)),
+        ):
+            assert line(call) == (
+                "sampler wrong, round 0: select returned a list of length 2; "
+                "must be Slots, such as Slots.stack(clients)"
+            )
     finally:
         Wrong.named = ""  # no longer found
 

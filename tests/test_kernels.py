@@ -77,10 +77,10 @@ def test_slots_are_the_same_to_the_last_bit_with_mkls_kernels_for_intel(tmp_path
 
 @WITH_MKL
 @pytest.mark.parametrize(
-    ("first", "given", "mode"),
+    ("first", "variables", "mode"),
     [("torch", {}, "AUTO"), ("fedsampling", {"MKL_CBWR": "COMPATIBLE"}, "COMPATIBLE")],
 )
-def test_mkl_is_asked_for_a_reproducible_mode_unless_one_is_given(first, given, mode):
+def test_mkl_runs_in_a_reproducible_mode_unless_another_is_set(first, variables, mode):
     code = f"import {first}, fedsampling, torch; torch.ones(9, 9) @ torch.ones(9, 9)"
-    output = run("-c", code, MKL_VERBOSE="1", **given)
+    output = run("-c", code, MKL_VERBOSE="1", **variables)
     assert f" CNR:{mode} " in output

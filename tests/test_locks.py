@@ -20,7 +20,9 @@ def requirements(lock: Path) -> list[str]:
 
 def named(lock: Path) -> dict[str, str]:
     """Versions by name."""
-    result = (re.match(r"([a-z0-9-]+)==([^ ;]+)", each) for each in requirements(lock))
+    result = (
+        re.match(r"([a-z0-9-]+)==([^ ;]+)", requirement) for requirement in requirements(lock)
+    )
     return {match[1]: match[2] for match in result if match}
 
 
@@ -39,17 +41,19 @@ def test_there_is_a_lock_for_each_environment():
 def test_every_requirement_is_pinned_and_has_hashes(lock):
     pinned = r"[a-z0-9-]+==[\w.+]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *"
     assert requirements(lock)
-    assert [each for each in requirements(lock) if not re.fullmatch(pinned, each)] == []
+    assert [
+        requirement for requirement in requirements(lock) if not re.fullmatch(pinned, requirement)
+    ] == []
     assert "://" not in lock.read_text("utf-8")
 
 
 def test_the_lock_has_every_required_package():
     extras = PROJECT["project"]["optional-dependencies"]
-    asked = {
-        re.split(r"[>=\[]", each)[0].lower()
-        for each in [*PROJECT["project"]["dependencies"], *extras["dev"]]
+    required = {
+        re.split(r"[>=\[]", requirement)[0].lower()
+        for requirement in [*PROJECT["project"]["dependencies"], *extras["dev"]]
     }
-    assert asked <= named(ROOT / "envs/requirements.lock").keys()
+    assert required <= named(ROOT / "envs/requirements.lock").keys()
 
 
 def test_the_cpu_build_of_pytorch_is_of_the_locked_version():
@@ -62,9 +66,9 @@ def test_the_pythons_are_the_same_everywhere():
     stated = [line.rsplit(" ", 1)[1] for line in PROJECT["project"]["classifiers"]]
     assert stated == ["3.11", "3.12", "3.13"]
     assert PROJECT["project"]["requires-python"] == ">=3.11,<3.14"
-    listed = " ".join(stated)
-    assert f"PYTHONS := {listed}\n" in (ROOT / "Makefile").read_text("utf-8")
-    assert f"in {listed}; do" in (ROOT / "envs/lock.sh").read_text("utf-8")
+    versions = " ".join(stated)
+    assert f"PYTHONS := {versions}\n" in (ROOT / "Makefile").read_text("utf-8")
+    assert f"in {versions}; do" in (ROOT / "envs/lock.sh").read_text("utf-8")
 
 
 @pytest.mark.parametrize("cpu", [True, False], ids=["with a CPU build", "without"])

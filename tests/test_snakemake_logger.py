@@ -19,18 +19,18 @@ def clock(monkeypatch: pytest.MonkeyPatch):
     return now
 
 
-def record(text: str = "", level: int = logging.INFO, **told: Any) -> logging.LogRecord:
-    made = logging.LogRecord("snakemake", level, "", 0, text, (), None)
-    vars(made).update(told)
-    return made
+def record(text: str = "", level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
+    result = logging.LogRecord("snakemake", level, "", 0, text, (), None)
+    vars(result).update(fields)
+    return result
 
 
-def said(capsys: pytest.CaptureFixture[str], *records: logging.LogRecord) -> list[str]:
+def printed_lines(capsys: pytest.CaptureFixture[str], *records: logging.LogRecord) -> list[str]:
     handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
     stats = {"draw_a": 1, "all": 1, "total": 2}
     handler.emit(record(event=LogEvent.RUN_INFO, stats=stats))
-    for each in records:
-        handler.emit(each)
+    for logged in records:
+        handler.emit(logged)
     handler.close()
     return capsys.readouterr().err.splitlines()
 
@@ -65,13 +65,13 @@ def test_a_remaining_job_is_expected_to_take_the_mean_time_of_its_rule(clock):
 
 def test_the_last_line_names_the_log(capsys, log):
     finished = [record(event=LogEvent.JOB_FINISHED, job_id=job) for job in (7, 0)]
-    (line,) = said(capsys, STARTED, *finished, record("Nothing of note"))
+    (line,) = printed_lines(capsys, STARTED, *finished, record("Nothing of note"))
     assert line == f"2 of 2 steps in 0 s. Log: {log}"
 
 
 def test_an_error_is_shown_in_full(capsys):
     failed = record("Error in rule draw_a:\n    message: lines", event=LogEvent.JOB_ERROR)
-    lines = said(capsys, STARTED, failed, record("It fell", logging.ERROR))
+    lines = printed_lines(capsys, STARTED, failed, record("It fell", logging.ERROR))
     assert lines[:3] == ["Error in rule draw_a:", "    message: lines", "It fell"]
     ending = "1 failed, and steps that depend on them did not run. Log"
     assert lines[3].startswith(f"0 of 2 steps in 0 s; {ending}")
@@ -80,7 +80,7 @@ def test_an_error_is_shown_in_full(capsys):
 def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
     stopping = record("Terminating processes on user request, this might take some time.")
     failed = record("Error in rule draw_a", logging.ERROR, event=LogEvent.JOB_ERROR)
-    lines = said(capsys, STARTED, stopping, failed)
+    lines = printed_lines(capsys, STARTED, stopping, failed)
     assert lines == [
         "Stopping: running jobs save their progress first",
         f"Interrupted after 0 of 2 steps in 0 s; run the same command to resume. Log: {log}",

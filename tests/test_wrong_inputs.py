@@ -11,8 +11,8 @@ from fedsampling.learning.training.network import gpu
 
 ROOT = Path(__file__).parents[1]
 
-# What stands in the file below `scale: reduced`, and what its line says of it; what is wrong in
-# itself, whatever the papers are, is told by the tests of records, configuration and specs.
+# Lines below `scale: reduced`, and their errors. Errors that do not depend on the papers are in
+# the tests of records, configuration and specs.
 WRONG = [
     (
         "overrides: {fraboni2021clustered: {figure1: {seeds: 1}}}",
@@ -23,7 +23,7 @@ WRONG = [
         "overrides.harshvardhan2025latency.femnist: not at reduced scale; change the scale, or "
         "leave it out",
     ),
-    # what it says: all of fraboni2021clustered
+    # values that are too large: all of fraboni2021clustered
     ("mnist: {work: {batch: 100000000}}", "mnist: memory: at least 8,000 GB needed, …"),
     # a sampler that compares all pairs of clients
     (
@@ -39,7 +39,7 @@ WRONG = [
 ]
 
 
-# Of all of fraboni2021clustered's `mnist`, what its data say, which are here.
+# Changes of fraboni2021clustered's `mnist` that contradict its data.
 DISAGREEING = [
     (
         "model: {name: lstm}",
@@ -54,11 +54,9 @@ DISAGREEING = [
 @pytest.mark.parametrize(("content", "line"), DISAGREEING)
 def test_settings_that_contradict_the_data_are_one_line(content, line, tmp_path):
     wrong = f"{{fraboni2021clustered: {{mnist: {{{content}}}}}}}"
-    asked = "scale: quick\ndata: embedded\npapers: [fraboni2021clustered]\n"
-    result = complaint(f"{asked}overrides: {wrong}\n", tmp_path)
-    begins(
-        result, f"fedsampling: {tmp_path}/mine.yaml: overrides.fraboni2021clustered.mnist.{line}"
-    )
+    content = "scale: quick\ndata: embedded\npapers: [fraboni2021clustered]\n"
+    result = complaint(f"{content}overrides: {wrong}\n", tmp_path)
+    begins(result, tmp_path, f"overrides.fraboni2021clustered.mnist.{line}")
 
 
 @pytest.mark.parametrize(("content", "line"), WRONG, ids=[content for content, _ in WRONG])
@@ -68,19 +66,16 @@ def test_an_error_is_one_line_with_file_and_key(content, line, tmp_path):
             f"papers: [fraboni2021clustered]\noverrides: {{fraboni2021clustered: {{{content}}}}}"
         )
         line = f"overrides.fraboni2021clustered.{line}"
-    said = complaint(f"scale: reduced\n{content}\n", tmp_path)
-    begins(said, f"fedsampling: {tmp_path}/mine.yaml: {line}")
+    begins(complaint(f"scale: reduced\n{content}\n", tmp_path), tmp_path, line)
 
 
 def test_a_missing_gpu_is_an_error_unless_a_cluster_has_one(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "available", lambda: False)
-    asked = "scale: quick\ndata: embedded\npapers: [rizk2022importance]\ndevice: cuda\n"
-    line = complaint(asked, tmp_path)
-    begins(
-        line, f"fedsampling: {tmp_path}/mine.yaml: device: 'cuda' needs a GPU, and PyTorch sees…"
-    )
+    content = "scale: quick\ndata: embedded\npapers: [rizk2022importance]\ndevice: cuda\n"
+    line = "device: 'cuda' needs a GPU, and PyTorch sees…"
+    begins(complaint(content, tmp_path), tmp_path, line)
     path = tmp_path / "cluster.yaml"
-    path.write_text(f"{asked}cluster: {{gpu: gres}}\n")
+    path.write_text(f"{content}cluster: {{gpu: gres}}\n")
     result = CliRunner().invoke(main, ["check", "--config", str(path), "--papers", ROOT / "papers"])
     assert result.exit_code == 0, result.output
 
@@ -116,7 +111,7 @@ class TestPapers:
         assert line in result
 
 
-def test_an_option_of_the_plan_without_effect_is_refused():
+def test_an_option_of_the_plan_without_effect_is_rejected():
     result = CliRunner().invoke(main, ["plan", "--gpus", "3"])
     assert result.exit_code == 2
     assert "--gpus: no effect without --slurm; add it, or remove --gpus" in result.stderr
@@ -132,6 +127,6 @@ def complaint(content: str, folder: Path) -> str:
     return output
 
 
-def begins(said: str, line: str) -> None:
-    start, cut, _ = line.partition("…")
-    assert (said[: len(start)] if cut else said) == start
+def begins(printed: str, folder: Path, line: str) -> None:
+    start, cut, _ = f"fedsampling: {folder}/mine.yaml: {line}".partition("…")
+    assert (printed[: len(start)] if cut else printed) == start

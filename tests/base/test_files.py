@@ -115,25 +115,25 @@ class TestCheckWritable:
         check_writable(tmp_path / "a" / "b")
         assert listed(tmp_path) == []
 
-    @pytest.mark.parametrize("below", ["", "results"])
-    def test_a_file_in_place_of_the_folder_is_a_one_line_error(self, tmp_path, below):
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("file", "{}/file is not a folder"),
+            ("file/results", "{}/file is not a folder"),
+            ("link", "{}/link is not a folder"),
+            ("another_users", "not writable"),
+        ],
+    )
+    def test_an_unusable_folder_is_a_one_line_error(self, tmp_path, monkeypatch, name, reason):
         (tmp_path / "file").touch()
+        (tmp_path / "link").symlink_to(tmp_path / "gone")
+        if name == "another_users":
+            monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
         with pytest.raises(InputError) as caught:
-            check_writable(tmp_path / "file" / below)
-        assert caught.value.lines == (
-            f"{tmp_path / 'file' / below}: cannot be written ({tmp_path}/file is not a folder); "
-            "choose a writable folder",
-        )
-
-    def test_a_dangling_link_is_a_one_line_error(self, tmp_path):
-        (tmp_path / "results").symlink_to(tmp_path / "gone")
-        with pytest.raises(InputError, match="results is not a folder"):
-            check_writable(tmp_path / "results")
-
-    def test_a_folder_of_another_user_is_a_one_line_error(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-        with pytest.raises(InputError, match=r"a: cannot be written \(not writable\); choose"):
-            check_writable(tmp_path / "a")
+            check_writable(tmp_path / name)
+        (line,) = caught.value.lines
+        written = f"cannot be written ({reason.format(tmp_path)}); choose a writable folder"
+        assert line.startswith(f"{tmp_path / name}: {written}")
 
 
 def test_equal_content_is_equal_bytes(tmp_path):

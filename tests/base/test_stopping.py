@@ -43,24 +43,23 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("1-02:03:04", 93784), ("2:00:00", 7200), ("59:30", 3570), ("0:05\n", 5)]
+    ("text", "seconds"),
+    [
+        ("1-02:03:04", 93784),
+        ("2:00:00", 7200),
+        ("59:30", 3570),
+        ("0:05\n", 5),
+        *((text, None) for text in ("UNLIMITED", "NOT_SET", "INVALID", "")),
+    ],
 )
 def test_the_format_of_squeue_is_parsed(text, seconds):
     assert parse_left(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["UNLIMITED", "NOT_SET", "INVALID", ""])
-def test_no_limit_is_none(text):
-    assert parse_left(text) is None
-
-
-def test_the_time_left_comes_from_slurm(client):
+def test_the_time_left_comes_from_slurm_unless_it_fails(client):
     log = client("squeue", "9:59")
     assert seconds_left() == 599
     assert log.read_text().split() == ["--noheader", "--jobs", "42", "--format=%L"]
-
-
-def test_a_failing_slurm_command_means_no_limit(client):
     client("squeue", "5:00", status=1)
     assert seconds_left() is None
 
@@ -186,9 +185,9 @@ def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
         lines = done.stdout.splitlines()
         return done.returncode, [int(x[6:]) for x in lines if x.startswith("round ")], done.stderr
 
-    status, first, said = run(**{END_VARIABLE: "1.5"})
+    status, first, errors = run(**{END_VARIABLE: "1.5"})
     assert status == EXIT_UNFINISHED
-    assert f"stopped before round {len(first)}; run the same command to resume" in said
+    assert f"stopped before round {len(first)}; run the same command to resume" in errors
     assert 0 < len(first) < 60
     assert not list(results.rglob("*.lock"))
     status, second, _ = run()

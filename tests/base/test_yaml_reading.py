@@ -27,11 +27,9 @@ class TestReadYaml:
         assert str(caught.value).startswith(f"{path}:{complaint}")
         assert "\n" not in str(caught.value)
 
-    def test_an_empty_file_is_an_empty_mapping(self, tmp_path):
+    def test_an_empty_file_is_an_empty_mapping_and_an_unreadable_one_is_one_line(self, tmp_path):
         (tmp_path / "file.yaml").write_text("# nothing\n")
         assert read_yaml(tmp_path / "file.yaml") == {}
-
-    def test_an_unreadable_file_is_one_line(self, tmp_path):
         (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
         for name, complaint in {
             "none.yaml": "no such file; check the path",

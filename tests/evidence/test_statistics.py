@@ -55,8 +55,8 @@ def test_a_share_in_per_cent():
 class TestCompare:
     def test_noise_that_both_share_cancels(self):
         rng = np.random.default_rng(1)
-        common, own = rng.normal(0, 100, 30), rng.normal(0, 0.1, (2, 30))
-        first, second = 5 + common + own[0], common + own[1]
+        common, noise = rng.normal(0, 100, 30), rng.normal(0, 0.1, (2, 30))
+        first, second = 5 + common + noise[0], common + noise[1]
         paired = compare(first, second, difference)
         assert paired.value == pytest.approx(5, abs=0.1)
         assert paired.high - paired.low < 0.2
@@ -72,18 +72,17 @@ class TestCompare:
         expected = {"normal": 0.0, "exponential": 1.0}[draw]
         covered = 0
         for _ in range(repetitions):
-            common, own = rng.normal(size=n), getattr(rng, draw)(size=n)
-            result = compare(common + own, common, difference)
+            common, noise = rng.normal(size=n), getattr(rng, draw)(size=n)
+            result = compare(common + noise, common, difference)
             covered += result.low <= expected <= result.high
         assert least < covered / repetitions < 0.985  # four standard errors are 3.6 points at 95 %
 
     def test_few_seeds_have_students_interval_of_their_contrasts(self):
         first, second = np.random.default_rng(6).uniform(1, 2, (2, 5))
         assert compare(first, second, difference) == mean(first - second)
-        exact, found = mean(np.log(first / second)), compare(first, second, ratio)
-        assert [found.value, found.low, found.high] == pytest.approx(
-            np.exp([exact.value, exact.low, exact.high])
-        )
+        logs, times = mean(np.log(first / second)), compare(first, second, ratio)
+        expected = np.exp([logs.value, logs.low, logs.high])
+        assert [times.value, times.low, times.high] == pytest.approx(expected)
 
     @pytest.mark.parametrize("seeds", [3, 19, 20])
     def test_any_number_of_seeds_has_the_same_value(self, seeds):
@@ -221,5 +220,5 @@ class TestFirstReached:
 
 @pytest.mark.parametrize(("error", "comparisons"), [(0.05, 1), (0.001, 1), (0.001, 76_000)])
 def test_the_bound_on_many_comparisons_is_bonferronis(error, comparisons):
-    each = 2 * stats.norm.sf(bound(error, comparisons))  # one of them passes it by chance
-    assert each * comparisons == pytest.approx(error)
+    chance = 2 * stats.norm.sf(bound(error, comparisons))  # that one comparison passes it
+    assert chance * comparisons == pytest.approx(error)

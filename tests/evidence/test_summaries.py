@@ -31,7 +31,9 @@ class Runs:
     def __init__(self, root: Path) -> None:
         self.store, self.out = root / "store", root / "summary.parquet"
         self.manifest = root / "runs" / "base" / "md" / "block-0.json"
-        self.paths = {seed: store.save(self.store, run_table(seed), noted(seed)) for seed in SEEDS}
+        self.paths = {
+            seed: store.save(self.store, run_table(seed), metadata(seed)) for seed in SEEDS
+        }
         self.digests = {seed: store.digest(run_table(seed)) for seed in SEEDS}
         self.name_them()
 
@@ -44,8 +46,8 @@ class Runs:
         self.manifest.write_text(json.dumps({"job": JOB, "runs": runs}))
 
     def named(self) -> list[summaries.Run]:
-        asked = {path.stem: seed for seed, path in self.paths.items()}
-        return summaries.runs_of_manifest(self.manifest, JOB, asked, [self.store])
+        seeds = {path.stem: seed for seed, path in self.paths.items()}
+        return summaries.runs_of_manifest(self.manifest, JOB, seeds, [self.store])
 
     def summarise(self) -> Summary:
         facts = {"scale": "quick", "data": "embedded"}
@@ -55,7 +57,7 @@ class Runs:
         return summaries.load(self.out)
 
 
-def noted(seed: int, **changes: Any) -> dict[str, Any]:
+def metadata(seed: int, **changes: Any) -> dict[str, Any]:
     return {
         "hash": f"{seed:020x}",
         "spec": {"seed": seed, "data": "generated", "settings": {}},
@@ -94,7 +96,7 @@ class TestCurves:
         assert curve["low"].isna().all()
         assert curve["mean"].notna().all()
 
-    def test_two_seeds_have_no_interval_either_but_are_there_themselves(self, runs):
+    def test_two_seeds_have_no_interval_either_but_their_range(self, runs):
         rows = runs.summarise().rows
         curve = Summary(rows[rows["seed"] < 5], {}, {}).curves.set_index("at")
         assert curve[["low", "high"]].isna().all(axis=None)
@@ -153,14 +155,14 @@ class TestProvenance:
 
     def test_every_value_that_occurred_is_kept(self, runs):
         changes = {"code": "c2", "device": "gpu", "unverified": True}
-        store.save(runs.store, run_table(1), noted(1, **changes))
+        store.save(runs.store, run_table(1), metadata(1, **changes))
         result = runs.summarise().provenance
         assert result["code"] == ["c1", "c2"]
         assert result["device"] == ["cpu", "gpu"]
         assert result["unverified"] is True
 
     def test_a_case_knows_its_own_runs_alone(self, runs):
-        store.save(runs.store, run_table(5), noted(5, unverified=True))
+        store.save(runs.store, run_table(5), metadata(5, unverified=True))
         result = runs.named()
         result += [("vouched", sampler, run) for _, sampler, run in result[:1]]
         settings = {"cases": {"base": {}, "vouched": {}}}
@@ -175,7 +177,7 @@ class TestProvenance:
 
     def test_delays_of_files_that_nobody_vouches_for_are_unverified(self):
         settings = {"kind": "network", "delays": {"name": "nycmesh"}}
-        run = noted(0, spec={"settings": settings, "data": "official", "seed": 0})
+        run = metadata(0, spec={"settings": settings, "data": "official", "seed": 0})
         assert run["unverified"] is False
         assert summaries.provenance([run])["unverified"] is True
         run["spec"]["settings"] = {"kind": "network", "delays": {"name": "synthetic"}}
@@ -210,7 +212,7 @@ class TestDamage:
         assert [line.split("(")[1][:6] for line in self.failing(runs)] == ["seed 0", "seed 5"]
 
     def test_a_swapped_run_is_noticed(self, runs):
-        store.save(runs.store, run_table(5), noted(1))
+        store.save(runs.store, run_table(5), metadata(1))
         assert self.failing(runs) == (
             f"block-0 of base/md: run {1:020x} (seed 1) is different from the manifest; "
             "run the same command to recompute it",
@@ -241,13 +243,10 @@ class TestDamage:
         assert str(runs.manifest) in line
         assert line.endswith("run the same command to rebuild it")
 
-    @pytest.mark.parametrize("kept", [slice(1), slice(None, None, -1), (0, 0, 1, 2)])
-    def test_a_manifest_with_other_runs_than_its_jobs_is_refused(self, runs, kept):
+    @pytest.mark.parametrize("kept", [[0], [2, 1, 0], [0, 0, 1, 2]])
+    def test_a_manifest_with_other_runs_than_its_jobs_is_rejected(self, runs, kept):
         content = json.loads(runs.manifest.read_text())
-        listed = content["runs"]
-        content["runs"] = (
-            listed[kept] if isinstance(kept, slice) else [listed[each] for each in kept]
-        )
+        content["runs"] = np.array(content["runs"])[np.r_[kept]].tolist()
         runs.manifest.write_text(json.dumps(content))
         assert self.failing(runs) == (
             f"{runs.manifest}: must list exactly the 3 runs of {JOB}; "
@@ -255,7 +254,7 @@ class TestDamage:
         )
 
     @pytest.mark.parametrize("column", ["value", "seed", "at", "sampler"])
-    def test_a_summary_with_another_row_is_refused(self, runs, column):
+    def test_a_summary_with_another_row_is_rejected(self, runs, column):
         runs.summarise()
         table = pq.read_table(runs.out)
         rows = table.to_pandas().astype({"sampler": str})
@@ -266,13 +265,13 @@ class TestDamage:
             summaries.load(runs.out)
 
     @pytest.mark.parametrize("old", ['"scale": "quick"', '"unverified": false', '"rounds": 30'])
-    def test_a_summary_with_other_notes_is_refused(self, runs, old):
+    def test_a_summary_with_other_notes_is_rejected(self, runs, old):
         runs.summarise()
         table = pq.read_table(runs.out)
-        noted = table.schema.metadata
-        text = noted[summaries.SUMMARY.encode()].decode()
-        changed = {**noted, summaries.SUMMARY.encode(): text.replace(old, f"{old[:-2]}10")}
-        assert changed[summaries.SUMMARY.encode()] != text
+        key = summaries.SUMMARY.encode()
+        text = table.schema.metadata[key].decode()
+        assert old in text
+        changed = {**table.schema.metadata, key: text.replace(old, f"{old[:-2]}10")}
         pq.write_table(table.replace_schema_metadata(changed), runs.out)
         with pytest.raises(InputError, match="missing or corrupt; delete it and rerun the command"):
             summaries.load(runs.out)

@@ -34,9 +34,8 @@ def test_readings_that_disagree_make_a_claim_depend_on_them(readings, expected):
     finding = over_choices(readings, main="a")
     assert finding.verdict == expected
     assert finding.ours == readings["a"].ours
-    assert [(one.setting, one.verdict) for one in finding.readings] == [
-        (name, one.verdict) for name, one in readings.items()
-    ]
+    verdicts = {reading.setting: reading.verdict for reading in finding.readings}
+    assert verdicts == {name: reading.verdict for name, reading in readings.items()}
 
 
 def test_the_reason_counts_the_readings():
@@ -48,10 +47,11 @@ def test_the_reason_counts_the_readings():
 
 def test_parts_hold_fail_or_stay_open_by_their_intervals():
     wide, high, low = Estimate(0.1, -1, 1, 5), Estimate(2, 1.5, 2.5, 5), Estimate(-2, -3, -1, 5)
-    assert [above(each, 0.5) for each in (wide, high, low)] == ["open", "holds", "fails"]
-    assert [above(each, 2) for each in (wide, high, low)] == ["fails", "open", "fails"]
-    assert [close(each, each, 2, 0.6) for each in (wide, high, low)] == ["fails", "holds", "fails"]
-    assert [stated(each) for each in (True, False, None)] == ["holds", "fails", "open"]
+    estimates = (wide, high, low)
+    assert [above(estimate, 0.5) for estimate in estimates] == ["open", "holds", "fails"]
+    assert [above(estimate, 2) for estimate in estimates] == ["fails", "open", "fails"]
+    assert [close(e, e, 2, 0.6) for e in estimates] == ["fails", "holds", "fails"]
+    assert [stated(part) for part in (True, False, None)] == ["holds", "fails", "open"]
     nothing = Estimate(1, np.nan, np.nan, 1)
     assert [above(nothing, 0), close(nothing, nothing, 1, 9)] == ["open"] * 2
     touching = Estimate(1, 0.5, 1.5, 5)
@@ -111,10 +111,11 @@ def test_verdict_of_parts(parts, rule, expected):
 def test_reason_names_the_parts_unless_it_is_given():
     parts = {"n = 10": "holds", "n = 20": "open"}
     assert verdict(parts, "", {}).reason == "It holds for n = 10; undecided for n = 20."
-    assert (
-        verdict(parts, "", {"partly reproduced": "Only the small one."}).reason
-        == "Only the small one."
-    )
+    reasons = {"partly reproduced": "Only the small one."}
+    assert verdict(parts, "", reasons).reason == "Only the small one."
+    parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
+    reason = verdict(parts, "", {}).reason
+    assert reason == "It holds for c; the opposite holds for b and d; undecided for a."
 
 
 def test_a_finding_keeps_its_numbers():
@@ -129,9 +130,3 @@ def test_a_finding_keeps_its_numbers():
 def test_what_has_no_interval_is_not_drawn(infinite):
     numbers = {"value": 2.0, "low": 1.0, "high": 3.0, infinite: np.inf}
     assert intervals({"a": Estimate(**numbers, n=5)}, "times") == ()
-
-
-def test_every_state_is_told_in_the_order_of_the_states():
-    parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
-    result = verdict(parts, "", {}).reason
-    assert result == "It holds for c; the opposite holds for b and d; undecided for a."

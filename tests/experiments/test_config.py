@@ -23,7 +23,7 @@ def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("settings", "line"),
     [
         ({"papers": []}, "papers: no papers; name at least one, or write null for all"),
         (
@@ -68,9 +68,9 @@ def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_an_error_is_one_line_that_begins_with_the_key(given, line):
+def test_an_error_is_one_line_that_begins_with_the_key(settings, line):
     with pytest.raises(InputError) as caught:
-        config.parse(given)
+        config.parse(settings)
     assert caught.value.lines == (line,)
 
 
@@ -114,6 +114,9 @@ def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
     assert config.parse({"mirror": "http://from/file"}).mirror == "http://from/file"
     monkeypatch.setenv(config.MIRROR_VARIABLE, "")
     assert config.parse({}).mirror is None
+    monkeypatch.setenv(config.MIRROR_VARIABLE, "y" * 300)
+    with pytest.raises(InputError, match=r"^FEDSAMPLING_MIRROR: .* is not a folder"):
+        config.parse({})
 
 
 def test_a_report_shows_no_folder_of_this_machine():
@@ -124,9 +127,3 @@ def test_a_report_shows_no_folder_of_this_machine():
     shown = config.parse(settings).public()
     assert shown["papers"] == ["mine2026sampling", "rizk2022importance"]
     assert "/" not in str(shown)
-
-
-def test_a_mirror_from_the_environment_is_checked_like_one_from_the_file(monkeypatch):
-    monkeypatch.setenv(config.MIRROR_VARIABLE, "y" * 300)
-    with pytest.raises(InputError, match=r"^FEDSAMPLING_MIRROR: .* is not a folder"):
-        config.parse({})

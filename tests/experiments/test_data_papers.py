@@ -31,10 +31,9 @@ FEWER: dict[str, Any] = {  # and nothing else of these papers
 }
 
 
-def made(folder: Path, **given: Any) -> Project:
+def drawn(folder: Path) -> Project:
     """Run every job and stage but the report."""
-    given = {"scale": "quick", "data": "embedded", **given}
-    config = Config(papers=list(ARTEFACTS), overrides=FEWER, **given)
+    config = Config(scale="quick", data="embedded", papers=list(ARTEFACTS), overrides=FEWER)
     project = Project(config, folder / "results", ROOT / "papers")
     for job in project.plan.jobs.values():
         execute(job, config, project.results, lambda *_: None)
@@ -44,13 +43,13 @@ def made(folder: Path, **given: Any) -> Project:
 
 
 def test_every_figure_is_made_without_a_download_and_labelled(tmp_path):
-    project = made(tmp_path)
+    project = drawn(tmp_path)
     for key, names in ARTEFACTS.items():
         for name in names:
             folder = project.folder / "artefacts" / key / name
-            noted = json.loads((folder / "artefact.json").read_text())
-            assert noted["badges"][-1] == "embedded data"
-            assert noted["provenance"]["inputs"] == {}
+            described = json.loads((folder / "artefact.json").read_text())
+            assert described["badges"][-1] == "embedded data"
+            assert described["provenance"]["inputs"] == {}
             assert (folder / f"{name}.svg").stat().st_size > 10_000
     assert reporting.build_report(project).is_file()
     runs = [(cost.finished, cost.runs) for cost in costs.estimate(project).experiments]
@@ -70,10 +69,9 @@ def test_costs_are_estimated_for_runs_without_rounds_or_draws(tmp_path, monkeypa
     assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in costs.cost_table(estimate)
 
 
-def made_plan(**given: Any) -> Plan:
-    return plan(
-        {"scale": "quick", "data": "embedded", "papers": list(ARTEFACTS), **given}, ROOT / "papers"
-    )
+def quick_plan(**settings: Any) -> Plan:
+    settings = {"scale": "quick", "data": "embedded", "papers": list(ARTEFACTS), **settings}
+    return plan(settings, ROOT / "papers")
 
 
 @pytest.mark.parametrize(
@@ -89,5 +87,5 @@ def made_plan(**given: Any) -> Plan:
     ],
 )
 def test_official_files_of_everything_that_a_job_reads_are_fetched(job, read):
-    assert made_plan(data="official", shipped=False).datasets(job) == read
-    assert made_plan().datasets(job) == []
+    assert quick_plan(data="official", shipped=False).datasets(job) == read
+    assert quick_plan().datasets(job) == []

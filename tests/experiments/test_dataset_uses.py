@@ -13,16 +13,13 @@ PAPERS = Path(__file__).parents[2] / "papers"
 @pytest.fixture(scope="module")
 def uses_by_dataset() -> dict[str, tuple[DatasetUse, ...]]:
     keys = ["chen2022optimal", "fraboni2022general", "harshvardhan2025latency"]
-    return dataset_uses(
-        plan(
-            {"scale": "quick", "data": "embedded", "papers": [*keys, "rizk2022importance"]}, PAPERS
-        ).jobs.values()
-    )
+    settings = {"scale": "quick", "data": "embedded", "papers": [*keys, "rizk2022importance"]}
+    return dataset_uses(plan(settings, PAPERS).jobs.values())
 
 
 def test_every_dataset_is_listed_and_runs_without_data_are_skipped(uses_by_dataset):
     assert {"cookup", "ijcnn1", "nycmesh", "regression"} <= set(uses_by_dataset)
-    assert "weights" not in {use.experiment for ways in uses_by_dataset.values() for use in ways}
+    assert "weights" not in {use.experiment for uses in uses_by_dataset.values() for use in uses}
 
 
 def test_samplers_and_blocks_share_a_use(uses_by_dataset):
@@ -38,7 +35,5 @@ def test_cases_with_other_data_are_separate_uses(uses_by_dataset):
     sets = [use for use in uses_by_dataset["cookup"] if use.experiment == "sets"]
     assert [use.cases for use in sets] == [("dataset1",), ("dataset2",), ("dataset3",)]
     assert [use.settings["set"] for use in sets] == [1, 2, 3]
-
-
-def test_studies_without_detail_are_left_out(uses_by_dataset):
+    # Studies without detail are left out.
     assert {use.experiment for use in uses_by_dataset["nycmesh"]} == {"delays"}

@@ -40,14 +40,15 @@ def project(file: Path, name: str = "Two", samplers: Any = SAMPLERS, **model: An
     return Project(parse(config), file.parent / "results", PAPERS)
 
 
-def hashes(asked: Project) -> list[str]:
-    return [run.hash for job in asked.plan.jobs.values() for run in job.runs]
+def hashes(project: Project) -> list[str]:
+    return [run.hash for job in project.plan.jobs.values() for run in job.runs]
 
 
 def test_jobs_of_the_pipeline_train_the_users_model(file):
-    asked = project(file)
-    assert check_all(asked)
-    assert execute_all(list(asked.plan.jobs.values()), asked, lambda manifest: None) == 0
+    with_model = project(file)
+    assert check_all(with_model)
+    jobs = list(with_model.plan.jobs.values())
+    assert execute_all(jobs, with_model, lambda manifest: None) == 0
 
 
 def test_changed_content_gives_other_runs_and_another_plan(file):
@@ -76,8 +77,9 @@ def test_the_users_loss_is_minimised(file):
     model = {"file": str(file), "name": "Two"}
     doubled = fs.train(data, "full", model={**model, "loss": "doubled"}, step=0.1, **work)
     longer = fs.train(data, "full", model=model, step=0.2, **work)
-    right = [each[each["metric"] == "accuracy"] for each in (doubled, longer)]
-    pd.testing.assert_frame_equal(*right)
+    histories = (doubled, longer)
+    accuracies = [history[history["metric"] == "accuracy"] for history in histories]
+    pd.testing.assert_frame_equal(*accuracies)
     assert hashes(project(file, loss="doubled")) != hashes(project(file))
     with pytest.raises(InputError, match=r"loss: 'double' is not defined in .*'doubled'\?"):
         hashes(project(file, loss="double"))
@@ -103,7 +105,7 @@ def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, li
     assert message.endswith(line.format(file=file))
 
 
-def test_a_sampler_that_needs_the_last_layers_inputs_is_refused(file):
+def test_a_sampler_that_needs_the_last_layers_inputs_is_rejected(file):
     needy = {"*": None, "het": {"name": "delayhet_sampling", "m": 4, "share": 0.99}}
     with pytest.raises(InputError, match="needs the inputs of the last layer"):
         check_all(project(file, samplers=needy))

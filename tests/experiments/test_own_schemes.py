@@ -15,7 +15,7 @@ from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
-GIVEN = {"papers": ["crossmatrix"], "scale": "quick", "data": "embedded"}
+SETTINGS = {"papers": ["crossmatrix"], "scale": "quick", "data": "embedded"}
 SCHEME = '''"""Everybody."""
 import numpy as np
 from fedsampling import Scheme, Slots
@@ -41,17 +41,17 @@ def _forgotten(forget_own_files: Callable[[], None]) -> None:
 def jobs(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[[str], dict[str, Job]]:
     """Jobs of the cross matrix by sampler, beside a file with some text."""
 
-    def listed(text: str) -> dict[str, Job]:
+    def jobs_with(text: str) -> dict[str, Job]:
         forget_own_files()
         path = tmp_path / f"{abs(hash(text))}" / "mine.py"
         path.parent.mkdir()
         path.write_text(text)
-        asked = plan({**GIVEN, "schemes": [str(path)]}, ROOT / "papers")
-        values = {job.sampler: job for job in asked.jobs.values() if job.experiment == "digit"}
-        assert all(job.code for job in values.values())  # asked for as long as the file is loaded
+        planned = plan({**SETTINGS, "schemes": [str(path)]}, ROOT / "papers")
+        values = {job.sampler: job for job in planned.jobs.values() if job.experiment == "digit"}
+        assert all(job.code for job in values.values())  # read while the file is loaded
         return values
 
-    return listed
+    return jobs_with
 
 
 def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forget_own_files):
@@ -64,7 +64,7 @@ def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forg
     assert first[mine].runs[0].hash != changed[mine].runs[0].hash
     assert first[mine].code != changed[mine].code
     forget_own_files()
-    others = plan(GIVEN, ROOT / "papers").jobs.values()
+    others = plan(SETTINGS, ROOT / "papers").jobs.values()
     before = {job.sampler: job for job in others if job.experiment == "digit"}
     assert before
     assert first.keys() - before.keys() == {mine}
@@ -99,7 +99,7 @@ def test_a_report_shows_only_the_files_name(tmp_path):
 
 def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(SCHEME)
-    settings = {**GIVEN, "schemes": [str(tmp_path / "mine.py")]}
+    settings = {**SETTINGS, "schemes": [str(tmp_path / "mine.py")]}
     project = Project(config.parse(settings), tmp_path / "results", Path("papers"))
     monkeypatch.chdir(ROOT)
     project.write()
@@ -109,5 +109,5 @@ def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
     command += ["--config", str(project.config_file), "--results", str(tmp_path / "results")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    made = json.loads(Path(done.stdout.strip()).read_text(encoding="utf-8"))
-    assert [run["hash"] for run in made["runs"]] == [run.hash for run in jobs[name].runs]
+    manifest = json.loads(Path(done.stdout.strip()).read_text(encoding="utf-8"))
+    assert [run["hash"] for run in manifest["runs"]] == [run.hash for run in jobs[name].runs]

@@ -55,9 +55,9 @@ WEIGHTS: dict[str, Any] = {
 }
 
 
-def paper(**given: dict[str, Any]) -> Paper:
+def paper(**experiments: dict[str, Any]) -> Paper:
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
-    return Paper(key="p", year=2022, experiments=given, artefacts={}, claims={}, **texts)
+    return Paper(key="p", year=2022, experiments=experiments, artefacts={}, claims={}, **texts)
 
 
 def config(scale: str = "paper", data: str = "embedded", **overrides: Any) -> Config:
@@ -161,9 +161,8 @@ class TestLoading:
 
     def test_unknown_papers_and_overrides_without_effect_are_reported_together(self, tmp_path):
         self.write(tmp_path)
-        asked = Config(papers=["on", "xyz"], overrides={"one": {}})
         with pytest.raises(InputError) as caught:
-            load_papers(asked, tmp_path)
+            load_papers(Config(papers=["on", "xyz"], overrides={"one": {}}), tmp_path)
         assert caught.value.lines == (
             "overrides.one: not among the selected papers; did you mean 'on'?",
             "papers: 'on' is unknown; did you mean 'one'?",
@@ -201,9 +200,8 @@ class TestLoading:
 class TestPrecedence:
     def test_overrides_have_precedence_over_scale_and_paper(self):
         def rounds(**how: Any) -> int:
-            return resolve_experiments(paper(e=TRAINING), config(**how))["e"].experiment.settings[
-                "rounds"
-            ]
+            resolved = resolve_experiments(paper(e=TRAINING), config(**how))["e"]
+            return resolved.experiment.settings["rounds"]
 
         assert rounds() == 20
         assert rounds(scale="quick") == 4
@@ -211,13 +209,13 @@ class TestPrecedence:
         assert rounds(scale="paper", e={"rounds": 9}) == 9
 
     def test_reduced_scale_equals_paper_scale_unless_the_file_changes_it(self):
-        given = TRAINING | {"reduced": {"rounds": 7}}
-        for asked, rounds in ((given, 7), (TRAINING, 20)):
-            result = resolve_experiments(paper(e=asked), config(scale="reduced"))["e"].experiment
-            assert result.settings["rounds"] == rounds
+        reduced = TRAINING | {"reduced": {"rounds": 7}}
+        for experiment, rounds in ((reduced, 7), (TRAINING, 20)):
+            result = resolve_experiments(paper(e=experiment), config(scale="reduced"))["e"]
+            assert result.experiment.settings["rounds"] == rounds
 
     @pytest.mark.parametrize(
-        ("scale", "override", "found"),
+        ("scale", "override", "result"),
         [
             ("paper", {}, "paper"),
             ("quick", {}, "quick"),
@@ -232,10 +230,10 @@ class TestPrecedence:
         ],
     )
     def test_an_experiment_with_all_runs_of_the_papers_size_has_paper_scale(
-        self, scale, override, found
+        self, scale, override, result
     ):
-        asked = config(scale=scale, **({"e": override} if override else {}))
-        assert scale_of(paper(e=TRAINING), "e", asked) == found
+        overrides = {"e": override} if override else {}
+        assert scale_of(paper(e=TRAINING), "e", config(scale=scale, **overrides)) == result
 
     def test_changed_settings_are_listed_with_both_values(self):
         override = {"rounds": 19, "seeds": [0], "samplers": {"plain": None}}
@@ -246,26 +244,21 @@ class TestPrecedence:
         assert changed(paper(e=TRAINING), "e", config(scale="paper")) == []
 
     def test_a_case_overrides_the_settings(self):
-        given = TRAINING | {"cases": {"base": {}, "long": {"rounds": 99}}}
-        values = {job.case: job.runs[0] for job in jobs(paper(e=given), config(e={"rounds": 50}))}
-        assert {case: run.settings["rounds"] for case, run in values.items()} == {
-            "base": 50,
-            "long": 99,
-        }
+        cases = {"cases": {"base": {}, "long": {"rounds": 99}}}
+        listed = jobs(paper(e=TRAINING | cases), config(e={"rounds": 50}))
+        rounds = {job.case: job.runs[0].settings["rounds"] for job in listed}
+        assert rounds == {"base": 50, "long": 99}
 
     def test_null_removes_a_case_and_a_sampler(self):
         removed = {"cases": {"few": None}}
-        result = jobs(
-            paper(e=WEIGHTS, t=TRAINING), config(e=removed, t={"samplers": {"plain": None}})
-        )
+        overrides = {"e": removed, "t": {"samplers": {"plain": None}}}
+        result = jobs(paper(e=WEIGHTS, t=TRAINING), config(**overrides))
         assert {(job.case, job.sampler) for job in result} == {("many", "md"), ("base", "weighted")}
 
     def test_blocks_divide_the_seeds_in_order(self):
         result = jobs(paper(e=TRAINING), config(e={"seeds": [9, 3, 4]}))
-        assert [[run.seed for run in job.runs] for job in result if job.sampler == "plain"] == [
-            [9, 3],
-            [4],
-        ]
+        seeds = [[run.seed for run in job.runs] for job in result if job.sampler == "plain"]
+        assert seeds == [[9, 3], [4]]
         assert [job.block for job in result] == [0, 1, 0, 1]
 
 
@@ -347,22 +340,22 @@ class TestHash:
 
 
 def test_at_paper_scale_a_sampler_runs_only_its_chosen_case():
-    given = paper(training=TRAINING | {"cases": {"slow": {}, "fast": {"work": {"step": 0.1}}}})
-    before = {job.name for job in jobs(given, Config(scale="paper"))}
+    untuned = paper(training=TRAINING | {"cases": {"slow": {}, "fast": {"work": {"step": 0.1}}}})
+    before = {job.name for job in jobs(untuned, Config(scale="paper"))}
     for chosen, kept in (({"plain": "fast"}, {"fast"}), ({"plain": "gone"}, {"slow", "fast"})):
-        tuned = given.model_copy(update={"chosen": {"training": chosen}})
+        tuned = untuned.model_copy(update={"chosen": {"training": chosen}})
         result = jobs(tuned, Config(scale="paper"))
         assert {job.case for job in result if job.sampler == "plain"} == kept
         assert {job.case for job in result if job.sampler == "weighted"} == {"slow", "fast"}
         assert {job.name for job in result} <= before
         quick = [job.name for job in jobs(tuned, Config(scale="quick"))]
-        assert quick == [job.name for job in jobs(given, Config(scale="quick"))]
+        assert quick == [job.name for job in jobs(untuned, Config(scale="quick"))]
 
 
 def test_cases_listed_as_always_run_in_addition_to_the_chosen_case():
     cases = {"slow": {}, "fast": {"work": {"step": 0.1}}, "faster": {"work": {"step": 0.2}}}
-    given = paper(training=TRAINING | {"cases": cases, "always": ["slow"]})
-    tuned = given.model_copy(update={"chosen": {"training": {"plain": "fast"}}})
+    untuned = paper(training=TRAINING | {"cases": cases, "always": ["slow"]})
+    tuned = untuned.model_copy(update={"chosen": {"training": {"plain": "fast"}}})
     result = jobs(tuned, Config(scale="paper"))
     assert {job.case for job in result if job.sampler == "plain"} == {"slow", "fast"}
 

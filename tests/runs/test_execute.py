@@ -31,7 +31,7 @@ def job(seeds: list[int], reuse: Path | None = None) -> tuple[Job, Config]:
         reuse=[str(reuse)] if reuse else [],
     )
     result = jobs(load_paper(PAPER, ROOT / "papers"), config)
-    return next(each for each in result if each.name.endswith("intro/fixed/block-0")), config
+    return next(listed for listed in result if listed.name.endswith("intro/fixed/block-0")), config
 
 
 def execute(results: Path, seeds: list[int], reuse: Path | None = None) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def test_manifest_names_every_run_and_its_digest(tmp_path):
 def test_metadata_record_the_origin_of_a_run(tmp_path):
     (run,) = execute(tmp_path, [3])["runs"]
     loaded = store.load(store.path_of(tmp_path / "store", run["hash"])).metadata
-    given, _ = job([3])
-    assert loaded["hash"] == given.runs[0].hash
-    assert loaded["spec"] == given.runs[0].identity
+    planned, _ = job([3])
+    assert loaded["hash"] == planned.runs[0].hash
+    assert loaded["spec"] == planned.runs[0].identity
     assert re.fullmatch("[0-9a-f]{16}", loaded["code"])
     assert loaded["inputs"] == {}
     assert loaded["unverified"] is False
@@ -104,12 +104,12 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
         yield
 
     monkeypatch.setattr(runs, "hold_leases", noted)
-    given, config = job([1, 2])
-    again = replace(given, case="mine")
-    paths = runs.execute_stacked([given, again], config, tmp_path, lambda *_: None)
+    planned, config = job([1, 2])
+    again = replace(planned, case="mine")
+    paths = runs.execute_stacked([planned, again], config, tmp_path, lambda *_: None)
     assert len(taken) == len(set(taken)) == 2
-    one, other = (json.loads(path.read_text())["runs"] for path in paths)
-    assert one == other
+    first, second = (json.loads(path.read_text())["runs"] for path in paths)
+    assert first == second
     assert paths[0] != paths[1]
 
 
@@ -119,9 +119,9 @@ def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
     overrides = {"regression": {"work": {"step": 100.0}, "seeds": 1, "rounds": 100}}
     config = Config(scale="quick", papers=[PAPER], overrides={PAPER: overrides})
     result = jobs(load_paper(PAPER, ROOT / "papers"), config)
-    given = next(each for each in result if each.name.endswith(f"{scheme}/block-0"))
-    runs.execute(given, config, tmp_path, lambda *_: None)
-    table = store.load(store.path_of(tmp_path / "store", given.runs[0].hash)).table
+    planned = next(listed for listed in result if listed.name.endswith(f"{scheme}/block-0"))
+    runs.execute(planned, config, tmp_path, lambda *_: None)
+    table = store.load(store.path_of(tmp_path / "store", planned.runs[0].hash)).table
     assert table.set_index("metric").value["diverged_at"] > 0
 
 

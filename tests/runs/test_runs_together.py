@@ -15,8 +15,8 @@ from fedsampling.runs import store
 
 ROOT = Path(__file__).parents[2]
 JOB = "fraboni2022general/weights/n10-equal/{}/block-0"
-# A simulation that takes some seconds, after as many processes have started as asked, and says
-# that it ran.
+# A simulation that takes some seconds, after a number of processes have started, and
+# logs that it ran.
 RUN = """
 import os, sys, time
 from pathlib import Path
@@ -45,17 +45,17 @@ cli.main(["run", sys.argv[1], *folders])
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    asked = {"scale": "quick", "data": "embedded", "store": str(tmp_path / "store")}
-    (tmp_path / "config.json").write_text(json.dumps(asked))
+    settings = {"scale": "quick", "data": "embedded", "store": str(tmp_path / "store")}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
     return tmp_path
 
 
 def start(
     folder: Path, sampler: str, seconds: float, results: str = "r", others: int = 0
 ) -> subprocess.Popen[str]:
-    asked = (JOB.format(sampler), str(seconds), results, ROOT / "papers", str(1 + others))
+    arguments = (JOB.format(sampler), str(seconds), results, ROOT / "papers", str(1 + others))
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *asked],
+        [sys.executable, "-c", RUN, *arguments],
         cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

@@ -80,10 +80,9 @@ def test_a_truncated_file_is_rejected_wherever_it_ends(tmp_path):
     for length in {*range(0, len(whole), 7), *range(len(whole) - 12, len(whole))}:
         path.write_bytes(whole[:length])
         with pytest.raises(
-            InputError, match="truncated or not a result file; run the same command"
-        ) as e:
+            InputError, match=r"^[^\n]*truncated or not a result file; run the same"
+        ):
             store.load(path)
-        assert "\n" not in str(e.value)
 
 
 def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
@@ -120,14 +119,11 @@ def test_changed_metadata_are_detected(tmp_path, key):
 
 
 @pytest.mark.parametrize("noted", [None, {}, {store.RUN: "{"}, {store.RUN: "{}"}])
-def test_parquet_files_of_other_programs_are_rejected(tmp_path, noted):
+def test_files_of_other_programs_or_without_a_column_are_rejected(tmp_path, noted):
     path = store.save(tmp_path, TABLE, METADATA)
     rewrite(path, pq.read_table(path).replace_schema_metadata(noted))
     with pytest.raises(InputError, match="not a result file"):
         store.load(path)
-
-
-def test_a_table_without_its_columns_is_rejected(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     rewrite(path, pq.read_table(path).drop_columns(["value"]))
     with pytest.raises(InputError, match="not a result file"):
@@ -135,9 +131,7 @@ def test_a_table_without_its_columns_is_rejected(tmp_path):
 
 
 def test_a_missing_run_is_a_one_line_error(tmp_path):
-    with pytest.raises(
-        InputError, match=r"^.*: no such run; run the same command again to recompute it$"
-    ):
+    with pytest.raises(InputError, match=r"^.*: no such run; run the same command again to"):
         store.load(tmp_path / "none.parquet")
     assert store.find([tmp_path, tmp_path / "nowhere"], HASH, None) is None
 
@@ -160,16 +154,16 @@ def test_only_runs_of_the_requested_code_are_found(tmp_path):
 def test_stores_are_searched_in_order(tmp_path):
     stores = [tmp_path / "first", tmp_path / "second"]
 
-    def found() -> object:
-        result = store.find(stores, HASH, None)
-        return result and result.metadata["code"]
+    def code() -> object:
+        run = store.find(stores, HASH, None)
+        return run and run.metadata["code"]
 
     store.save(stores[1], TABLE, {**METADATA, "code": "second"})
-    assert found() == "second"
+    assert code() == "second"
     first = store.save(stores[0], TABLE, {**METADATA, "code": "first"})
-    assert found() == "first"
+    assert code() == "first"
     first.write_bytes(b"PAR1")
-    assert found() == "second"
+    assert code() == "second"
 
 
 def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):

@@ -69,13 +69,13 @@ def test_diurnal_availability_rises_and_falls():
 
 
 @pytest.mark.parametrize(
-    ("member", "given", "message"),
+    ("member", "settings", "message"),
     [
         (Bernoulli, {"rate": [0.9, 0.2]}, "is invalid"),
         (Diurnal, {"least": 0.9}, "is less than least"),
         (Diurnal, {"most": 0.1}, "is less than least"),
     ],
 )
-def test_invalid_settings_are_rejected(member, given, message):
+def test_invalid_settings_are_rejected(member, settings, message):
     with pytest.raises(InputError, match=message.replace(".", r"\.")):
-        check(member, given, "")
+        check(member, settings, "")

@@ -30,8 +30,8 @@ def test_the_chain_by_hand_for_one_client():
     nodes = pd.DataFrame(
         {"lon": [0.0, 0.0], "lat": [0.0, 0.045], "height": [100.0, 100.0], "degree": [1.0, 0.0]}
     )
-    given = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
-    result = clients(mesh.Mesh(nodes, pd.DataFrame()), given, 0).iloc[0]
+    settings = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
+    result = clients(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
     distance = 0.045 * 111_195.08
     loss = okumura_hata(distance, 100, 100, 2160, City())
     snr = 25 + 40 - loss - (-174 + 73.0103 + 9)

@@ -27,7 +27,7 @@ SETTINGS = {
 HALF = {"name": "bernoulli", "rate": [0.3, 0.7]}
 
 
-def made(changes=()) -> Network:
+def network(changes=()) -> Network:
     result = check(Simulation, merge(SETTINGS, dict(changes)), "")
     assert isinstance(result, Network)
     return result
@@ -42,19 +42,18 @@ def by_round(table, metric):
 
 
 def test_unless_given_it_is_no_part_of_the_settings():
-    assert "availability" not in made().model_dump(mode="json")
-    assert load_trace(made({"availability": {"name": "always"}}), 20) is None
+    assert "availability" not in network().model_dump(mode="json")
+    assert load_trace(network({"availability": {"name": "always"}}), 20) is None
 
 
 def test_always_changes_nothing():
-    for one, other in zip(
-        tables(made()), tables(made({"availability": {"name": "always"}})), strict=True
-    ):
-        np.testing.assert_array_equal(one["value"], other["value"])
+    always = tables(network({"availability": {"name": "always"}}))
+    for table, with_always in zip(tables(network()), always, strict=True):
+        np.testing.assert_array_equal(table["value"], with_always["value"])
 
 
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
-def test_only_those_who_are_there_train_and_are_asked(scheme, monkeypatch):
+def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
     from fedsampling.learning.training.network.learner import NetworkLearner
 
     seen = []
@@ -67,7 +66,7 @@ def test_only_those_who_are_there_train_and_are_asked(scheme, monkeypatch):
     monkeypatch.setattr(NetworkLearner, "work", watched)
     sampler = {"name": scheme} | ({"m": 4} if scheme not in ("full", "fedcs") else {})
     sampler |= {"d": 8} if scheme in ("fedcs", "power_of_choice") else {}
-    settings = made({"availability": HALF, "sampler": sampler})
+    settings = network({"availability": HALF, "sampler": sampler})
     trace = load_trace(settings, 20)
     assert trace is not None
     result = tables(settings)
@@ -84,7 +83,7 @@ def test_only_those_who_are_there_train_and_are_asked(scheme, monkeypatch):
 
 
 def test_a_run_alone_is_the_run_among_others():
-    settings = made({"availability": {"name": "markov"}})
+    settings = network({"availability": {"name": "markov"}})
     together = tables(settings, (0, 1))
     (alone,) = tables(settings, (1,))
     np.testing.assert_allclose(together[1]["value"], alone["value"], rtol=1e-14)
@@ -92,17 +91,15 @@ def test_a_run_alone_is_the_run_among_others():
 
 def test_a_scheme_that_counts_on_everybody_is_refused_in_one_line():
     with pytest.raises(InputError) as error:
-        made({"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}})
+        network({"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}})
     (line,) = error.value.lines
-    assert (
-        "clustered_size requires every client to be available in every round; use another" in line
-    )
-    made({"availability": {"name": "always"}, "sampler": {"name": "clustered_size", "m": 4}})
+    assert "clustered_size requires every client to be available in every round; use" in line
+    network({"availability": {"name": "always"}, "sampler": {"name": "clustered_size", "m": 4}})
 
 
 def test_absences_can_follow_labels():
     by_label = {"name": "bernoulli", "rate": [0.2, 0.9], "by": "label"}
-    settings = made({"availability": by_label, "rounds": 400})
+    settings = network({"availability": by_label, "rounds": 400})
     labels = np.repeat([0, 1, 2], 20)
     trace = load_trace(settings, 60, labels)
     assert trace is not None
@@ -113,10 +110,12 @@ def test_absences_can_follow_labels():
 
 
 def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
-    one = made({"sampler": {"name": "uniform", "m": 4}})
-    other = made({"sampler": {"name": "uniform", "m": 4}, "work": {"step": 0.02}, "server_step": 2})
+    one = network({"sampler": {"name": "uniform", "m": 4}})
+    other = network(
+        {"sampler": {"name": "uniform", "m": 4}, "work": {"step": 0.02}, "server_step": 2}
+    )
     assert one.stacks_with(other)
-    assert not one.stacks_with(made())
+    assert not one.stacks_with(network())
     where = Where(Path("unused"), None)
     variants, seeds = [one, one, other, other], [0, 1, 0, 1]
     stacked = one.simulate_stacked(variants, "embedded", seeds, where).tables
@@ -125,8 +124,8 @@ def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
 
 
 def test_thin_tables_sum_the_costs_between_measurements():
-    whole = tables(made())[0]
-    thin = tables(made({"evaluation": {"thin": True, "every": 4}}))[0]
+    whole = tables(network())[0]
+    thin = tables(network({"evaluation": {"thin": True, "every": 4}}))[0]
     spent = by_round(whole, "seconds")
     assert by_round(thin, "seconds").to_dict() == {4: spent[:4].sum(), 6: spent[4:].sum()}
     assert "clients" not in set(thin["metric"])
@@ -134,6 +133,6 @@ def test_thin_tables_sum_the_costs_between_measurements():
 
 def test_a_sampler_that_needs_delays_is_refused_without_them_before_anything_trains():
     with pytest.raises(InputError) as error:
-        made({"delays": None, "sampler": {"name": "delayhet_submodular"}})
+        network({"delays": None, "sampler": {"name": "delayhet_submodular"}})
     (line,) = error.value.lines
     assert line.startswith("sampler.name: delayhet_submodular needs the clients' delays")

@@ -134,8 +134,9 @@ def test_a_device_assigned_by_a_scheduler_is_not_locked(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("0,2", ["0", "2"]), ("", []), ("-1", []), ("GPU-3f2a", ["GPU-3f2a"])]
+    ("variable", "expected"),
+    [("0,2", ["0", "2"]), ("", []), ("-1", []), ("GPU-3f2a", ["GPU-3f2a"])],
 )
-def test_the_environment_variable_limits_the_devices(monkeypatch, given, expected):
-    monkeypatch.setenv(VISIBLE, given)
+def test_the_environment_variable_limits_the_devices(monkeypatch, variable, expected):
+    monkeypatch.setenv(VISIBLE, variable)
     assert visible() == expected

@@ -28,8 +28,8 @@ def job(kind: str = "federated", sampler: str = "md") -> Job:
     return Job("paper", "experiment", "base", sampler, 0, (RunSpec(settings, "embedded", 0),))
 
 
-def cluster(**given: Any) -> Cluster:
-    return Cluster.model_validate(given)
+def cluster(**settings: Any) -> Cluster:
+    return Cluster.model_validate(settings)
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_a_request_beyond_the_partitions_limit_is_reported(partitions):
 
 def test_an_unknown_partition_is_reported(partitions):
     partitions(r"cpu*|1:00:00\n")
-    given = cluster(gpu="gpu", gpu_partition="gpus", max_runtime=60)
-    (line,) = forecast([job("network")], {}, given, [1], 1).notes
+    settings = cluster(gpu="gpu", gpu_partition="gpus", max_runtime=60)
+    (line,) = forecast([job("network")], {}, settings, [1], 1).notes
     assert line == "cluster: unknown partition 'gpus'; known: cpu"
 
 

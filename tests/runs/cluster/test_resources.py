@@ -30,13 +30,13 @@ def job(kind: str = "federated", rounds: int = 1000) -> Job:
     return Job("paper", "experiment", "base", "md", 0, (RunSpec(settings, "embedded", 0),))
 
 
-def cluster(**given: Any) -> Cluster:
-    return Cluster.model_validate(given)
+def cluster(**settings: Any) -> Cluster:
+    return Cluster.model_validate(settings)
 
 
 def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
     kinds = Simulation.members().values()
-    gpus = {each.named: each.gpu for each in kinds if each.code.startswith("fedsampling.")}
+    gpus = {kind.named: kind.gpu for kind in kinds if kind.code.startswith("fedsampling.")}
     assert {name: bool(DEFAULTS[name].device_mb) for name in gpus} == gpus
 
 
@@ -46,15 +46,15 @@ def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
 )
 def test_a_run_kind_of_a_paper_requests_a_device_if_it_can_use_one(key, kind, gpu):
     of_kind = replace(job(kind), folder=PAPERS / key)
-    asked = need(replace(of_kind, uses_gpu=of_kind.kind.gpu), {}, cluster())
-    assert (asked.minutes, bool(asked.device_mb)) == (PAPER_KIND_DEFAULT.minutes, gpu)
+    result = need(replace(of_kind, uses_gpu=of_kind.kind.gpu), {}, cluster())
+    assert (result.minutes, bool(result.device_mb)) == (PAPER_KIND_DEFAULT.minutes, gpu)
 
 
 def test_each_attempt_requests_more_up_to_the_configured_limits():
     limits = cluster(max_runtime=150, max_mem_mb=20000)
-    asked = [request(GPU_JOB, limits, attempt) for attempt in (1, 2, 3)]
-    assert [one["runtime"] for one in asked] == [61, 122, 150]
-    assert [one["mem_mb"] for one in asked] == [8000, 16000, 20000]
+    attempts = [request(GPU_JOB, limits, attempt) for attempt in (1, 2, 3)]
+    assert [attempt["runtime"] for attempt in attempts] == [61, 122, 150]
+    assert [attempt["mem_mb"] for attempt in attempts] == [8000, 16000, 20000]
 
 
 def test_measured_times_replace_the_default_with_a_margin():
@@ -83,7 +83,7 @@ def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("settings", "expected"),
     [
         ({}, (None, None, None, None)),
         ({"gpu": "gpu"}, (1, None, None, None)),
@@ -94,16 +94,16 @@ def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
         ({"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
 )
-def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(given, expected):
-    asked = request(GPU_JOB, cluster(**given))
+def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(settings, expected):
+    result = request(GPU_JOB, cluster(**settings))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
-    assert tuple(asked[name] for name in names) == expected
+    assert tuple(result[name] for name in names) == expected
 
 
 def test_a_job_that_cannot_use_a_gpu_requests_none():
-    given = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
-    asked = request(Need(1, 100), given)
-    assert (asked["gpu"], asked["gpu_model"], asked["slurm_partition"]) == (None, None, "c")
+    with_gpus = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
+    result = request(Need(1, 100), with_gpus)
+    assert (result["gpu"], result["gpu_model"], result["slurm_partition"]) == (None, None, "c")
 
 
 @pytest.mark.parametrize(

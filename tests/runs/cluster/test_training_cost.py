@@ -31,9 +31,9 @@ def settings(sampler: dict[str, Any], work: dict[str, int], **changes: Any) -> N
     return Network.model_validate(defaults | changes)
 
 
-def counted(sampler: dict[str, Any], **given: Any) -> TrainingCost:
-    work = given.pop("work", {"steps": 1})
-    return training_cost(settings(sampler, work, **given), "embedded", WHERE, measure=False)
+def counted(sampler: dict[str, Any], **changes: Any) -> TrainingCost:
+    work = changes.pop("work", {"steps": 1})
+    return training_cost(settings(sampler, work, **changes), "embedded", WHERE, measure=False)
 
 
 @pytest.mark.parametrize(
