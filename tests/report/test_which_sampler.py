@@ -166,6 +166,19 @@ def test_the_page_can_be_filtered_and_every_link_leads_somewhere(results, folder
     assert 'href="schemes.html"' in (report / "index.html").read_text()
 
 
+def test_the_page_begins_with_the_users_samplers(results, folder, monkeypatch):
+    assert 'id="yours"' not in (results.build() / "schemes.html").read_text()
+    monkeypatch.setattr(Scheme.member("tifl"), "__module__", "schemes_of_mine")
+    comparison = read(folder)
+    (mine,) = comparison.by_users
+    assert mine.name == "tifl"
+    assert [comparison.ranked(column) for column in comparison.overall] == [3, 1]
+    assert comparison.datasets_on("+", mine) == ["MNIST by digit"]
+    assert comparison.datasets_on("−", mine) == []
+    page = (results.build() / "schemes.html").read_text()
+    assert page.index('id="yours"') < page.index('id="recommendation"')
+
+
 def test_without_the_cross_matrix_there_is_no_such_page(report):
     assert not (report / "schemes.html").exists()
     assert "schemes.html" not in (report / "index.html").read_text()

@@ -197,6 +197,19 @@ class Comparison:
         """Return the row of a sampler."""
         return next(row for row in self.rows if row.name == name)
 
+    @property
+    def by_users(self) -> tuple[SamplerRow, ...]:
+        """The samplers that users added and that have runs."""
+        return tuple(row for row in self.rows if row.by_user and row.speed_ups)
+
+    def ranked(self, column: Column) -> int:
+        """Return the number of samplers that have a rank in a column."""
+        return sum(row.speed_up(column).rank is not None for row in self.rows)
+
+    def datasets_on(self, side: str, row: SamplerRow) -> list[str]:
+        """Return the datasets on which a sampler is faster (``+``) or slower (``−``) than MD."""
+        return [column.title for column in self.datasets if row.speed_up(column).side == side]
+
     def recommended(self) -> dict[Column, tuple[SamplerRow, ...]]:
         """Return the samplers that are significantly better than MD sampling, by measure.
 
