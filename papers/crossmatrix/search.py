@@ -19,6 +19,7 @@ SPACES: dict[str, dict[str, Space | tuple[str, ...]]] = {
         "temperature": (0.01, 10.0, "log"),
         "uniform": (0.0, 0.5, "linear"),
     },
+    "approx_opt": {"c": (0.01, 100.0, "log")},
     "available": {"available": (7, 15, "integer")},
     "clustered_similarity": {"measure": ("arccos", "l2", "l1")},
     "cpow_d": {"d": (6, 15, "integer")},
@@ -42,6 +43,7 @@ SPACES: dict[str, dict[str, Space | tuple[str, ...]]] = {
         "gamma": (1.0, 8.0, "log"),
     },
     "kvib": {"gamma": (0.1, 10.0, "log")},
+    "luo2022": {"c": (0.01, 100.0, "log")},
     "oort": {
         "explore_least": (0.0, 0.5, "linear"),
         "penalty": (0.5, 5.0, "log"),
