@@ -75,13 +75,14 @@ def grid_scores(tuning: Summary) -> pd.DataFrame:
     DataFrame
         Columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean score
         in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the step is
-        the sampler's best (the smallest in case of a tie).
+        the sampler's best (the smallest in case of a tie; published runs are rounded, so scores
+        that are equal to six decimals count as tied).
     """
     runs = trajectories(tuning)
     late = runs[runs["at"] >= runs["at"].max() / 2].groupby(["sampler", "step", "case"])
     means = late["score"].agg(lambda values: values.mean(skipna=False))
     table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
-    best = table.groupby("sampler")["score"].transform("idxmax")
+    best = table["score"].round(6).groupby(table["sampler"]).transform("idxmax")
     table["chosen"] = table.index == best
     return table
 

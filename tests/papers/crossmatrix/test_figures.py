@@ -82,6 +82,12 @@ def test_a_step_is_the_holdouts_best_and_a_run_that_diverged_loses(tuning):
     assert grid["score"].tolist() == pytest.approx([0.04 * 7.5, 0.05 * 7.5, 0.02 * 7.5, -np.inf])
 
 
+def test_scores_that_differ_by_rounding_tie_and_the_smaller_step_wins():
+    slopes = {"small": 0.05, "large": 0.05 * (1 + 1e-8)}
+    grid = grid_scores(summary(*(run(case, "md", 0, rising(k)) for case, k in slopes.items())))
+    assert grid.loc[grid["chosen"], "case"].tolist() == ["small"]
+
+
 def test_the_target_is_mds_holdout_score_after_half_of_the_rounds(tuning):
     assert target_score(tuning) == pytest.approx(0.05 * (3 + 4 + 5) / 3)
 
