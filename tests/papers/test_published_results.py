@@ -42,9 +42,7 @@ DEAR_RUNS = {  # seconds to read
     "rizk2022importance": {"few", "few_standard", "sensitivity", "uncorrected"},
 }
 DEAR_ARTEFACTS = {"fraboni2021clustered": {"figure5"}}  # seconds to draw
-WITH_ALTERNATIVES = tuple(
-    key for key in KEYS if key != "fraboni2022general"
-)  # whose runs are small
+WITH_ALTERNATIVES = tuple(key for key in KEYS if key != "fraboni2022general")  # small runs
 WITHOUT_RANGE = {
     "fraboni2022general/c5",  # the paper's number is compared with the range of random choices
     "harshvardhan2025latency/c23",  # no run reaches the target, so there is no interval
@@ -96,7 +94,7 @@ def drawn(key: str, cheap: bool) -> Iterator[tuple[str, Artefact, dict[str, Summ
             or not PLACEHOLDER.search(spec.caption)
         ):
             continue
-        used = {one: loaded(key, one).only(spec.cases) for one in spec.experiments}
+        used = {run: loaded(key, run).only(spec.cases) for run in spec.experiments}
         yield name, draw_function(paper, name)(used, paper), used
         plt.close("all")
 
@@ -120,8 +118,8 @@ def leaves(tree: Any) -> Iterator[Any]:
     if isinstance(tree, dict):
         tree = list(tree.values())
     if isinstance(tree, list):
-        for one in tree:
-            yield from leaves(one)
+        for branch in tree:
+            yield from leaves(branch)
     else:
         yield tree
 
@@ -153,7 +151,8 @@ def disagreements(
     for place in PLACEHOLDER.finditer(template):
         column = "rounds" if place["path"] == "rounds" else SETTING_COLUMNS.get(place["path"])
         if column in columns and not place["experiment"]:
-            wrong += [f"{name}: {column} {one} is drawn" for one in sorted(columns[column] - shown)]
+            missing = sorted(columns[column] - shown)
+            wrong += [f"{name}: {column} {number} is drawn" for number in missing]
         if place["path"] == "seeds" and not place["experiment"]:
             counted = set().union(*(columns.get(column, set()) for column in SEEDS))
             wrong += [f"{name}: {seeds - counted} seeds"] * bool(counted and seeds - counted)
@@ -171,21 +170,6 @@ def listed_verdicts(key: str) -> dict[str, tuple[str, str]]:
 CLAIM = re.compile(r"\| c\d+\w*(?: \(code check\))?: ")
 
 
-def check_verdicts(key: str) -> None:
-    """Compare docs/findings.md with the claims as the published runs decide them."""
-    for name in project().plan.paper(key).experiments:
-        loaded(key, name)
-    claims = {one.id: one for one in content.claims(judging.judge(key, project()))}
-    listed = listed_verdicts(key)
-    assert listed
-    for name, (ours, verdict) in listed.items():
-        assert verdict.split(" (")[0] == claims[name].verdict, name
-        assert ours.replace("\\|", "|") == claims[name].ours, name
-    assert {name for name, one in claims.items() if one.grade != "not run"} == listed.keys()
-    for name in listed:
-        check_card(f"{key}/{name}", claims[name])
-
-
 def check_card(name: str, claim: Claim) -> None:
     """Check that a card gives the accepted range, the forecast, and names corrected intervals."""
     if claim.kind == "empirical" and name not in WITHOUT_RANGE:
@@ -197,29 +181,30 @@ def check_card(name: str, claim: Claim) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_captions_have_the_numbers_that_are_drawn(key):
+@pytest.mark.parametrize(
+    "cheap", [True, pytest.param(False, marks=pytest.mark.long)], ids=["cheap", "all"]
+)
+def test_captions_have_the_numbers_that_are_drawn(key, cheap):
     paper = load_paper(key, ROOT / "papers")
-    values = list(drawn(key, cheap=True))
+    values = list(drawn(key, cheap))
     assert values
-    assert [line for one in values for line in disagreements(paper, *one)] == []
+    assert [line for artefact in values for line in disagreements(paper, *artefact)] == []
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("key", KEYS)
-def test_captions_of_all_artefacts_have_the_numbers_that_are_drawn(key):
-    paper = load_paper(key, ROOT / "papers")
-    assert [line for one in drawn(key, cheap=False) for line in disagreements(paper, *one)] == []
-
-
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in DEAR_RUNS])
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=[pytest.mark.long] * (key in DEAR_RUNS)) for key in KEYS]
+)
 def test_findings_have_the_verdicts_of_the_claims(key):
-    check_verdicts(key)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("key", DEAR_RUNS)
-def test_findings_have_the_verdicts_of_claims_over_many_runs(key):
-    check_verdicts(key)
+    for name in project().plan.paper(key).experiments:
+        loaded(key, name)
+    claims = {claim.id: claim for claim in content.claims(judging.judge(key, project()))}
+    listed = listed_verdicts(key)
+    assert listed
+    for name, (ours, verdict) in listed.items():
+        assert verdict.split(" (")[0] == claims[name].verdict, name
+        assert ours.replace("\\|", "|") == claims[name].ours, name
+        check_card(f"{key}/{name}", claims[name])
+    assert {name for name in claims if claims[name].grade != "not run"} == listed.keys()
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -252,7 +237,7 @@ def test_findings_have_the_table_of_other_choices(key: str) -> None:
     text = (ROOT / findings.DOCS).read_text(encoding="utf-8")
     paper = project().plan.paper(key)
     spec = paper.artefacts["alternatives"]
-    used = {one: loaded(key, one).only(spec.cases) for one in spec.experiments}
+    used = {run: loaded(key, run).only(spec.cases) for run in spec.experiments}
     table = draw_function(paper, "alternatives")(used, paper).data
     for row in table.to_dict("records"):
         cells = [row[name] for name in ("claim", "verdict", "choice", "gives", "ours")]

@@ -35,11 +35,11 @@ def test_first_round_has_the_expected_distance():
     changes = {"relative": 0, "noise": 0, "draws": 20_000, "rounds": 2}
     changes["sampler"] = {"name": "uniform"}
     table = measured(**changes)
-    given_ = problem(settings("dsgd", **changes))
-    gradients = given_.gradients(given_.start[None])[0]
+    quadratic = problem(settings("dsgd", **changes))
+    gradients = quadratic.gradients(quadratic.start[None])[0]
     eta = table.loc[0, "step"]
-    mean = given_.start - given_.optimum - eta * given_.w @ gradients
-    norms = given_.w * np.linalg.norm(gradients, axis=1)
+    mean = quadratic.start - quadratic.optimum - eta * quadratic.w @ gradients
+    norms = quadratic.w * np.linalg.norm(gradients, axis=1)
     expected = mean @ mean + eta**2 * 3 * (norms**2).sum()  # (1 − q)/q with q = 2/8
     # Five standard errors: a false alarm has probability 6e-7.
     assert abs(table.loc[1, "distance"] - expected) < 5 * table.loc[1, "distance_se"]
@@ -68,21 +68,9 @@ def test_recursion_holds_where_weights_are_equal():
 
 
 def test_recursion_as_printed_fails_near_the_optimum_and_mended_holds():
-    near = {
-        "clients": 32,
-        "m": 3,
-        "dimension": 5,
-        "spread": 1.5,
-        "eigenvalues": [1, 1],
-        "relative": 0,
-        "noise": 0,
-        "start": 0.2,
-        "direction": "steepest",
-        "gamma": "own",
-        "rounds": 1,
-        "draws": 6000,
-    }
-    first = measured(**near).loc[0]
+    near = {"start": 0.2, "direction": "steepest", "gamma": "own", "rounds": 1, "draws": 6000}
+    near |= {"clients": 32, "m": 3, "dimension": 5, "spread": 1.5, "eigenvalues": [1, 1]}
+    first = measured(**near, relative=0, noise=0).loc[0]
     assert first["excess/printed"] > 4 * first["excess_se/printed"]
     assert first["excess/mended"] < 0
 

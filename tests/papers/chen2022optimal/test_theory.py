@@ -44,7 +44,7 @@ clients = st.integers(2, 5).flatmap(
 @settings(max_examples=60)
 @given(clients, st.floats(-3, 3), st.floats(0.01, 0.999))
 def test_corrected_recursion_holds_for_all_weights(drawn, distance, share):
-    w, minima = (np.array(each) for each in drawn)
+    w, minima = map(np.array, drawn)
     left, right = sides(w / w.sum(), minima, distance, share, corrected=True)
     assert left <= right + 1e-9 * (1 + right)
 

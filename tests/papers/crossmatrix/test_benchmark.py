@@ -1,5 +1,6 @@
 """The cross matrix's benchmark: trials, costs to targets, and what tuning changes."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,19 +26,19 @@ TRIALS = {
 
 
 def test_the_paper_lists_the_trials_that_the_search_draws():
-    sets = {name: each for name, each in PAPER.experiments.items() if name.startswith("bench_")}
+    benchmark = [name for name in PAPER.experiments if name.startswith("bench_")]
     draws = search.draws()
-    for each in sets.values():
-        cases = each["cases"]
+    for experiment in benchmark:
+        cases = PAPER.experiments[experiment]["cases"]
         middle = cases["default"]["work"]["step"]
         steps = {
             name: (case["work"]["step"] / middle, case.get("server_step", 1))
             for name, case in cases.items()
         }
         assert steps == {name: pytest.approx(pair) for name, pair in TRIALS.items()}
-        own = [case["samplers"] for name, case in cases.items() if name.startswith("own")]
-        assert own[0] in draws
-        assert all(settings == own[0] for settings in own)
+        drawn, *others = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
+        assert drawn in draws
+        assert others == [drawn] * len(others)
     assert {name for draw in draws for name in draw} == set(search.SPACES)
 
 
@@ -67,15 +68,15 @@ def test_a_cost_is_that_of_meeting_a_target_or_twice_the_whole_run():
     np.testing.assert_allclose(mean, np.sqrt([96, 192]))
 
 
+def rounds_to_targets(**rounds):
+    """Give each sampler the same rounds to every target, with every seed."""
+    keys = product(rounds, range(3), bench.TARGETS)
+    costs = pd.DataFrame(keys, columns=["sampler", "seed", "target"])
+    return costs.assign(rounds=costs["sampler"].map(rounds))
+
+
 def test_two_samplers_are_compared_where_both_ran():
-    costs = pd.DataFrame(
-        [
-            {"sampler": sampler, "seed": seed, "target": target, "rounds": cost}
-            for sampler, cost in (("x", 2.0), ("y", 6.0))
-            for seed in range(3)
-            for target in bench.TARGETS
-        ]
-    )
+    costs = rounds_to_targets(x=2.0, y=6.0)
     by_set = {"a": costs, "b": costs[costs["sampler"] == "x"]}
     row = figures_checks.compared_pair(by_set, "x", "y", "rounds")
     assert (row["ratio"], row["won"], row["sets"]) == (pytest.approx(3), 1, 1)
@@ -83,19 +84,8 @@ def test_two_samplers_are_compared_where_both_ran():
 
 
 def test_defaults_are_compared_with_mds_defaults():
-    def costs(factor):
-        return pd.DataFrame(
-            [
-                {"sampler": sampler, "seed": seed, "target": target, "rounds": cost}
-                for sampler, cost in (("md", 8.0), ("x", 8.0 / factor))
-                for seed in range(2)
-                for target in bench.TARGETS
-            ]
-        )
-
-    table = figures_tuning.untuned_speed_ups(
-        {"a": costs(1.0), "b": costs(4.0)}, "rounds"
-    ).set_index("scheme")
+    by_set = {"a": rounds_to_targets(md=8.0, x=8.0), "b": rounds_to_targets(md=8.0, x=2.0)}
+    table = figures_tuning.untuned_speed_ups(by_set, "rounds").set_index("scheme")
     assert table.loc["x", "untuned"] == pytest.approx(2)
     assert table.loc["x", ["untuned_low", "untuned_high"]].tolist() == pytest.approx([1, 4])
     assert table.loc["md"].tolist() == pytest.approx([1, 1, 1])

@@ -30,11 +30,16 @@ def test_regret_never_sees_the_dataset_that_it_is_judged_on():
     assert decision_map.regrets(log_costs, alone).loc["a", "map"] == pytest.approx(1.5)
 
 
-def test_the_rule_is_chosen_without_the_dataset_too():
-    rng = np.random.default_rng(3)
+def random_costs(rng):
+    """Draw the log costs of four samplers on seven datasets, of which some are unequal."""
     samplers = ["x", "y", "md", "fedavg_normalised"]
     log_costs = pd.DataFrame(rng.normal(size=(7, 4)), list("abcdefg"), samplers)
-    answers = pd.DataFrame({"unequal": rng.random(7) < 0.5, "skewed": False}, log_costs.index)
+    answers = {"unequal": rng.random(7) < 0.5, "skewed": False}
+    return log_costs, pd.DataFrame(answers, log_costs.index)
+
+
+def test_the_rule_is_chosen_without_the_dataset_too():
+    log_costs, answers = random_costs(np.random.default_rng(3))
     expected = {}
     for name in log_costs.index:
         best_rule = decision_map.regrets(log_costs.drop(index=name), answers).mean().idxmin()
@@ -45,11 +50,9 @@ def test_the_rule_is_chosen_without_the_dataset_too():
 
 
 def test_md_is_advised_unless_another_rule_is_better_on_datasets_that_it_has_not_seen():
-    rng, samplers = np.random.default_rng(1), ["x", "y", "md", "fedavg_normalised"]
-    kept = []
+    rng, kept = np.random.default_rng(1), []
     for _ in range(20):
-        log_costs = pd.DataFrame(rng.normal(size=(7, 4)), list("abcdefg"), samplers)
-        answers = pd.DataFrame({"unequal": rng.random(7) < 0.5, "skewed": False}, log_costs.index)
+        log_costs, answers = random_costs(rng)
         mean_regrets = decision_map.regrets(log_costs, answers).mean()
         nested = decision_map.nested_regrets(log_costs, answers).mean()
         row = decision_map.advice_by_answers(log_costs, answers)[0]

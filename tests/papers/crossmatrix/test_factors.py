@@ -28,8 +28,8 @@ def test_levels_of_a_factor_share_their_random_numbers():
     equal = factors().clients(0, 0)
     assert np.ptp(equal.n_samples) == 0
     assert mixed.p.max() > 2 * equal.p.max()
-    share = [(each.label_counts().max(1) / each.n_samples).mean() for each in (mixed, skewed)]
-    assert share[1] > share[0] + 0.2
+    shares = [(c.label_counts().max(1) / c.n_samples).mean() for c in (mixed, skewed)]
+    assert shares[1] > shares[0] + 0.2
 
 
 def test_a_cell_decides_clients_delays_work_and_presence():

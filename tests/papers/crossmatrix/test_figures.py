@@ -66,11 +66,19 @@ def evaluation() -> Summary:
     return summary(
         *(
             run(case, name, seed, rising(slope))
-            for name, own in slopes.items()
-            for case, slope in zip(("small", "large"), own, strict=True)
+            for name, by_case in slopes.items()
+            for case, slope in zip(("small", "large"), by_case, strict=True)
             for seed in (0, 1)
         )
     )
+
+
+def with_accuracy(runs: Summary, sampler: str, value: float, seeds=(0, 1), **settings) -> Summary:
+    """Let a sampler have the same accuracy in all rounds."""
+    rows = runs.rows.copy()
+    chosen = (rows["sampler"] == sampler) & (rows["metric"] == "accuracy")
+    rows.loc[chosen & rows["seed"].isin(seeds), "value"] = value
+    return Summary(rows, SETTINGS | settings, {})
 
 
 def test_a_step_is_the_holdouts_best_and_a_run_that_diverged_loses(tuning):
@@ -109,10 +117,8 @@ def test_the_cost_of_a_run_is_counted_at_its_schemes_own_step(evaluation, tuning
 
 
 def test_a_run_that_misses_the_target_has_no_speed(evaluation, tuning):
-    rows = evaluation.rows.copy()
-    scored = (rows["sampler"] == "other") & (rows["seed"] == 1) & (rows["metric"] == "accuracy")
-    rows.loc[scored, "value"] = 0.1
-    values = {"a": costs_to_target(Summary(rows, SETTINGS, {}), tuning)}
+    slow = with_accuracy(evaluation, "other", 0.1, seeds=[1])
+    values = {"a": costs_to_target(slow, tuning)}
     table = speed_ups(values, "rounds")["a"]
     assert table.loc["other"].tolist() == [pytest.approx(5 / 3), 0.0]
     assert table.loc["md"].tolist() == [1.0, 1.0]
@@ -136,10 +142,8 @@ def test_scores_are_read_only_in_rounds_that_were_measured(tuning):
 
 
 def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluation, tuning):
-    rows = evaluation.rows.copy()
-    slow = (rows["sampler"] == "user_defined") & (rows["metric"] == "accuracy")
-    rows.loc[slow & (rows["seed"] == 1), "value"] = 0.0
-    both = {"a": Summary(rows, SETTINGS, {}), "tuning_a": tuning}
+    slow = with_accuracy(evaluation, "user_defined", 0.0, seeds=[1])
+    both = {"a": slow, "tuning_a": tuning}
     artefact = figures_by_dataset.matrix_rounds(both, None)
     table = artefact.table.set_index("scheme")["A set"]
     assert table["MD"] == "5.00 [5.00, 5.00]"
@@ -159,16 +163,13 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluat
 
 
 def test_a_set_that_a_scheme_misses_is_in_its_mean_and_shown(evaluation, tuning):
-    rows = evaluation.rows.copy()
-    lost = (rows["sampler"] == "other") & (rows["metric"] == "accuracy")
-    rows.loc[lost, "value"] = 0.0
-    missed = Summary(rows, {**SETTINGS, "title": "B set"}, {})
+    missed = with_accuracy(evaluation, "other", 0.0, title="B set")
     summaries = {f"a{k}": evaluation for k in range(4)} | {"b": missed}
     summaries |= {f"tuning_{name}": tuning for name in summaries}
     artefact = figures_over_datasets.ranks(summaries, None)
-    own = artefact.data.set_index(["measure", "scheme"]).loc[("rounds", "other")]
-    assert (own["speed_up"], own["worst"], own["worst_set"]) == (0, 0, "b")
-    assert (own["reached"], own["runs"], own["win_rate"]) == (8, 10, 0.8)
+    row = artefact.data.set_index(["measure", "scheme"]).loc[("rounds", "other")]
+    assert (row["speed_up"], row["worst"], row["worst_set"]) == (0, 0, "b")
+    assert (row["reached"], row["runs"], row["win_rate"]) == (8, 10, 0.8)
     assert "Zero, as no run reached the target of a dataset: other on B set." in artefact.notes
     labels = [text.get_text() for text in artefact.figure.axes[0].get_yticklabels()]
     assert "other (2 of 10 missed)" in labels
@@ -236,13 +237,13 @@ def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning):
         rows += [(*key, t, "update_error", 2.0 * t) for t in (1, 6)]
         return rows + [(*key, t, "update_square", 7.0) for t in (1, 6)]
 
-    own = summary(
+    compared = summary(
         run("large", "md", 0, rising(0.05)),
         recorded("md", 0, 0.4, [0.5, 0.5, 1.0] + [1.0] * 7, ROUNDS + 1),
         run("large", "other", 0, rising(0.05)),
         recorded("other", 0, 0.2, [0.5] * 30, ROUNDS + 20),
     )
-    artefact = figures_clients.clients({"a": own, "tuning_a": tuning}, None)
+    artefact = figures_clients.clients({"a": compared, "tuning_a": tuning}, None)
     result = artefact.data.set_index("sampler")
     assert result["worst"].to_dict() == {"md": pytest.approx(0.4), "other": pytest.approx(0.2)}
     # Half of the clients in round 1, the others in round 3; or not within MD's ten rounds.
@@ -277,8 +278,8 @@ def test_every_registered_scheme_for_networks_is_in_it_at_every_scale(scale):
 
 
 def test_a_scheme_that_was_run_at_one_step_is_compared_at_it(tuning):
-    own = summary(run("large", "md", 0, rising(0.05)), run("large", "other", 0, rising(0.1)))
-    result = tuned_trajectories(own, tuning)
+    single = summary(run("large", "md", 0, rising(0.05)), run("large", "other", 0, rising(0.1)))
+    result = tuned_trajectories(single, tuning)
     assert result.groupby("sampler")["step"].first().to_dict() == {"md": 0.3, "other": 0.3}
     tuned = figures_by_dataset.tuning({"tuning_a": tuning}, None).data
     best = tuned[tuned["chosen"]].set_index("sampler")["case"]
@@ -295,6 +296,6 @@ def test_a_scheme_that_was_run_at_one_step_is_compared_at_it(tuning):
     ],
 )
 def test_nothing_is_drawn_of_a_holdout_alone(draw, tuning):
-    made = draw({"tuning_a": tuning}, None)
-    assert made.data.empty
-    assert made.notes == ("No dataset is both tuned and compared yet.",)
+    artefact = draw({"tuning_a": tuning}, None)
+    assert artefact.data.empty
+    assert artefact.notes == ("No dataset is both tuned and compared yet.",)

@@ -19,7 +19,7 @@ from papers.fraboni2021clustered import figures_clients, figures_training
 KEY = "fraboni2021clustered"
 PAPER = load_paper(KEY, Path(__file__).parents[3] / "papers")
 RESOLVED = resolve_experiments(PAPER, Config(papers=[KEY], scale="quick"))
-ASKED = {name: each.experiment for name, each in RESOLVED.items()}
+EXPERIMENTS = {name: resolved.experiment for name, resolved in RESOLVED.items()}
 MNIST = {"clients": 9.5, "labels": 7.0, "loss_std": 0.3, "accuracy_std": 0.2}
 SIZES = np.repeat([600, 500, 100], [2, 3, 5])
 LABELS = np.arange(10) % 3
@@ -64,7 +64,7 @@ def partition_runs(experiment, case, rank, sampler):
 RUNS = {"network": network_runs, "allocation": allocation_runs, "partition": partition_runs}
 
 
-def made_up(experiment):
+def summary_of(experiment):
     parts = [
         tidy(columns).assign(case=case, sampler=sampler, seed=seed)
         for case in experiment.cases
@@ -76,7 +76,7 @@ def made_up(experiment):
 
 @pytest.fixture(scope="module")
 def summaries():
-    return {name: made_up(experiment) for name, experiment in ASKED.items()}
+    return {name: summary_of(experiment) for name, experiment in EXPERIMENTS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def curves(figure):
 
 def test_figure1_has_the_papers_six_panels_and_the_closed_form(artefacts, summaries):
     figure = artefacts["figure1"].figure
-    assert curves(figure) == 6 * [len(ASKED["mnist"].samplers)]
+    assert curves(figure) == 6 * [len(EXPERIMENTS["mnist"].samplers)]
     assert probability_all_distinct(summaries["mnist"]) == pytest.approx(0.6282, abs=1e-4)
     assert "closed form 62.8 %" in artefacts["figure1"].notes[0]
 

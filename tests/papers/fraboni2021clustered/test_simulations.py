@@ -61,8 +61,8 @@ def test_statistics_of_md_sampling_are_the_closed_forms(tables):
     table = tables["md"][0]
     samples = values(table, "samples").to_numpy()
     p = samples / samples.sum()
-    np.testing.assert_allclose(values(table, "variance"), p * (1 - p) / 4)
-    np.testing.assert_allclose(values(table, "inclusion"), 1 - (1 - p) ** 4)
+    np.testing.assert_allclose(values(table, "variance"), p * (1 - p) / 4)  # (14)
+    np.testing.assert_allclose(values(table, "inclusion"), 1 - (1 - p) ** 4)  # (20)
     assert abs(values(table, "variance_above_md").max()) < 1e-15
 
 

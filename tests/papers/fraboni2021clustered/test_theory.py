@@ -45,13 +45,6 @@ def test_closed_forms_are_those_of_all_outcomes():
         np.testing.assert_array_equal(most_draws(r), (m * omega[chance > 0]).max(0).round())
 
 
-def test_md_sampling_has_the_paper_s_forms():
-    p, m = np.array([0.5, 0.2, 0.3]), 2
-    r = md_distributions(p, m)
-    np.testing.assert_allclose(variance(r), p * (1 - p) / m)  # (14)
-    np.testing.assert_allclose(inclusion(r), 1 - (1 - p) ** m)  # (20)
-
-
 @given(populations, st.data())
 @settings(max_examples=60)
 def test_no_client_varies_more_or_is_drawn_less_likely_than_under_md(n_samples, data):

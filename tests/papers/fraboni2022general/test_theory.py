@@ -63,9 +63,9 @@ def test_table2_has_every_symbol_once():
 
 def test_seeds_are_pooled_with_a_smaller_error(summaries):
     both, rows = comparisons(summaries["weights"]), summaries["weights"].rows
-    one = comparisons(replace(summaries["weights"], rows=rows[rows.seed == 0]))
-    random = one.error > 1e-9
-    assert (both.error / one.error)[random].median() == pytest.approx(np.sqrt(0.5), rel=0.02)
+    first = comparisons(replace(summaries["weights"], rows=rows[rows.seed == 0]))
+    random = first.error > 1e-9
+    assert (both.error / first.error)[random].median() == pytest.approx(np.sqrt(0.5), rel=0.02)
 
 
 def test_c6_notices_a_wrong_sign_and_demands_exactness_where_nothing_varies(summaries):
@@ -109,9 +109,6 @@ def test_one_step_has_theory_and_experiment_of_three_schemes(summaries):
     # With one minimum for all, weights that sum to one are all that counts: p_1 = 1/n.
     assert iid.index[(iid["uniform"] - iid["full"]).argmin()] == pytest.approx(0.1)
     assert "below the limit" in artefact.notes[0]
-
-
-def test_one_step_notices_a_mean_that_does_not_agree(summaries):
     chosen = {"metric": "mean", "sampler": "md", "case": "non-iid"}
     wrong = changed(summaries, "quadratic_step", lambda v: 1.3 * v, **chosen)
     assert "above the limit" in figures_quadratic.quadratic_one_step(wrong, PAPER).notes[0]

@@ -20,9 +20,9 @@ TRAINED = [name for name, fields in PAPER.experiments.items() if fields["kind"] 
 HALF = [f"shakespeare_{n}" for n in (10, 20, 40, 80)]
 CLAIMED = [*HALF, "cifar"]
 RESOLVED = {
-    scale: {name: each.experiment for name, each in resolved.items()}
+    scale: {name: experiments[name].experiment for name in experiments}
     for scale in ("quick", "reduced", "paper")
-    if (resolved := resolve_experiments(PAPER, Config(papers=[KEY], scale=scale)))
+    if (experiments := resolve_experiments(PAPER, Config(papers=[KEY], scale=scale)))
 }
 # What each scheme adds to the loss: as the paper claims, in all three kinds of case.
 EQUAL = {"md": 0.3, "uniform": 0.0, "clustered": 0.0}
@@ -36,7 +36,7 @@ TURN = {
 }
 
 
-def made_up(
+def training_runs(
     scale="paper",
     equal=EQUAL,
     samples=SAMPLES,
@@ -66,11 +66,8 @@ def made_up(
                 diverged = -1.0
                 if (name, case, sampler) in lost and seed == 0:
                     value[at > at[3]], diverged = np.nan, float(at[3])
-                run = {
-                    "at": [-1, *at],
-                    "metric": ["diverged_at"] + ["loss"] * len(at),
-                    "value": [diverged, *value],
-                }
+                run = {"at": [-1, *at], "value": [diverged, *value]}
+                run |= {"metric": ["diverged_at"] + ["loss"] * len(at)}
                 parts.append((run, case, sampler, seed))
         columns = {key: np.concatenate([run[key] for run, *_ in parts]) for key in parts[0][0]}
         for place, key in enumerate(("case", "sampler", "seed"), 1):
@@ -93,7 +90,7 @@ def clients_summary():
 
 @pytest.fixture(scope="module")
 def summaries():
-    return made_up()
+    return training_runs()
 
 
 def verdict(name, summaries):
@@ -109,7 +106,7 @@ def judge(name, summaries):
 )
 def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
     behind = PAPER.artefacts[name].experiments
-    summaries = made_up("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
+    summaries = training_runs("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
     artefact = draw_function(PAPER, name)(summaries, PAPER)
     assert artefact.figure is not None
     assert len(artefact.data)
@@ -148,7 +145,7 @@ def test_figure5_begins_at_round_1000_of_2500(summaries):
 
 
 def test_diverged_runs_are_named_and_end_their_mean():
-    lost = made_up(lost=[("shakespeare_20", "samples", "uniform")], names=HALF)
+    lost = training_runs(lost=[("shakespeare_20", "samples", "uniform")], names=HALF)
     artefact = figures_training.figure2(lost, PAPER)
     assert any("1 of 5 runs diverged" in note for note in artefact.notes)
     data = artefact.data
@@ -160,7 +157,7 @@ def test_diverged_runs_are_named_and_end_their_mean():
 def test_orderings_are_reproduced_where_they_hold_and_contradicted_where_reversed(summaries):
     for name in ("c1", "c2", "c4", "c5"):
         assert verdict(name, summaries) == "reproduced"
-    reverse = made_up(
+    reverse = training_runs(
         equal={"md": 0.0, "uniform": 0.3, "clustered": 0.3},
         samples={"md": 0.3, "uniform": 0.0, "clustered": 0.6},
         names=CLAIMED,
@@ -170,12 +167,12 @@ def test_orderings_are_reproduced_where_they_hold_and_contradicted_where_reverse
 
 
 def test_c1_is_partly_so_where_the_gap_does_not_shrink():
-    assert verdict("c1", made_up(shrinks=False, names=HALF)) == "partly reproduced"
+    assert verdict("c1", training_runs(shrinks=False, names=HALF)) == "partly reproduced"
 
 
 def test_orderings_are_open_where_noise_hides_them_or_seeds_are_too_few():
-    noisy = made_up(equal={}, samples={}, noise=0.3, names=CLAIMED)
-    few = made_up(seeds=range(2), names=CLAIMED)
+    noisy = training_runs(equal={}, samples={}, noise=0.3, names=CLAIMED)
+    few = training_runs(seeds=range(2), names=CLAIMED)
     for name in ("c1", "c2", "c4", "c8"):
         assert verdict(name, noisy) == verdict(name, few) == "inconclusive"
     assert verdict("c3", few) == "inconclusive"
@@ -187,12 +184,12 @@ def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
     assert claims.covariance_gap(10, 5) == pytest.approx(8 / 900)
     assert claims.covariance_gap(10, 10) == pytest.approx(0)
     assert verdict("c3", summaries) == "partly reproduced"
-    apart = made_up(equal={"clustered": 0.5}, shrinks=False, names=HALF)
+    apart = training_runs(equal={"clustered": 0.5}, shrinks=False, names=HALF)
     assert verdict("c3", apart) == "contradicted"
 
 
 def test_populations_with_another_network_do_not_decide():
-    reduced = made_up("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
+    reduced = training_runs("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
     assert "80 clients" in judge("c1", reduced).ours
     reduced["shakespeare_80"].settings["settings"]["model"]["hidden"] = 8  # as overrides may
     ours = judge("c1", reduced).ours
@@ -204,9 +201,9 @@ def test_populations_with_another_network_do_not_decide():
 
 def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
     name = HALF[0]
-    full = made_up(names=[name], seeds=range(30))[name]
+    full = training_runs(names=[name], seeds=range(30))[name]
     assert departures(full, PAPER, name) == ()
-    (output,) = departures(made_up("reduced", names=[name])[name], PAPER, name)
+    (output,) = departures(training_runs("reduced", names=[name])[name], PAPER, name)
     assert "seeds 5 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in output
     assert "layers" not in output
 

@@ -24,12 +24,8 @@ def summary(
     settings["samplers"] = {name: settings["samplers"][name] for name in rounds}
     length = settings["settings"]["rounds"] = 40
     metric, before, at_target = "accuracy", 0.1, 0.99
-    if settings["settings"]["dataset"]["name"] == "quadratic":
-        metric, before, at_target = (
-            "test_loss",
-            2 * np.sqrt(500),
-            np.sqrt(500),
-        )  # normalised: 4 and 2
+    if settings["settings"]["dataset"]["name"] == "quadratic":  # normalised: 4 and 2
+        metric, before, at_target = "test_loss", 2 * np.sqrt(500), np.sqrt(500)
     rows = []
     for name, reached in rounds.items():
         for seed in seeds:
@@ -69,5 +65,5 @@ def judged(name, **summaries):
 
 @cache
 def resolved():
-    resolved = resolve_experiments(PAPER, Config(papers=[PAPER.key], scale="paper"))
-    return {name: each.experiment for name, each in resolved.items()}
+    experiments = resolve_experiments(PAPER, Config(papers=[PAPER.key], scale="paper"))
+    return {name: resolved.experiment for name, resolved in experiments.items()}

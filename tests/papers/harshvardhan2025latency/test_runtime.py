@@ -95,26 +95,20 @@ def test_rows_that_were_not_run_have_the_papers_values_alone():
 )
 def test_who_is_first_and_by_how_much(claim, case, rounds, verdict):
     experiment = PAPER.claims[claim].experiments[0]
-    if experiment == "quadratic_problems":
-        runs = draws(experiment, rounds, case)
-    else:
-        runs = summary(experiment, rounds, case)
+    runs = (draws if experiment == "quadratic_problems" else summary)(experiment, rounds, case)
     assert judged(claim, **{experiment: runs}) == verdict
 
 
 def noisy_draws():
     """Give DelayHetSampling a lead over random selection that varies between draws."""
     pairs = ((9, 12), (12, 11), (10, 13))
-    parts = [
-        summary(
-            "quadratic_problems",
-            {"sampling": ours, "random": other, "flanp": 99},
-            f"synthetic-p{problem}",
-            seeds=(0,),
+    rounds = [{"sampling": ours, "random": other, "flanp": 99} for ours, other in pairs]
+    return joined(
+        *(
+            summary("quadratic_problems", row, f"synthetic-p{problem}", seeds=(0,))
+            for problem, row in enumerate(rounds)
         )
-        for problem, (ours, other) in enumerate(pairs)
-    ]
-    return joined(*parts)
+    )
 
 
 def test_a_lead_within_the_noise_of_the_draws_decides_nothing():
@@ -125,7 +119,7 @@ def test_an_undecided_main_reading_leaves_c1_open_where_the_others_agree():
     flanp = draws("quadratic_problems_flanp", {"flanp-first-10": 3})
     summaries = {"quadratic_problems": noisy_draws(), "quadratic_problems_flanp": flanp}
     finding = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
-    assert [one.verdict for one in finding.readings] == ["inconclusive", "contradicted"]
+    assert [reading.verdict for reading in finding.readings] == ["inconclusive", "contradicted"]
     assert finding.verdict == "inconclusive"
     assert (
         "2 combinations were run: 1 inconclusive (ours, too) and 1 contradicted" in finding.caveat
@@ -141,12 +135,13 @@ def test_c1_depends_on_the_open_choices_where_they_differ():
         summaries["quadratic_problems_flanp"] = draws("quadratic_problems_flanp", rules)
         assert judged("c1", **summaries) == verdict
     finding = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
-    assert [one.verdict for one in finding.readings] == ["reproduced", "contradicted", "reproduced"]
-    assert finding.readings[1].setting == (
+    other = finding.readings[1]
+    assert [reading.verdict == "reproduced" for reading in finding.readings] == [True, False, True]
+    assert other.setting == (
         "FLANP: 10 clients first; stages end by the statistical rule, "
         "DelayHetSampling: Assumption 3 alone; 1000 iterations"
     )
-    assert finding.readings[1].drawn[0].unit == "times"
+    assert (other.verdict, other.drawn[0].unit) == ("contradicted", "times")
 
 
 def test_runs_are_to_reach_the_papers_targets_and_no_less():
@@ -192,12 +187,9 @@ def test_what_cut_a_run_off_is_named():
     artefact = tables.table1({name: early}, PAPER)  # 40 rounds of 30 s: past 1,130 s
     assert artefact.table.loc[0, "FLANP"] == "> 1.13 (3.5)"
     tidy = artefact.data.query("data == 'Quadratic' and clock == \"paper's\"").set_index("scheme")
-    assert tidy.loc["FLANP", ["runs", "reached", "cut_off", "paper_seconds"]].tolist() == [
-        3,
-        0,
-        1130,
-        3500,
-    ]
+    flanp = tidy.loc["FLANP"]
+    assert (flanp["runs"], flanp["reached"]) == (3, 0)
+    assert (flanp["cut_off"], flanp["paper_seconds"]) == (1130, 3500)
     assert np.isnan(tidy.loc["FLANP", "seconds"])
     assert np.isfinite(tidy.loc["random", "seconds"])
     ending = "at the time limit of 1,130 s, before the target: FLANP 3."
@@ -280,9 +272,9 @@ def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
             fields = PAPER.experiments[experiment]
             if fields["kind"] != "network":
                 continue
-            every = fields.get("cases") or {}
-            used = [every[case] for case in claim.cases or table.cases if case in every]
-            nets = {case["delays"]["name"] == "nycmesh" for case in used or every.values()}
+            cases = fields.get("cases") or {}
+            used = [cases[case] for case in claim.cases or table.cases if case in cases]
+            nets = {case["delays"]["name"] == "nycmesh" for case in used or cases.values()}
             assert len(nets) == 1, f"{name}: {experiment}"
             if claim.artefact in ("table1", "table2"):
                 assert nets == {"NYCMesh" in claim.statement}, name
@@ -325,23 +317,22 @@ def test_forecasts_use_the_papers_effects():
     drawn = judge_function(PAPER, "c21")(
         sweep(((5, 4), (6, 4), (9, 7))), PAPER.claims["c21"], PAPER
     ).drawn
-    assert [one.effect for one in drawn] == pytest.approx([1391 / 619, 597 / 293])
+    assert [interval.effect for interval in drawn] == pytest.approx([1391 / 619, 597 / 293])
     runs = summary("rotated_mnist", dict(zip(SEVEN, range(5, 12), strict=True)), "synthetic")
     row = judge_function(PAPER, "c3")({"rotated_mnist": runs}, PAPER.claims["c3"], PAPER)
-    against = {one.name: one.effect for one in row.drawn}
-    assert against["random"] == pytest.approx(1.122 / 0.36)
+    effects = {interval.name: interval.effect for interval in row.drawn}
+    assert effects["random"] == pytest.approx(1.122 / 0.36)
 
 
 def test_a_trend_within_the_noise_of_the_seeds_decides_nothing():
     cases = (("links", "speed-1"), ("dirichlet_mnist", "synthetic"), ("links", "speed-10"))
-    values = {}
+    runs = {"links": [], "dirichlet_mnist": []}
     for (experiment, case), rounds in zip(cases, ((9, 6, 7), (7, 6, 7), (6, 7, 6)), strict=True):
         for seed, number in enumerate(rounds):
-            run = summary(experiment, dict.fromkeys(PROPOSED, number), case, seeds=(seed,))
-            values[experiment] = joined(
-                *([values[experiment]] if experiment in values else []), run
-            )
-    assert judged("c22", **values) == "inconclusive"
+            equal = dict.fromkeys(PROPOSED, number)
+            runs[experiment].append(summary(experiment, equal, case, seeds=(seed,)))
+    parts = {experiment: joined(*of_seeds) for experiment, of_seeds in runs.items()}
+    assert judged("c22", **parts) == "inconclusive"
 
 
 def test_a_sweep_does_not_compare_runs_of_different_sizes():

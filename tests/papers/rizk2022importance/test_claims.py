@@ -3,6 +3,7 @@
 The summaries are made up: curves whose level, speed and spread are known.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,8 @@ def steady(standard: float = 8.0, tracked: float = 2.0, **how: Any) -> dict[str,
 def test_c1_standard_fedavg_within_the_margin_of_the_papers(decibel, spread, verdict):
     finding = judge("c1", **steady(decibel, spread=spread))
     assert finding.verdict == verdict
-    ours = [float(part.split(" dB")[0]) for part in finding.ours.replace("−", "-").split(": ")[-1:]]
-    first = float(finding.ours.split(" ")[0].replace("−", "-"))
-    assert [first, *ours] == pytest.approx([decibel, decibel - 3], abs=10 * spread)
+    first, *_, last = re.findall(r"(-?[\d.]+) dB", finding.ours.replace("−", "-"))
+    assert [float(first), float(last)] == pytest.approx([decibel, decibel - 3], abs=10 * spread)
 
 
 def test_c1_is_judged_over_the_populations_that_are_steady():
@@ -121,6 +121,13 @@ def test_c1_depends_on_the_population_where_a_steady_one_has_the_papers_gap():
     assert finding.verdict == "depends on unstated choices"
 
 
+def distances(course: np.ndarray, agents: float, data: float, **how: Any) -> Summary:
+    """Distances from the optimal probabilities, which end at these values."""
+    ends = {"agent_distance": agents, "data_distance": data}
+    curves = {("isfedavg-tracked", name): 0.1 + (end - 0.1) * course for name, end in ends.items()}
+    return summary(curves, shared=0.01, **how)
+
+
 @pytest.mark.parametrize(
     ("agents", "data", "verdict"),
     [
@@ -133,12 +140,7 @@ def test_c1_depends_on_the_population_where_a_steady_one_has_the_papers_gap():
     ],
 )
 def test_c2_distances_at_the_end(agents, data, verdict):
-    ends = {"agent_distance": agents, "data_distance": data}
-    curves = {
-        ("isfedavg-tracked", metric): np.maximum(end, 0.1 + (end - 0.1) * AT / (ROUNDS / 2))
-        for metric, end in ends.items()
-    }
-    finding = judge("c2", longer=summary(curves, shared=0.01))
+    finding = judge("c2", longer=distances(np.minimum(1, AT / (ROUNDS / 2)), agents, data))
     assert finding.verdict == verdict
     if verdict == "contradicted":
         assert finding.reason.endswith("agents." if agents > 0.05 else "data.")
@@ -147,21 +149,9 @@ def test_c2_distances_at_the_end(agents, data, verdict):
 
 
 def test_c2_is_judged_in_other_populations_too():
-    chosen, others = (
-        summary(
-            {
-                ("isfedavg-tracked", metric): np.where(AT == 0, 0.1, end)
-                for metric, end in ends.items()
-            },
-            shared=0.01,
-            case=case,
-        )
-        for case, ends in {
-            "base": {"agent_distance": 1.22e-2, "data_distance": 1.54e-2},
-            "a": {"agent_distance": 1.22e-2, "data_distance": 8e-2},
-        }.items()
-    )
-    finding = judge("c2", longer=chosen, few_steady=others)
+    chosen = distances(np.sign(AT), 1.22e-2, 1.54e-2)
+    other = distances(np.sign(AT), 1.22e-2, 8e-2, case="a")
+    finding = judge("c2", longer=chosen, few_steady=other)
     assert finding.verdict == "depends on unstated choices"
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
@@ -274,7 +264,7 @@ def test_c4_depends_on_the_population_where_verdicts_differ(elsewhere, verdict):
     few = levels(case="4-1e6-p0", isfedavg_tracked=elsewhere, isfedavg_optimal=0.0)
     finding = judge("c4", **steady(tracked=3.0), few_steady=few)
     assert finding.verdict == verdict
-    assert [one.setting for one in finding.readings] == [
+    assert [reading.setting for reading in finding.readings] == [
         claims.OURS,
         "the chosen population with the seeds of few_steady; 100 iterations",
     ]

@@ -29,6 +29,6 @@ def test_all_agents_with_all_their_data_make_no_noise():
 
 
 def test_seeds_draw_different_estimates_of_the_same_gradient():
-    one, two = tables("gradient", seeds=(0, 1))
-    np.testing.assert_array_equal(column(one, "exact"), column(two, "exact"))
-    assert (column(one, "mean") != column(two, "mean")).all()
+    first, second = tables("gradient", seeds=(0, 1))
+    np.testing.assert_array_equal(column(first, "exact"), column(second, "exact"))
+    assert (column(first, "mean") != column(second, "mean")).all()
