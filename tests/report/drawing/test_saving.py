@@ -207,7 +207,8 @@ class TestBadges:
         ],
     )
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
-        assert badges(dict(enumerate(summaries)), facts) == expected
+        by_name = {str(i): each for i, each in enumerate(summaries)}
+        assert badges(by_name, facts) == expected
 
     def test_a_note_names_what_is_larger_than_the_badge_says(self, tmp_path):
         artefact = save(
