@@ -65,7 +65,7 @@ def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key):
         assert set(re.findall(r"\d+(?:\.\d+)?", left)) <= known, name
 
 
-# What a caption cannot know of the runs that are drawn.
+# Phrases about scales, seeds or cases, which depend on the runs that are drawn.
 BEYOND = re.compile(r"with one seed|[Ss]maller scales show|two points of each|for each α")
 
 
@@ -85,7 +85,7 @@ TAKEN = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def typed(page: str) -> list[str]:
-    """Return the sentences that name a claim and type a verdict."""
+    """Return the sentences that name a claim and state its verdict as typed text."""
     plain = TAKEN.sub("", page)
     sentences = re.split(r"(?<=[.:;!?])\s|\n", plain)
     return [text for text in sentences if CLAIM.search(text) and VERDICT.search(text)]

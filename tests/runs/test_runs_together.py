@@ -15,8 +15,7 @@ from fedsampling.runs import store
 
 ROOT = Path(__file__).parents[2]
 JOB = "fraboni2022general/weights/n10-equal/{}/block-0"
-# A simulation that takes some seconds, after a number of processes have started, and
-# logs that it ran.
+# A simulation that logs its start, waits for the other processes, and takes a few seconds.
 RUN = """
 import os, sys, time
 from pathlib import Path

@@ -272,6 +272,8 @@ def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
         "  bits    1 [1, 2]   2.00 [1.50, 2.50]  5 of 10",
         "  rounds  none       1.20 [1.00, 1.40]  5 of 10",
     ]
+    single = ranking(table.assign(sets=[1, 1, 3, 3]), None, "mine")  # bits on a single dataset
+    assert [line.count(" to ") for line in single] == [0, 0, 1]
     row = ranking(table, better, "mine")[1].split("  ")
     assert [cell.strip() for cell in row if cell][3:] == ["0.70 to 3.10", "5 of 10", "61% of runs"]
 

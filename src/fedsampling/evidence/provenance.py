@@ -14,7 +14,7 @@ from fedsampling.experiments.resolving import differences
 
 Summaries = Mapping[str, Summary]
 
-FEW_KEYS = 2  # more changed keys, or names of experiments, do not fit on a figure
+MAX_NAMES = 2  # more changed keys or experiments do not fit on a figure
 
 # From least to most evidence, with the badge of each scale.
 SCALES = {
@@ -235,7 +235,9 @@ def _part(names: Sequence[str], of: int) -> str:
     if len(names) == of:
         return ""
     return (
-        f": {', '.join(names)}" if len(names) <= FEW_KEYS else f": {len(names)} of {of} experiments"
+        f": {', '.join(names)}"
+        if len(names) <= MAX_NAMES
+        else f": {len(names)} of {of} experiments"
     )
 
 
@@ -244,7 +246,7 @@ def _changed(summaries: Summaries) -> list[str]:
     at = {each.provenance.get("changed_at", "paper") for each in summaries.values()}
     scales = [words for scale, words in SCALES.items() if words and scale in at]
     keys = changed(summaries)
-    named = "; ".join(keys) if len(keys) <= FEW_KEYS else f"{len(keys)} keys"
+    named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys"
     return [*scales, f"{SCALES['changed']}: {named}" if named else SCALES["changed"]]
 
 

@@ -143,9 +143,9 @@ class Plan:
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]
 
     def final_files(self) -> list[str]:
-        """Return the files that the workflow makes by default, relative to the results.
+        """Return the default targets of the workflow, relative to the results folder.
 
-        The report; but if the chosen experiments have no artefact of their own, their summaries.
+        This is the report, or the summaries if the chosen experiments have no artefact.
         """
         if self.artefacts():
             return ["report/index.html"]

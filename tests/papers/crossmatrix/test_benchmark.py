@@ -69,7 +69,7 @@ def test_a_cost_is_that_of_meeting_a_target_or_twice_the_whole_run():
 
 
 def rounds_to_targets(**rounds):
-    """Give each sampler the same rounds to every target, with every seed."""
+    """Tabulate costs: a sampler needs the same number of rounds for each target and seed."""
     keys = product(rounds, range(3), bench.TARGETS)
     costs = pd.DataFrame(keys, columns=["sampler", "seed", "target"])
     return costs.assign(rounds=costs["sampler"].map(rounds))

@@ -16,7 +16,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256, write_record, write_text
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import (
-    FEW_KEYS,
+    MAX_NAMES,
     Summaries,
     badges,
     changed,
@@ -120,7 +120,7 @@ def with_overlay(
     if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
         return artefact
     keys = differing(summaries, others)
-    named = "; ".join(keys) if len(keys) <= FEW_KEYS else f"{len(keys)} keys differ"
+    named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"
     labels = f" ({', '.join(badges(others, facts))})".replace(" ()", "")
     note = f"Dotted: {name}{labels}, with its values in brackets: {'; '.join(keys)}."
     # If the keys equal the overrides, the badge already lists them.

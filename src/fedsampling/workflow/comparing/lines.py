@@ -67,6 +67,7 @@ def ranking(ranks: pd.DataFrame, better: pd.DataFrame | None, label: str) -> lis
     rows: list[dict[str, str]] = []
     by_measure = ranks.groupby("measure", sort=False)
     ranked_samplers = by_measure["rank"].count().max()
+    has_several_datasets = bool((ranks.loc[ranks["scheme"] == label, "sets"] > 1).any())
     for measure, table in by_measure:
         (row,) = table[table["scheme"] == label].to_dict("records")
         ranked = not pd.isna(row["rank"])
@@ -76,8 +77,9 @@ def ranking(ranks: pd.DataFrame, better: pd.DataFrame | None, label: str) -> lis
             f"rank of {ranked_samplers}": place,
             "speed-up": f"{row['speed_up']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
         }
-        if row["sets"] > 1:
-            cells["on other datasets"] = f"{row['set_low']:.2f} to {row['set_high']:.2f}"
+        if has_several_datasets:
+            interval = f"{row['set_low']:.2f} to {row['set_high']:.2f}"
+            cells["on other datasets"] = interval if row["sets"] > 1 else ""
         cells["reached target"] = f"{row['reached']} of {row['runs']}"
         if better is not None:
             of_measure = better[(better["scheme"] == label) & (better["measure"] == measure)]
@@ -126,7 +128,7 @@ def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list
         The artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
         At quick scale only md is tuned; the table is then empty.
     at_edge : str
-        Marks a learning rate at the edge of its grid.
+        Text after a learning rate that is the smallest or largest of its grid.
     """
     rows = []
     for name, table in grid[grid["sampler"] == label].groupby("experiment", sort=False):

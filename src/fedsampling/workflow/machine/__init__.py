@@ -1,1 +1,1 @@
-"""Checks of a machine: ``doctor``, the first training on a GPU, recomputed published runs."""
+"""Does this machine compute correctly?  ``doctor``, ``recheck``, and the check of a new GPU."""
