@@ -15,7 +15,7 @@ from fedsampling.experiments.cross_matrix import BENCH, PAPER
 from fedsampling.workflow.comparing import compare as comparing
 from fedsampling.workflow.comparing import entries
 from fedsampling.workflow.comparing.entries import Entry, check_entry
-from fedsampling.workflow.comparing.lines import chosen_steps, properties, ranking
+from fedsampling.workflow.comparing.lines import chosen_steps, properties, ranking, wins_and_losses
 from fedsampling.workflow.comparing.overrides import Comparison
 from fedsampling.workflow.comparing.own_problem import OwnProblem
 from fedsampling.workflow.plan import Plan, plan
@@ -276,6 +276,15 @@ def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
     assert [line.count(" to ") for line in single] == [0, 0, 1]
     row = ranking(table, better, "mine")[1].split("  ")
     assert [cell.strip() for cell in row if cell][3:] == ["0.70 to 3.10", "5 of 10", "61% of runs"]
+
+
+def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
+    rows = [("Synthetic, IID", 1.1, 1.3), ("DNA", 1.2, 1.4), ("Spam", 0.9, 1.1)]
+    matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
+    assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
+        "  faster than MD in rounds: Synthetic, IID; DNA",
+        "  slower than MD in rounds: on no dataset",
+    ]
 
 
 def test_properties_that_change_a_samplers_speed_up_are_named():
