@@ -8,6 +8,9 @@ from jsonschema import ValidationError
 
 import fedsampling
 from fedsampling.base.errors import InputError
+from fedsampling.evidence.provenance import Provenance
+from fedsampling.evidence.verdicts import Claim
+from fedsampling.experiments.papers import load_paper
 from fedsampling.report import citation
 
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
@@ -42,6 +45,23 @@ def test_software_entry_escapes_what_latex_would_read_as_commands():
     entry = citation.software_bibtex(software, None, [])
     assert r"{{50 \% of A \& B\_1}}" in entry
     assert "year" not in entry
+
+
+@pytest.mark.parametrize(
+    ("commits", "cited"),
+    [
+        ("ab12", "commit ab12; "),
+        ("ab12, cd34", "commits ab12 and cd34; "),
+        ("ab12, cd34, ef56", "runs from 3 commits; "),
+    ],
+)
+def test_verdicts_cite_up_to_two_commits(commits, cited):
+    texts = dict.fromkeys(("statement", "reported", "ours", "margin", "reason", "rule"), "")
+    claim = Claim(id="c1", artefact="figure1", verdict="reproduced", **texts)
+    origin = Provenance(scale="paper", data="official", commit=commits)
+    paper = load_paper("rizk2022importance", CITATION.parent / "papers")
+    line = citation.cited(citation.read(CITATION), paper, claim, origin)["line"]
+    assert f", {cited}" in line
 
 
 @pytest.mark.parametrize("text", ["", "@article{other, title={x}}", "@a{key,}\n@b{more,}"])

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,6 +44,16 @@ def stored(results: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in (results / "store").rglob("*.parquet")}
 
 
+def checkout(folder: Path, *files: str) -> None:
+    """Create a Git repository with one commit of `files`."""
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("", encoding="utf-8")
+    author = ["-c", "user.name=Author", "-c", "user.email=author@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "Add files"]):
+        subprocess.run(["git", "-C", str(folder), *command], check=True)
+
+
 def test_manifest_names_every_run_and_its_digest(tmp_path):
     manifest = execute(tmp_path, [4, 2])
     assert [run["seed"] for run in manifest["runs"]] == [4, 2]
@@ -70,6 +81,33 @@ def test_metadata_record_the_origin_of_a_run(tmp_path):
     assert re.fullmatch(stamp, loaded["started"])
     assert loaded["started"] <= loaded["finished"]
     assert {"package", "commit", "python"} <= loaded.keys()
+
+
+@pytest.mark.parametrize(
+    ("edited", "commit"),
+    [
+        (None, "[0-9a-f]{12}"),
+        ("published_runs/index.json", "[0-9a-f]{12}"),  # as after "fedsampling publish"
+        ("src/module.py", "[0-9a-f]{12}-dirty"),
+        ("papers/paper.yaml", "[0-9a-f]{12}-dirty"),
+    ],
+)
+def test_a_run_names_its_commit_and_whether_code_or_papers_differed(
+    tmp_path, monkeypatch, edited, commit
+):
+    checkout(tmp_path, "src/module.py", "papers/paper.yaml", "published_runs/index.json")
+    monkeypatch.setattr(runs, "__file__", str(tmp_path / "src" / "module.py"))
+    if edited:
+        (tmp_path / edited).write_text("changed", encoding="utf-8")
+    assert re.fullmatch(commit, runs._commit())
+
+
+def test_a_package_installed_in_another_checkout_has_no_commit(tmp_path, monkeypatch):
+    checkout(tmp_path, "README.md")
+    installed = tmp_path / "module.py"
+    installed.touch()
+    monkeypatch.setattr(runs, "__file__", str(installed))
+    assert runs._commit() is None
 
 
 @pytest.mark.parametrize(("products", "set_to"), [("auto", "mkl"), ("onednn", "onednn")])

@@ -5,7 +5,7 @@ runs and their scale.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,13 +94,14 @@ def cited(
 ) -> dict[str, str]:
     """Cite the verdict on a claim, as a ``line`` of text and as a ``bibtex`` entry.
 
-    Both name the version and, if recorded, the commit that computed the runs.
+    Both name the version and, if recorded, the commit that computed the runs, or the number of
+    these commits if more than two did; the artefact's provenance lists them.
     """
     grade = "" if claim.grade == "paper's size" else f" ({claim.grade})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {claim.verdict}{grade}"
     produced = [f"version {software.version}"]
     if origin and origin.commit:
-        produced.append(f"commit {origin.commit}")
+        produced.append(_commits(origin.commit.split(", ")))
     runs = [f"{claim.scale} scale"] if claim.scale else []
     runs += [f"{claim.seeds} seeds"] if claim.seeds else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
@@ -119,6 +120,12 @@ def cited(
         "line": f"{line}{'; '.join(runs)}.",
         "bibtex": _entry(f"fedsampling:{paper.key}:{claim.id}", fields),
     }
+
+
+def _commits(commits: Sequence[str]) -> str:
+    if len(commits) > 2:
+        return f"runs from {len(commits)} commits"
+    return f"commit{'s' * (len(commits) > 1)} {' and '.join(commits)}"
 
 
 def paper_bibtex(path: Path, key: str) -> str:

@@ -253,20 +253,26 @@ def _timestamp(moment: datetime) -> str:
 
 
 def _commit() -> str | None:
-    """Return the checkout's commit, marked if files differ from it; None outside a checkout."""
-    folder = Path(__file__).parent
+    """Return the checkout's commit, with "-dirty" if tracked files differ from it.
+
+    Published runs do not count: publishing one experiment must not mark the next one's runs.
+    None outside a checkout, and for an installed package inside another project's checkout.
+    """
+    no_published_runs = [":/", ":(top,exclude)published_runs"]
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        )
+        _git("ls-files", "--error-unmatch", __file__)
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        changes = _git("status", "--porcelain", "--untracked-files=no", "--", *no_published_runs)
     except (OSError, subprocess.SubprocessError):
         return None
-    return described.stdout.strip() or None
+    return f"{commit}-dirty" if changes else commit
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=10
+    ).stdout.strip()
 
 
 def _device(device: str) -> str:
