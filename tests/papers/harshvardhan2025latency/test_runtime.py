@@ -280,13 +280,20 @@ def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
                 assert nets == {"NYCMesh" in claim.statement}, name
 
 
-def sweep(rounds):
-    """Give both schemes their rounds at 30°, 45° and 60°."""
-    at30, at45, at60 = (dict(zip(PROPOSED, pair, strict=True)) for pair in rounds)
-    ends = (summary("rotation", at30, "degrees-30"), summary("rotation", at60, "degrees-60"))
-    # What runs on the network is none of this.
-    middle = (summary("rotated_mnist", at45, "synthetic"), summary("rotated_mnist", at45))
-    return {"rotation": joined(*ends), "rotated_mnist": joined(*middle)}
+def sweep(rounds, seeds=(3, 3, 3)):
+    """Give both schemes their rounds, and the number of seeds, at 30°, 45° and 60°."""
+    cases = (
+        ("rotation", "degrees-30"),
+        ("rotated_mnist", "synthetic"),
+        ("rotation", "degrees-60"),
+        ("rotated_mnist", "nycmesh"),  # the claim does not read these runs
+    )
+    parts = {"rotation": [], "rotated_mnist": []}
+    for (experiment, case), pair, n in zip(cases, (*rounds, rounds[1]), (*seeds, 3), strict=True):
+        by_sampler = dict(zip(PROPOSED, pair, strict=True))
+        runs = summary(experiment, by_sampler, case, seeds=tuple(range(n)))
+        parts[experiment].append(runs)
+    return {experiment: joined(*runs) for experiment, runs in parts.items()}
 
 
 @pytest.mark.parametrize(
@@ -333,6 +340,13 @@ def test_a_trend_within_the_noise_of_the_seeds_decides_nothing():
             runs[experiment].append(summary(experiment, equal, case, seeds=(seed,)))
     parts = {experiment: joined(*of_seeds) for experiment, of_seeds in runs.items()}
     assert judged("c22", **parts) == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "verdict"), [((6, 3, 6), "reproduced"), ((6, 3, 3), "inconclusive")]
+)
+def test_only_between_its_ends_a_sweep_may_have_fewer_seeds(seeds, verdict):
+    assert judged("c21", **sweep(((5, 4), (6, 5), (9, 7)), seeds)) == verdict
 
 
 def test_a_sweep_does_not_compare_runs_of_different_sizes():
