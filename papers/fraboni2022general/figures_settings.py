@@ -120,7 +120,7 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
             "ten clients, against the standard deviation of their shares of the data."
         ),
         notes=(
-            *departures(summaries["choices"], paper, "choices"),
+            *departures({"choices": summaries["choices"]}, paper),
             f"{over}{'; '.join(spans)}." if spans else "One choice of clients at this scale.",
             "Means over the rounds that were measured for all choices "
             f"({', '.join(map(str, _common_rounds(summaries)))}), paired by seed, with 95 % "
@@ -147,7 +147,7 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
             axis.legend()
             parts.append(table.assign(dataset=dataset))
             notes.append(_best(table, dataset, chosen, whose))
-            notes += [*departures(summary, paper, name), *divergences(summary, SCHEMES)]
+            notes += [*departures({name: summary}, paper), *divergences(summary, SCHEMES)]
     return Artefact(
         pd.concat(parts, ignore_index=True),
         figure,

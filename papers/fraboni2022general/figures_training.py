@@ -70,7 +70,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             "bands: a curve for each number of clients, a panel for each importance."
         ),
         notes=(
-            *departures(runs[10], paper, HALF[10]),
+            *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *(
                 f"{_mean_gaps(summaries, case)} ({IMPORTANCES[case][1:-1]})."
                 for case in IMPORTANCES
@@ -109,7 +109,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             f"of the rounds, {height:g} of loss high."
         ),
         notes=(
-            *departures(runs[10], paper, HALF[10]),
+            *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *_inset_losses(runs, late),
             *_not_comparable(runs),
             *_divergence_notes(runs),
@@ -166,7 +166,7 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
             "α; below each the difference Uniform − MD with its 95 % band."
         ),
         notes=(
-            *departures(summary, paper, "cifar"),
+            *departures({"cifar": summary}, paper),
             f"Uniform − MD, {JOINT}: {show_estimates(holm(pairs, difference))}.",
             *divergences(summary, COMPARED),
         ),
@@ -209,7 +209,7 @@ def _draw_gaps(
             "Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
             "bands: a curve for each number of sampled clients, a panel for each importance."
         ),
-        notes=(*departures(main, paper, experiments[0]), *lost),
+        notes=(*departures({experiments[0]: main}, paper), *lost),
     )
 
 
@@ -281,7 +281,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
             "sampled clients, a row for each importance."
         ),
         notes=(
-            *departures(summary, paper, experiment),
+            *departures({experiment: summary}, paper),
             *_measured(curves),
             *divergences(summary, lines),
         ),

@@ -124,23 +124,28 @@ def gap_curve(
     return replace(summary, rows=paired).curves[["at", "mean", "low", "high", "n"]]
 
 
-def departures(summary: Summary, paper: Paper, name: str) -> tuple[str, ...]:
-    """Say in one sentence in what size an experiment's runs differ from the paper's; or nothing.
+def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
+    """Say in one sentence in what size the runs of experiments differ from the paper's; or nothing.
 
     Parameters
     ----------
-    summary : Summary
-        Of the experiment `name`.
+    summaries : mapping of str to Summary
     paper : Paper
         Whose file has the paper's own values.
-    name : str
     """
-    settings = {**summary.settings["settings"], "seeds": len(summary.settings["seeds"])}
     parts = []
     for word, read in SIZES.items():
-        ours, theirs = read(settings), read(paper.experiments[name])
+        ours, theirs = set(), set()
+        for name, summary in summaries.items():
+            settings = {**summary.settings["settings"], "seeds": len(summary.settings["seeds"])}
+            ours.add(read(settings))
+            theirs.add(read(paper.experiments[name]))
         if ours != theirs:
-            parts.append(f"{word} {ours:,} (paper {theirs:,})")
+            sizes = (
+                " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+                for sizes in (ours, theirs)
+            )
+            parts.append("{} {} (paper {})".format(word, *sizes))
     return (f"These runs: {', '.join(parts)}.",) if parts else ()
 
 

@@ -60,6 +60,8 @@ class Provenance:
     ----------
     scale, data : str
         ``data`` lists sources, as in ``embedded, generated``. Both are meaningless without runs.
+    seeds : str
+        Seeds of a case, as in ``5 to 20``.
     spec_digest : str, optional
         Digest of the hashes of all runs.
     code : tuple of str
@@ -77,7 +79,7 @@ class Provenance:
     scale: str
     data: str
     runs: int = 0
-    seeds: int = 0
+    seeds: str = ""
     spec_digest: str | None = None
     code: tuple[str, ...] = ()
     package: str | None = None
@@ -187,7 +189,7 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
         scale=_scale(summaries, facts),
         data=", ".join(every["run_data"]),
         runs=every["runs"],
-        seeds=max(len(summary.provenance["seeds"]) for summary in summaries.values()),
+        seeds=number_of_seeds(summaries.values()),
         spec_digest=digest(sorted(every["hashes"])),
         code=tuple(every["code"]),
         package=", ".join(every["package"]) or None,
@@ -197,6 +199,16 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
         **{key: every[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
         inputs=every["inputs"],
     )
+
+
+def number_of_seeds(summaries: Iterable[Summary]) -> str:
+    """Write how many seeds a case has, such as ``5 to 20`` if cases differ."""
+    counts = {
+        len(runs["seeds"])
+        for summary in summaries
+        for runs in summary.by_case.values() or [summary.provenance]
+    }
+    return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
 
 
 def changed(summaries: Summaries) -> list[str]:

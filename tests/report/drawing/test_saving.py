@@ -270,7 +270,7 @@ class TestProvenance:
             "embedded", hashes=["h3"], code=["c2"], seeds=list(range(7)), started="2025", inputs={}
         )
         result = provenance({"a": summary(), "b": other}, QUICK)
-        assert (result.runs, result.seeds, result.seconds) == (8, 7, 2.5)
+        assert (result.runs, result.seeds, result.seconds) == (8, "2 to 7", 2.5)
         assert (result.code, result.data) == (("c1", "c2"), "embedded, generated")
         assert (result.started, result.finished) == ("2025", "2026-01-01T00:01:00Z")
         assert result.inputs == {"file": "sha"}

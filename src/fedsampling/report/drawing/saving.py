@@ -21,6 +21,7 @@ from fedsampling.evidence.provenance import (
     badges,
     changed,
     differing,
+    number_of_seeds,
     provenance,
 )
 from fedsampling.evidence.summaries import Summary
@@ -154,8 +155,7 @@ def filled_caption(text: str, summaries: Summaries, data: pd.DataFrame) -> str:
         experiment = match["experiment"]
         chosen = [summaries[experiment]] if experiment else list(summaries.values())
         if match["path"] == "seeds":
-            counts = {count for summary in chosen for count in _seeds(summary)}
-            return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
+            return number_of_seeds(chosen)
         settings = [text for summary in chosen for text in _settings(summary, match, data)]
         if not settings:
             raise InputError(f"caption: no drawn run has a setting '{match[0]}'")
@@ -182,13 +182,6 @@ SETTING_COLUMNS = {
     "work.step": "step",
     "work.prox": "mu",
 }
-
-
-def _seeds(summary: Summary) -> list[int]:
-    """Count the seeds of each case."""
-    return [len(origin["seeds"]) for origin in summary.by_case.values()] or [
-        len(summary.provenance["seeds"])
-    ]
 
 
 def _settings(summary: Summary, match: re.Match[str], data: pd.DataFrame) -> Iterator[str]:
