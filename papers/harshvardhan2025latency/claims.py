@@ -27,7 +27,6 @@ from fedsampling.evidence.verdicts import (
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.flanp import Flanp
-from fedsampling.samplers.latency import ITERATIONS
 
 from .runtimes import (
     LINES,
@@ -36,12 +35,12 @@ from .runtimes import (
     TABLES,
     PrintedRow,
     Ranking,
-    bound_in_words,
     by_problem,
     in_seconds,
     mean_in_seconds,
     printed_row,
     ranking,
+    reading_in_words,
     readings,
     runtimes,
     target,
@@ -101,10 +100,9 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
         "statistical": "stages end by the statistical rule",
         "rounds": f"{stages.rounds} round per stage",
     }[stages.stop]
-    iterations = sampling.get("iterations", ITERATIONS)
     return (
         f"FLANP: {stages.first} clients first; {rule}, "
-        f"DelayHetSampling: {bound_in_words(sampling)}; {iterations} iterations"
+        f"DelayHetSampling: {reading_in_words(sampling)}"
     )
 
 

@@ -14,7 +14,7 @@ from fedsampling.report.drawing.alternatives import Alternative, counted, instea
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims, claims_trends
-from .runtimes import LINES, PROPOSED, readings, runtimes, target
+from .runtimes import LINES, PROPOSED, SWEEPS, readings, runtimes, target
 
 ROWS = ("c1", "c2", "c3", "c5")
 SWEPT = {"c21": 1, "c22": -1}
@@ -103,7 +103,8 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Judge a sweep by its means, by each seed's ends, and for one sampler only."""
     spec = paper.claims[name]
-    tables = claims_trends.seconds_along_sweep(summaries, paper, spec.artefact, SWEPT[name])
+    main = next(iter(claims_trends.sampling_readings(summaries, SWEEPS[spec.artefact][1])))
+    tables = claims_trends.seconds_along_sweep(summaries, paper, spec.artefact, SWEPT[name], main)
     rises: dict[str, dict[str, Any]] = {
         "the order of the means decides": {
             label: np.diff(table.mean()) for label, table in tables.items()

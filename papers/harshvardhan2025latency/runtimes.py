@@ -21,6 +21,7 @@ from fedsampling.experiments.papers import Experiment, Paper, Reported
 from fedsampling.experiments.resolving import run_settings
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
+from fedsampling.samplers.latency import ITERATIONS
 
 LINES = {
     "submodular": Line("DelayHetSubmodular", SCHEMES["delayhet_submodular"]),
@@ -287,10 +288,18 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     return Ranking(is_first, best, gain, leads_of_best)
 
 
-def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFrame:
+def sweep_runtimes(
+    summaries: Summaries, paper: Paper, table: str, sampling: str = "sampling"
+) -> pd.DataFrame:
     """Return the runtimes of the proposed samplers with synthetic delays in one of :data:`SWEEPS`.
 
     The value in Table 1 is left out if its experiment has another scale than the sweep's.
+
+    Parameters
+    ----------
+    sampling : str
+        Label of a reading of DelayHetSampling; readings other than "sampling" have experiments of
+        their own, whose names end in ``_sampling``.
 
     Returns
     -------
@@ -299,7 +308,11 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFra
     """
     goal = target(paper, SWEEPS[table][0])
     vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]
-    available = [summaries[name] for name in SWEEPS[table] if name in summaries]
+    names = SWEEPS[table]
+    if sampling != "sampling":
+        names = (*names, *(f"{name}_sampling" for name in names))
+    available = [summaries[name] for name in names if name in summaries]
+    labels = {"submodular": "submodular", sampling: "sampling"}
     parts = []
     for summary in available:
         if summary.provenance["scale"] != available[-1].provenance["scale"]:
@@ -311,14 +324,21 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str) -> pd.DataFra
             if summary.setting("delays.name", case) == "synthetic"
         }
         times = runtimes(summary, goal)
-        times = times[times["case"].isin(list(values)) & times["sampler"].isin(PROPOSED)]
-        parts.append(times.assign(value=times["case"].map(values)))
+        times = times[times["case"].isin(list(values)) & times["sampler"].isin(list(labels))]
+        parts.append(
+            times.assign(value=times["case"].map(values), sampler=times["sampler"].map(labels))
+        )
     return pd.concat(parts, ignore_index=True)
 
 
 def bound_in_words(settings: Mapping[str, Any]) -> str:
     """Write the bound on B in DelayHetSampling's settings."""
     return "Assumption 3 alone" if settings.get("bound") == "start" else "B_p < 1 everywhere"
+
+
+def reading_in_words(settings: Mapping[str, Any]) -> str:
+    """Write the bound on B and the iterations in DelayHetSampling's settings."""
+    return f"{bound_in_words(settings)}; {settings.get('iterations', ITERATIONS)} iterations"
 
 
 def with_interval(estimate: Estimate) -> str:

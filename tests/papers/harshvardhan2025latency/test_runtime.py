@@ -349,6 +349,22 @@ def test_only_between_its_ends_a_sweep_may_have_fewer_seeds(seeds, verdict):
     assert judged("c21", **sweep(((5, 4), (6, 5), (9, 7)), seeds)) == verdict
 
 
+@pytest.mark.parametrize(
+    ("rounds_at_60", "verdict"), [(7, "reproduced"), (3, "depends on unstated choices")]
+)
+def test_c21_depends_on_the_reading_of_delayhet_sampling(rounds_at_60, verdict):
+    """With B_p < 1 everywhere runtime increases with rotation; what with Assumption 3 alone?"""
+    label = "sampling-start"
+    variants = [
+        summary("rotation_sampling", {label: 4}, "degrees-30"),
+        summary("rotation_sampling", {label: rounds_at_60}, "degrees-60"),
+    ]
+    middle = summary("rotated_mnist_sampling", {label: 5}, "synthetic")
+    runs = {"rotation_sampling": joined(*variants), "rotated_mnist_sampling": middle}
+    main = sweep(((5, 4), (6, 4), (9, 7)))
+    assert judged("c21", **main, **runs) == verdict
+
+
 def test_a_sweep_does_not_compare_runs_of_different_sizes():
     result = sweep(((5, 4), (6, 4), (9, 7)))
     result["rotated_mnist"] = summary("rotated_mnist", dict.fromkeys(PROPOSED, 1), "synthetic")
