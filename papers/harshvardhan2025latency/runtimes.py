@@ -5,7 +5,7 @@ reaches its target.  The paper's numbers are in ``reported.csv``, with ids
 ``<table>/<row>/<column>`` (see :func:`printed`) and ``target/<experiment>``.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -308,7 +308,7 @@ def sweep_runtimes(
     """
     goal = target(paper, SWEEPS[table][0])
     vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]
-    names = SWEEPS[table]
+    names: Sequence[str] = SWEEPS[table]
     if sampling != "sampling":
         names = (*names, *(f"{name}_sampling" for name in names))
     available = [summaries[name] for name in names if name in summaries]
