@@ -17,16 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fake_slurm import (
-    COMBINATIONS,
-    PAPER,
-    Submission,
-    finish,
-    plan_of,
-    prepare,
-    submissions,
-    usage,
-)
+from fake_slurm import COMBINATIONS, PAPER, Submission, finish, plan_of, prepare, submissions, usage
 
 
 def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:

@@ -25,11 +25,7 @@ from fedsampling.samplers.latency import (
     distribution_objective,
     subset_objective,
 )
-from fedsampling.samplers.runtime import (
-    approximately_optimal,
-    luo_probabilities,
-    runtime_objective,
-)
+from fedsampling.samplers.runtime import approximately_optimal, luo_probabilities, runtime_objective
 from fedsampling.theory.heterogeneity import bounded, pairwise
 
 # Clients, samples per batch, features. The paper has m = 50 samples and d = 100 features.

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsampling.evidence.power import (
-    WITHOUT_INTERVAL,
-    open_intervals,
-    seeds_needed,
-    sentence,
-)
+from fedsampling.evidence.power import WITHOUT_INTERVAL, open_intervals, seeds_needed, sentence
 from fedsampling.evidence.verdicts import Interval
 
 

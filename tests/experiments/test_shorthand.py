@@ -29,10 +29,7 @@ def test_tuning_makes_a_twin_that_follows_its_experiment():
     )
     assert list(experiments.items()) == [
         ("digits", BASE),
-        (
-            "tuning_digits",
-            {**BASE, "title": "Digits, on a holdout", "holdout": 0.2, "rounds": 8},
-        ),
+        ("tuning_digits", {**BASE, "title": "Digits, on a holdout", "holdout": 0.2, "rounds": 8}),
         ("other", BASE),
     ]
 

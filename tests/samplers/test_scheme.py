@@ -11,15 +11,7 @@ import fedsampling
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.interface.in_settings import expand_star
 from fedsampling.samplers.interface.own_files import load_file
-from fedsampling.samplers.scheme import (
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    distinct,
-    invert,
-    scheme,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, invert, scheme
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"

@@ -78,11 +78,7 @@ class TestConvert:
     @pytest.mark.parametrize(
         ("classes", "writers", "reason"),
         [
-            (
-                {},
-                {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)},
-                "is not in by_class.zip",
-            ),
+            ({}, {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)}, "is not in by_class.zip"),
             *(
                 ({f"by_class/{code}/hsf_0/hsf_0_00000.png": png(60)}, {}, f"folder {code} is not")
                 for code in ("2b", "zz", "fffffffffffff")
