@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROOMS = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
 
 
-def imports(path: Path) -> Iterator[str]:
+def imports(path):
     """Yield the rooms that a module imports from, at its head or inside of functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -21,7 +20,7 @@ def imports(path: Path) -> Iterator[str]:
                 yield from [rest.partition(".")[0]] if rest else (name.name for name in node.names)
 
 
-def room_of(path: Path) -> str:
+def room_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 

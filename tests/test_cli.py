@@ -5,31 +5,30 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from fedsampling.cli import SECTIONS, main
 from fedsampling.experiments.papers import draw_function
 from fedsampling.workflow.project import Project
 
 PAPER = "rizk2022importance"
-DATA = main.commands["data"].commands  # type: ignore[attr-defined]
+DATA = main.commands["data"].commands
 COMMANDS = [[command] for command in sorted(main.commands)] + [
     ["data", command] for command in sorted(DATA)
 ]
 FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
 
 
-def call(*arguments: object) -> Result:
+def call(*arguments):
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
 
 
-def complaint(*arguments: object) -> str:
+def complaint(*arguments):
     """Return the one line that a call ends with."""
     result = call(*arguments)
     assert result.exit_code == 2
@@ -46,12 +45,12 @@ def where(pipeline, tmp_path):
     return options(pipeline, tmp_path / "results")
 
 
-def options(pipeline, results: Path, config: Path | None = None) -> list[Any]:
+def options(pipeline, results, config=None):
     arguments = ["--config", config or pipeline.config, "--results", results]
     return [*arguments, "--papers", pipeline.papers]
 
 
-def configured(pipeline, tmp_path: Path, **changes: Any) -> list[Any]:
+def configured(pipeline, tmp_path, **changes):
     content = json.loads(pipeline.config.read_text()) | changes
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(content))

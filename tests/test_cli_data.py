@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from fedsampling.base.files import sha256
 from fedsampling.cli import main
@@ -16,10 +16,10 @@ SETTINGS = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def call(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
 
-    def called(command: str, *arguments: str, **config: object) -> Result:
+    def called(command, *arguments, **config):
         path = tmp_path / "config.json"
         path.write_text(json.dumps(SETTINGS | config))
         where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
@@ -29,7 +29,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def mesh(mirror: str, tmp_path: Path) -> Path:
+def mesh(mirror, tmp_path):
     shutil.copytree(Path(mirror, "nycmesh"), tmp_path / "mirror" / "nycmesh")
     return tmp_path / "mirror"
 

@@ -3,7 +3,6 @@
 import json
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -11,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
+def tool():
     spec = spec_from_file_location("compare_results", ROOT / "benchmarks" / "compare_results.py")
     assert spec
     assert spec.loader
@@ -20,9 +19,7 @@ def tool() -> ModuleType:
     return module
 
 
-def results(
-    folder: Path, value: str = "1.0,,x", verdict: str = "reproduced", runs: str = "a"
-) -> Path:
+def results(folder, value="1.0,,x", verdict="reproduced", runs="a"):
     drawn = folder / "artefacts" / "p" / "figure1"
     for path, text in (
         (drawn / "figure1.csv", f"a,b,c\n{value}\n"),

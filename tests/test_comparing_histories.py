@@ -1,7 +1,5 @@
 """Comparisons, plots and tables of the library: numbers by hand, and files that LaTeX can read."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,7 @@ import fedsampling as fs
 from fedsampling.evidence.histories import curve, ranking
 
 
-def history(final: list[float], metric: str = "accuracy") -> pd.DataFrame:
+def history(final, metric="accuracy"):
     """Two rounds of some seeds; 10 bits in the first round, 20 and 2 in the second."""
     rows = []
     for seed, value in enumerate(final):
@@ -98,7 +96,7 @@ def test_all_samplers_and_datasets_are_listed():
 
 def test_compare_trains_each_sampler_on_the_same_seeds():
     data = fs.load("mnist", "by_digit", data="embedded")
-    work: dict[str, Any] = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
     table = fs.compare([fs.scheme("md", m=4), fs.scheme("md", m=8)], data, seeds=3, **work)
     histories = {f"md m={m}": fs.train(data, fs.scheme("md", m=m), seeds=3, **work) for m in (4, 8)}
     pd.testing.assert_frame_equal(table, ranking(histories, "accuracy", "md m=4"))

@@ -19,12 +19,12 @@ _BLOCK = re.compile(
 )
 
 
-def follow(page: Path, project: Path) -> list[str]:
+def follow(page, project):
     """Write and change the files that a page names; return the commands that it gives.
 
     What a page puts into ``/path/to`` lies beside the project.
     """
-    commands: list[str] = []
+    commands = []
     name = ""
     text = page.read_text(encoding="utf-8").replace("/path/to", str(project.parent / "elsewhere"))
     for result in _BLOCK.finditer(text):
@@ -39,7 +39,7 @@ def follow(page: Path, project: Path) -> list[str]:
     return commands
 
 
-def change(path: Path, lines: list[str]) -> None:
+def change(path, lines):
     """Replace the lines of a diff that begin with " " or "-" by those with " " or "+"."""
     before, after = (
         "".join(f"{line[1:]}\n" for line in lines if line[:1] in kept) for kept in (" -", " +")
@@ -67,7 +67,7 @@ print(json.dumps(outputs))
 """
 
 
-def printed(page: str, project: Path) -> dict[str, str]:
+def printed(page, project):
     """Return what each command of a page prints, by its first two words, in a copy of the project.
 
     Of `compare`, whose runs take long, only the options are checked.
@@ -94,7 +94,7 @@ def printed(page: str, project: Path) -> dict[str, str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    outputs: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    outputs = json.loads(done.stdout.splitlines()[-1])
     return outputs
 
 
@@ -117,7 +117,7 @@ def test_an_added_sampler_runs_with_the_others(tmp_path):
 def test_the_page_lists_all_names_in_needs():
     text = (ROOT / "docs" / "add-a-sampler.md").read_text(encoding="utf-8")
     table = text.partition("| `needs` |")[2].partition("\n\n")[0]
-    shown: dict[str, set[str]] = {"networks": set(), "convex models": set()}
+    shown = {"networks": set(), "convex models": set()}
     for row in table.splitlines()[2:]:
         names, *_, by = row.strip("| ").split(" | ")
         (learner,) = [learner for learner in shown if by.startswith(learner)]
@@ -126,7 +126,7 @@ def test_the_page_lists_all_names_in_needs():
 
 
 @pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def followed(tmp_path_factory):
     return printed("add-a-dataset.md", tmp_path_factory.mktemp("project"))
 
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import numpy as np
@@ -23,7 +22,7 @@ WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
 
 
 @pytest.fixture(scope="module")
-def data() -> Any:
+def data():
     partition = fs.partitions.AllByDirichlet(alpha=0.5, clients=20)
     return fs.load("mnist", partition=partition, data="embedded")
 
@@ -130,10 +129,10 @@ def test_own_schemes_and_generated_data_train():
     class Everybody(fs.Scheme, name="everybody_of_a_test"):
         """All clients."""
 
-        def select(self, view: Any, rng: Any) -> fs.Slots:
+        def select(self, view, rng):
             return fs.Slots.of(np.ones((view.runs, len(view.p)), bool))
 
-        def weigh(self, slots: Any, view: Any, rng: Any) -> Any:
+        def weigh(self, slots, view, rng):
             return view.p[slots.client]
 
     try:
@@ -232,13 +231,13 @@ def test_errors_in_a_users_sampler_get_one_line(data):
 
         m: int
 
-        def select(self, view: Any, rng: Any) -> Any:
+        def select(self, view, rng):
             return [1, 2]
 
-        def weigh(self, slots: Any, view: Any, rng: Any) -> Any:
+        def weigh(self, slots, view, rng):
             return np.ones(2)
 
-    def line(call: Any) -> str:
+    def line(call):
         with pytest.raises(fs.InputError) as error:
             call()
         return str(error.value.lines[0])

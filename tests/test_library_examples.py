@@ -18,6 +18,6 @@ def test_example_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(fs, name), name)
     assert example.examples
-    output: list[str] = []
+    output = []
     doctest.DocTestRunner().run(example, out=output.append)
     assert not output, "".join(output)

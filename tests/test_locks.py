@@ -12,13 +12,13 @@ LOCKS = sorted(path for path in (ROOT / "envs").iterdir() if path.suffix in (".l
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
-def requirements(lock: Path) -> list[str]:
+def requirements(lock):
     """One requirement with its hashes each, without comments."""
     text = re.sub(r"^#.*\n", "", lock.read_text("utf-8"), flags=re.MULTILINE)
     return text.replace("\\\n", "").splitlines()
 
 
-def named(lock: Path) -> dict[str, str]:
+def named(lock):
     """Versions by name."""
     result = (
         re.match(r"([a-z0-9-]+)==([^ ;]+)", requirement) for requirement in requirements(lock)

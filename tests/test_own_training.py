@@ -1,7 +1,5 @@
 """Own metrics, callbacks and server optimisers of the library."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,16 +7,16 @@ import torch
 
 import fedsampling as fs
 
-WORK: dict[str, Any] = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
+WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
 
 
 @pytest.fixture(scope="module")
-def data() -> Any:
+def data():
     return fs.load("mnist", "by_digit", data="embedded")
 
 
 def test_own_metrics_see_the_global_model_on_the_test_samples(data):
-    def right(model: Any, x: Any, y: Any) -> Any:
+    def right(model, x, y):
         return (model(x).argmax(-1) == y).double().mean()
 
     images = fs.load("mnist", {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 20}, "embedded")
@@ -31,7 +29,7 @@ def test_own_metrics_see_the_global_model_on_the_test_samples(data):
 def test_a_callback_sees_the_history_and_may_stop(data):
     seen = []
 
-    def stop(history: pd.DataFrame) -> Any:
+    def stop(history):
         seen.append(int(history["at"].max()))
         return np.array(seen)[-1] == 2  # as comparisons of tables give it
 

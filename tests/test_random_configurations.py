@@ -3,7 +3,6 @@
 import math
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -59,9 +58,9 @@ def test_any_configuration_is_valid_or_gives_one_line_errors(tmp_path, monkeypat
     assert statuses == {0, 2}
 
 
-def text(rng: random.Random) -> str:
+def text(rng):
     """Return a configuration with a few values, keys or characters that nobody expects."""
-    content: dict[str, Any] = {"scale": "quick", "data": "embedded", "papers": [PAPER]}
+    content = {"scale": "quick", "data": "embedded", "papers": [PAPER]}
     for _ in range(rng.randrange(3)):
         value = rng.choice(VALUES)
         kind = rng.randrange(4)

@@ -1,9 +1,7 @@
 """The line that stands in for Snakemake's log: how far it is, what went wrong, how it ended."""
 
 import logging
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -13,20 +11,20 @@ from snakemake_logger_plugin_fedsampling import LogHandler, LogHandlerSettings, 
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch):
+def clock(monkeypatch):
     now = SimpleNamespace(at=100.0)
     monkeypatch.setattr(plugin.time, "monotonic", lambda: now.at)
     return now
 
 
-def record(text: str = "", level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
+def record(text="", level=logging.INFO, **fields):
     result = logging.LogRecord("snakemake", level, "", 0, text, (), None)
     vars(result).update(fields)
     return result
 
 
-def printed_lines(capsys: pytest.CaptureFixture[str], *records: logging.LogRecord) -> list[str]:
-    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
+def printed_lines(capsys, *records):
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())
     stats = {"draw_a": 1, "all": 1, "total": 2}
     handler.emit(record(event=LogEvent.RUN_INFO, stats=stats))
     for logged in records:
@@ -39,7 +37,7 @@ STARTED = record(event=LogEvent.JOB_INFO, jobid=7, rule_name="draw_a", rule_msg=
 
 
 @pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def log(tmp_path, monkeypatch):
     for name in ("2026-01-01.snakemake.log", "2026-01-02.snakemake.log"):
         (tmp_path / name).touch()
     monkeypatch.setattr(plugin, "LOGS", tmp_path)
@@ -89,7 +87,7 @@ def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
 
 def test_without_a_terminal_lines_are_printed_at_intervals(capsys, monkeypatch):
     monkeypatch.setattr(plugin, "MIN_SECONDS_BETWEEN_LINES", 0.0)
-    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())  # type: ignore[arg-type]
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))
     handler.emit(STARTED)
     plugin.time.sleep(1.5)

@@ -85,7 +85,7 @@ class TestPapers:
     """`check` reports errors that a report or a figure would only meet later."""
 
     @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
+    def folder(self, tmp_path):
         copied = tmp_path / "mine2026"
         shutil.copytree(ROOT / "papers" / "rizk2022importance", copied)
         for name in ("paper.yaml", "paper.bib"):
@@ -117,7 +117,7 @@ def test_an_option_of_the_plan_without_effect_is_rejected():
     assert "--gpus: no effect without --slurm; add it, or remove --gpus" in result.stderr
 
 
-def complaint(content: str, folder: Path) -> str:
+def complaint(content, folder):
     """Return the one line that `check` says of a configuration."""
     path = folder / "mine.yaml"
     path.write_text(content)
@@ -127,6 +127,6 @@ def complaint(content: str, folder: Path) -> str:
     return output
 
 
-def begins(printed: str, folder: Path, line: str) -> None:
+def begins(printed, folder, line):
     start, cut, _ = f"fedsampling: {folder}/mine.yaml: {line}".partition("…")
     assert (printed[: len(start)] if cut else printed) == start

@@ -16,7 +16,7 @@ BLOCK = re.compile(
 CALL = "from fedsampling.cli import main\nmain({arguments!r}, standalone_mode=False)\n"
 
 
-def script(page: Path, folder: Path) -> str:
+def script(page, folder):
     """Write the files of a page, and return its Python and its commands as one program."""
     parts = []
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):

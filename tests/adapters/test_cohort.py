@@ -1,7 +1,5 @@
 """Cohorts for other frameworks have the clients and weights of our own loop."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from small_network import SIZES
@@ -12,7 +10,7 @@ import fedsampling as fs
 from fedsampling.adapters.cohort import Cohort
 
 
-def flat(model: nn.Module) -> Any:
+def flat(model):
     return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 

@@ -1,7 +1,5 @@
 """The cohort sampler in pfl-research's simulator agrees with our own loop."""
 
-from typing import Any
-
 import pytest
 import torch
 from small_network import SIZES
@@ -38,20 +36,20 @@ def test_pfl_moves_the_model_as_our_own_loop_does(name):
     from fedsampling.adapters.pfl import SchemeCohorts
 
     class Net(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.layers = first_model()
 
-        def loss(self, x: Any, y: Any, is_eval: bool = False) -> Any:
+        def loss(self, x, y, is_eval=False):
             return nn.functional.cross_entropy(self.layers(x), y)
 
-        def metrics(self, x: Any, y: Any) -> dict[str, Any]:
+        def metrics(self, x, y):
             return {}
 
     users = [f"user {number}" for number in range(len(SIZES))]
     net = Net()
 
-    def dataset(user: str) -> Any:
+    def dataset(user):
         return Dataset([*samples(users.index(user))], user_id=user)
 
     cohorts = SchemeCohorts(

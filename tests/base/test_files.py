@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from fedsampling.base.files import (
 )
 
 
-def listed(folder: Path) -> list[str]:
+def listed(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -38,11 +37,11 @@ def test_the_content_is_on_the_disk_before_it_is_in_place(tmp_path, monkeypatch)
     path, calls = tmp_path / "a.txt", []
     flush, place = os.fsync, os.replace
 
-    def fsync(handle: int) -> None:
+    def fsync(handle):
         calls.append(os.fstat(handle).st_size)
         flush(handle)
 
-    def replace(old: Path, new: Path) -> None:
+    def replace(old, new):
         calls.append("replace")
         place(old, new)
 
@@ -57,7 +56,7 @@ def test_an_error_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path, e
     path = tmp_path / "a.txt"
     write_text(path, "old")
 
-    def write_half() -> None:
+    def write_half():
         with replacing(path) as temporary:
             temporary.write_text("ha")
             raise error
@@ -72,7 +71,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_a_one_line_error(tmp_path, monke
     path = tmp_path / "a.txt"
     write_text(path, "old")
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)

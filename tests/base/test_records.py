@@ -26,7 +26,7 @@ class Square(Shape, name="square"):
 
 
 @pytest.fixture(autouse=True)
-def _no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_folder(monkeypatch):
     monkeypatch.setattr(families, "_import_all", lambda package: None)
 
 
@@ -42,7 +42,7 @@ class Drawing(Strict):
 
     @field_validator("tags")
     @classmethod
-    def _distinct(cls, tags: list[str]) -> list[str]:
+    def _distinct(cls, tags):
         return distinct(tags)
 
 
@@ -116,7 +116,7 @@ def test_all_errors_come_at_once():
     st.sampled_from([*Drawing.model_fields, "other"]),
 )
 def test_any_value_gives_a_record_or_one_line_errors(value, key):
-    lines: list[str] = []
+    lines = []
     with gathering(lines):
         check(Drawing, {key: value}, "file: ")
     for line in lines:

@@ -21,16 +21,16 @@ from fedsampling.base.stopping import (
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def alone(monkeypatch):
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def client(tmp_path, monkeypatch):
     """Write a client of SLURM that prints its arguments to a file, and its answer."""
 
-    def write(name: str, answer: str, status: int = 0) -> Path:
+    def write(name, answer, status=0):
         log = tmp_path / f"{name}.log"
         path = tmp_path / name
         path.write_text(f'#!/bin/sh\necho "$@" > {log}\necho "{answer}"\nexit {status}\n')
@@ -96,7 +96,7 @@ def test_a_signal_stops_a_simulation_that_checks_for_it(number):
 def test_a_simulation_without_checkpoints_ends_and_cleans_up(number):
     cleaned = []
 
-    def work() -> None:
+    def work():
         try:
             os.kill(os.getpid(), number)
             time.sleep(10)
@@ -172,7 +172,7 @@ def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
     config.write_text('{"scale": "quick", "data": "embedded"}')
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
 
-    def run(**more: str) -> tuple[int, list[int], str]:
+    def run(**more):
         done = subprocess.run(
             [sys.executable, "-c", RUN, results, config],
             env={**environment, **more},

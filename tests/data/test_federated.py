@@ -1,12 +1,10 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
 from fedsampling.data.federated import FederatedDataset, share_of_largest
 
 
-def parts(**changed: Any) -> dict[str, Any]:
+def parts(**changed):
     """Two clients with one and three samples of two features, one test sample."""
     return {
         "name": "small",
@@ -19,7 +17,7 @@ def parts(**changed: Any) -> dict[str, Any]:
     } | changed
 
 
-def images(**changed: Any) -> dict[str, Any]:
+def images(**changed):
     """The same clients with images of labels 0 to 2, and a test sample for the second only."""
     return parts(
         **{

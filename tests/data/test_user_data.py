@@ -1,8 +1,6 @@
 """Users' own samples become clients, or are refused in one line."""
 
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,11 +76,11 @@ def test_arrays_clients_and_frames_give_the_same_data():
 class Columns:
     """A stand-in of ``datasets.Dataset``: named columns, each a list of values."""
 
-    def __init__(self, **columns: Any) -> None:
+    def __init__(self, **columns):
         self.columns = {name: [*values] for name, values in columns.items()}
         self.column_names = [*columns]
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name):
         return self.columns[name]
 
 
@@ -98,7 +96,7 @@ def test_columns_as_hugging_faces_datasets_have_them_become_clients():
 
 
 def test_content_decides_the_digest():
-    def digest(x: Any, owner: Any = OWNER) -> str:
+    def digest(x, owner=OWNER):
         return fs.federated(x, Y, clients=owner, name="mine").inputs["mine"]
 
     other = X.copy()
@@ -112,7 +110,7 @@ UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
 ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
 
 
-def federated(**changed: Any) -> Any:
+def federated(**changed):
     return lambda: fs.federated(**{"x": X, "y": Y, "clients": OWNER} | changed)
 
 
@@ -177,7 +175,7 @@ def test_invalid_samples_clients_frames_and_files_get_one_line(call, line):
     assert [text[: len(line)] for text in error.value.lines] == [line]
 
 
-def write(folder: Path, suffix: str, x: Any = X) -> Path:
+def write(folder, suffix, x=X):
     path = folder / f"data{suffix}"
     frame = FRAME.assign(**dict(zip("pqrs", np.asarray(x).T, strict=True)))
     if suffix == ".csv":
@@ -203,7 +201,7 @@ def test_the_hash_of_a_run_covers_the_content_of_its_file(tmp_path):
     from fedsampling.experiments.simulations.simulation import Simulation
     from fedsampling.experiments.specs import RunSpec
 
-    def spec() -> RunSpec:
+    def spec():
         settings = {
             "kind": "network",
             "dataset": {"name": "files", "path": str(tmp_path / "data.npz")},

@@ -7,7 +7,7 @@ import pytest
 from fedsampling.evidence.agreement import Recomputed, compare, sentence
 
 
-def table(loss: float, accuracy: float) -> pd.DataFrame:
+def table(loss, accuracy):
     metrics = ["loss", "accuracy", "accuracy"]
     return pd.DataFrame({"at": 1, "metric": metrics, "value": [loss, 0.9, accuracy]})
 

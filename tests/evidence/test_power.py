@@ -10,7 +10,7 @@ from fedsampling.evidence.power import WITHOUT_INTERVAL, open_intervals, seeds_n
 from fedsampling.evidence.verdicts import Interval
 
 
-def drawn(value: float, deviation: float, seeds: int, unit: str = "points", **bounds: float):
+def drawn(value, deviation, seeds, unit="points", **bounds):
     half = stats.t.ppf(0.975, seeds - 1) * deviation / np.sqrt(seeds)
     return Interval("a − b", unit, value, value - half, value + half, seeds=seeds, **bounds)
 

@@ -1,8 +1,6 @@
 """Summaries: curves over seeds, and runs that are missing, damaged or swapped."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,7 @@ SEEDS = (0, 1, 5)
 JOB = "p/e/base/md/block-0"
 
 
-def run_table(seed: int) -> pd.DataFrame:
+def run_table(seed):
     at = np.arange(0, 40, 10)
     return pd.DataFrame({"at": at, "metric": "msd", "value": 1.0 / (1 + at) + seed})
 
@@ -28,7 +26,7 @@ def run_table(seed: int) -> pd.DataFrame:
 class Runs:
     """A store with one job's runs, and the manifest that names them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.store, self.out = root / "store", root / "summary.parquet"
         self.manifest = root / "runs" / "base" / "md" / "block-0.json"
         self.paths = {
@@ -37,7 +35,7 @@ class Runs:
         self.digests = {seed: store.digest(run_table(seed)) for seed in SEEDS}
         self.name_them()
 
-    def name_them(self) -> None:
+    def name_them(self):
         runs = [
             {"hash": path.stem, "seed": seed, "digest": self.digests[seed]}
             for seed, path in self.paths.items()
@@ -45,11 +43,11 @@ class Runs:
         self.manifest.parent.mkdir(parents=True, exist_ok=True)
         self.manifest.write_text(json.dumps({"job": JOB, "runs": runs}))
 
-    def named(self) -> list[summaries.Run]:
+    def named(self):
         seeds = {path.stem: seed for seed, path in self.paths.items()}
         return summaries.runs_of_manifest(self.manifest, JOB, seeds, [self.store])
 
-    def summarise(self) -> Summary:
+    def summarise(self):
         facts = {"scale": "quick", "data": "embedded"}
         settings = {"settings": {"rounds": 30}}
         result = self.named()
@@ -57,7 +55,7 @@ class Runs:
         return summaries.load(self.out)
 
 
-def metadata(seed: int, **changes: Any) -> dict[str, Any]:
+def metadata(seed, **changes):
     return {
         "hash": f"{seed:020x}",
         "spec": {"seed": seed, "data": "generated", "settings": {}},
@@ -77,7 +75,7 @@ def metadata(seed: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Runs:
+def runs(tmp_path):
     return Runs(tmp_path)
 
 
@@ -187,7 +185,7 @@ class TestProvenance:
 
 
 class TestDamage:
-    def failing(self, runs: Runs) -> tuple[str, ...]:
+    def failing(self, runs):
         with pytest.raises(InputError) as caught:
             runs.summarise()
         assert not runs.out.exists()

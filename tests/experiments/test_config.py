@@ -18,7 +18,7 @@ NAME = (
 
 
 @pytest.fixture(autouse=True)
-def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_mirror(monkeypatch):
     monkeypatch.delenv(config.MIRROR_VARIABLE, raising=False)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,7 @@ from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import costs, drawing, reporting
-from fedsampling.workflow.plan import Plan, plan
+from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
@@ -20,18 +19,18 @@ ARTEFACTS = {
     "harshvardhan2025latency": {"figure1", "figure1_sensitivity"},
 }
 CHEN, FRABONI, LATENCY = ARTEFACTS
-DATA: dict[str, Any] = {  # seeds and cases enough to draw every figure
+DATA = {  # seeds and cases enough to draw every figure
     CHEN: {"sets": {}, "writers": {"seeds": 2}},
     FRABONI: {"partition": {"seeds": 2}},
     LATENCY: {"delays": {"rounds": 3, "seeds": 2}, "sensitivity": {"rounds": 3, "seeds": 2}},
 }
-FEWER: dict[str, Any] = {  # and nothing else of these papers
+FEWER = {  # and nothing else of these papers
     key: {name: DATA[key].get(name) for name in load_paper(key, ROOT / "papers").experiments}
     for key in DATA
 }
 
 
-def drawn(folder: Path) -> Project:
+def drawn(folder):
     """Run every job and stage but the report."""
     config = Config(scale="quick", data="embedded", papers=list(ARTEFACTS), overrides=FEWER)
     project = Project(config, folder / "results", ROOT / "papers")
@@ -69,7 +68,7 @@ def test_costs_are_estimated_for_runs_without_rounds_or_draws(tmp_path, monkeypa
     assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in costs.cost_table(estimate)
 
 
-def quick_plan(**settings: Any) -> Plan:
+def quick_plan(**settings):
     settings = {"scale": "quick", "data": "embedded", "papers": list(ARTEFACTS), **settings}
     return plan(settings, ROOT / "papers")
 

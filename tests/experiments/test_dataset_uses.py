@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
+from fedsampling.experiments.dataset_uses import dataset_uses
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
 
 @pytest.fixture(scope="module")
-def uses_by_dataset() -> dict[str, tuple[DatasetUse, ...]]:
+def uses_by_dataset():
     keys = ["chen2022optimal", "fraboni2022general", "harshvardhan2025latency"]
     settings = {"scale": "quick", "data": "embedded", "papers": [*keys, "rizk2022importance"]}
     return dataset_uses(plan(settings, PAPERS).jobs.values())

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ PAPER = {
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(tmp_path, monkeypatch):
     root = tmp_path / "fedsampling"
     for folder, files in ((root, SOURCES), (tmp_path / "theirs" / "mine2026new", PAPER)):
         for name, text in files.items():
@@ -43,10 +42,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def moved(package: Path) -> Callable[[str, str], bool]:
+def moved(package):
     """Whether the fingerprint of ``start`` changes with the text of another module."""
 
-    def check(name: str, text: str) -> bool:
+    def check(name, text):
         before = fingerprints.fingerprint("fedsampling.start")
         (package / f"{name}.py").write_text(text)
         return fingerprints.fingerprint("fedsampling.start") != before

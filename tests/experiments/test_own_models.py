@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -26,13 +25,13 @@ SAMPLERS = {"*": None, "md": {"name": "md", "m": 4}}
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "my_model.py"
     path.write_text(MODEL)
     return path
 
 
-def project(file: Path, name: str = "Two", samplers: Any = SAMPLERS, **model: Any) -> Project:
+def project(file, name="Two", samplers=SAMPLERS, **model):
     model |= {"file": str(file), "name": name}
     changes = {"model": model, "samplers": samplers, "seeds": 1}
     config = {"scale": "quick", "data": "embedded", "experiments": ["crossmatrix/digit"]}
@@ -40,7 +39,7 @@ def project(file: Path, name: str = "Two", samplers: Any = SAMPLERS, **model: An
     return Project(parse(config), file.parent / "results", PAPERS)
 
 
-def hashes(project: Project) -> list[str]:
+def hashes(project):
     return [run.hash for job in project.plan.jobs.values() for run in job.runs]
 
 

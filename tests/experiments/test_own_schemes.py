@@ -3,14 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config
-from fedsampling.experiments.specs import Job
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
@@ -33,15 +31,15 @@ class Mine(Scheme, name="mine_of_a_test"):
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(forget_own_files: Callable[[], None]) -> None:
+def _forgotten(forget_own_files):
     """Each test begins and ends without users' files."""
 
 
 @pytest.fixture
-def jobs(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[[str], dict[str, Job]]:
+def jobs(tmp_path, forget_own_files):
     """Jobs of the cross matrix by sampler, beside a file with some text."""
 
-    def jobs_with(text: str) -> dict[str, Job]:
+    def jobs_with(text):
         forget_own_files()
         path = tmp_path / f"{abs(hash(text))}" / "mine.py"
         path.parent.mkdir()

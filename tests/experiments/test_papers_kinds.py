@@ -3,16 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
-from fedsampling.experiments.specs import Job, jobs
+from fedsampling.experiments.specs import jobs
 
 ROOT = Path(__file__).parents[2]
 KIND = """
@@ -32,7 +30,7 @@ class Doubling(Simulation, name="doubling"):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, forget_own_files: Callable[[], None]) -> Path:
+def folder(tmp_path, forget_own_files):
     """A paper of one experiment, whose run kind stands beside it."""
     write(tmp_path / "mine", "doubling")
     (tmp_path / "mine" / "simulations.py").write_text(KIND)
@@ -40,7 +38,7 @@ def folder(tmp_path: Path, forget_own_files: Callable[[], None]) -> Path:
     return tmp_path / "mine"
 
 
-def write(folder: Path, kind: str) -> None:
+def write(folder, kind):
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
     one = {"kind": kind, "title": "", "size": 3, "samplers": {"none": {"name": "none"}}, "seeds": 1}
     content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": one}}
@@ -48,7 +46,7 @@ def write(folder: Path, kind: str) -> None:
     (folder / "paper.yaml").write_text(json.dumps(content | {"artefacts": {}, "claims": {}}))
 
 
-def planned_jobs(*folders: Path) -> list[Job]:
+def planned_jobs(*folders):
     config = Config(scale="paper", papers=[str(folder) for folder in folders])
     papers = load_papers(config, ROOT / "papers")
     return [job for paper in papers.values() for job in jobs(paper, config)]
@@ -112,7 +110,7 @@ def test_a_job_loads_its_run_kind_in_a_new_process(folder):
         "run = RunSpec(**json.load(sys.stdin)); "
         f"print(Job('mine', 'one', 'base', 'none', 0, (run,), Path({str(folder)!r})).kind.named)"
     )
-    settings: dict[str, Any] = {"input": json.dumps(job.runs[0].identity), "text": True}
+    settings = {"input": json.dumps(job.runs[0].identity), "text": True}
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, **settings
     )

@@ -9,12 +9,11 @@ import sys
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from fedsampling.base.files import digest
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
-from fedsampling.experiments.specs import Job, jobs
+from fedsampling.experiments.specs import jobs
 
 ROOT = Path(__file__).parents[2]
 PINNED = Path(__file__).with_name("pinned_hashes.json")
@@ -23,17 +22,17 @@ SOURCES = ("embedded", "official")
 
 
 @cache
-def planned() -> dict[str, list[Job]]:
+def planned():
     """Return all jobs of each ``paper/scale/data``."""
     return {
         f"{key}/{scale}/{data}": jobs(paper, config)
         for scale, data in product(SCALES, SOURCES)
-        for config in [Config(scale=scale, data=data)]  # type: ignore[arg-type]
+        for config in [Config(scale=scale, data=data)]
         for key, paper in load_papers(config, ROOT / "papers").items()
     }
 
 
-def digests() -> dict[str, str]:
+def digests():
     """Return one digest of all names and hashes of runs for each ``paper/scale/data``."""
     values = {}
     for key, listed in sorted(planned().items()):
@@ -53,7 +52,7 @@ def test_every_paper_has_jobs_with_unique_names_at_every_scale():
 
 
 def test_no_two_different_runs_have_the_same_hash():
-    identities: dict[str, Any] = {}
+    identities = {}
     for run in (run for listed in planned().values() for job in listed for run in job.runs):
         assert identities.setdefault(run.hash, run.identity) == run.identity
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def generated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(schemas, "REPOSITORY", tmp_path)
     schemas.write()

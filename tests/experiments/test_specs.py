@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +19,7 @@ from fedsampling.experiments.resolving import changed, resolve_experiments, scal
 from fedsampling.experiments.specs import RunSpec, jobs
 
 ROOT = Path(__file__).parents[2]
-TRAINING: dict[str, Any] = {
+TRAINING = {
     "kind": "federated",
     "title": "Training",
     "dataset": {
@@ -44,7 +43,7 @@ CLASSIFICATION = TRAINING | {
     "dataset": {"name": "ijcnn1", "agents": 10, "smallest": 5, "largest": 9, "alpha": 0.5},
     "model": {"name": "logistic", "rho": 0},
 }
-WEIGHTS: dict[str, Any] = {
+WEIGHTS = {
     "kind": "weights",
     "title": "Weights",
     "importance": "equal",
@@ -55,20 +54,20 @@ WEIGHTS: dict[str, Any] = {
 }
 
 
-def paper(**experiments: dict[str, Any]) -> Paper:
+def paper(**experiments):
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
     return Paper(key="p", year=2022, experiments=experiments, artefacts={}, claims={}, **texts)
 
 
-def config(scale: str = "paper", data: str = "embedded", **overrides: Any) -> Config:
+def config(scale="paper", data="embedded", **overrides):
     return Config(scale=scale, data=data, papers=["p"], overrides={"p": overrides})
 
 
-def hashes(experiment: dict[str, Any], **how: Any) -> list[str]:
+def hashes(experiment, **how):
     return [run.hash for job in jobs(paper(e=experiment), config(**how)) for run in job.runs]
 
 
-def lines(**overrides: Any) -> tuple[str, ...]:
+def lines(**overrides):
     with pytest.raises(InputError) as caught:
         jobs(paper(training=TRAINING, weights=WEIGHTS), config(**overrides))
     return caught.value.lines
@@ -150,7 +149,7 @@ class TestErrors:
 
 
 class TestLoading:
-    def write(self, folder: Path, key: str = "one", **changes: Any) -> Path:
+    def write(self, folder, key="one", **changes):
         texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
         content = {"key": key, "year": 2022, **texts, "experiments": {"e": TRAINING}}
         content |= {"artefacts": {}, "claims": {}} | changes
@@ -199,7 +198,7 @@ class TestLoading:
 
 class TestPrecedence:
     def test_overrides_have_precedence_over_scale_and_paper(self):
-        def rounds(**how: Any) -> int:
+        def rounds(**how):
             resolved = resolve_experiments(paper(e=TRAINING), config(**how))["e"]
             return resolved.experiment.settings["rounds"]
 

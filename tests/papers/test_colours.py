@@ -1,7 +1,6 @@
 """The same scheme has the same colour in the figures of all papers."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,9 @@ from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
 from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE
 
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.drawing.style import Line
 
 PAPERS = Path(__file__).parents[2] / "papers"
-LINES: dict[str, Mapping[str, Line]] = {
+LINES = {
     "chen2022optimal": OPTIMAL,
     "fraboni2021clustered": CLUSTERED,
     "fraboni2022general": GENERAL,

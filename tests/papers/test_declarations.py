@@ -84,7 +84,7 @@ VERDICT = re.compile(
 TAKEN = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
-def typed(page: str) -> list[str]:
+def typed(page):
     """Return the sentences that name a claim and state its verdict as typed text."""
     plain = TAKEN.sub("", page)
     sentences = re.split(r"(?<=[.:;!?])\s|\n", plain)

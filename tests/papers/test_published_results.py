@@ -4,11 +4,9 @@ The long tests draw every artefact and judge every claim; the others skip the sl
 """
 
 import re
-from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,9 +16,9 @@ import pytest
 from fedsampling.evidence import summaries
 from fedsampling.evidence.statistics import LEVEL
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import UNDECIDED, Claim
+from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import Paper, draw_function, load_paper
+from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.report import content, findings
 from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
@@ -74,16 +72,16 @@ SAID = {
 
 
 @cache
-def project() -> Project:
+def project():
     return Project(Config(papers=list(KEYS)), Path(mkdtemp()), ROOT / "papers")
 
 
 @cache
-def loaded(key: str, experiment: str) -> Summary:
+def loaded(key, experiment):
     return summaries.load(summarise(key, experiment, project()))
 
 
-def drawn(key: str, cheap: bool) -> Iterator[tuple[str, Artefact, dict[str, Summary]]]:
+def drawn(key, cheap):
     """Draw the artefacts that have their runs; if cheap, those with settings in the caption."""
     paper = project().plan.paper(key)
     for name, spec in paper.artefacts.items():
@@ -99,13 +97,13 @@ def drawn(key: str, cheap: bool) -> Iterator[tuple[str, Artefact, dict[str, Summ
         plt.close("all")
 
 
-def numbers(values: Collection[Any]) -> set[str]:
+def numbers(values):
     """Format numbers as captions do."""
     plain = [value for value in values if isinstance(value, (int, float, np.number))]
     return {f"{int(x):,}" if x == int(x) else f"{x:g}" for x in plain if np.isfinite(x)}
 
 
-def settings(summary: Summary, data: pd.DataFrame) -> set[str]:
+def settings(summary, data):
     """Return every number among the settings of the cases that the CSV names."""
     cases = [case for case in summary.settings["cases"] if case in set(data.get("case", ()))]
     chosen = {case: summary.settings["cases"][case] for case in cases or summary.settings["cases"]}
@@ -114,7 +112,7 @@ def settings(summary: Summary, data: pd.DataFrame) -> set[str]:
     )
 
 
-def leaves(tree: Any) -> Iterator[Any]:
+def leaves(tree):
     if isinstance(tree, dict):
         tree = list(tree.values())
     if isinstance(tree, list):
@@ -124,9 +122,7 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-def disagreements(
-    paper: Paper, name: str, artefact: Artefact, used: dict[str, Summary]
-) -> list[str]:
+def disagreements(paper, name, artefact, used):
     """Compare the numbers of a finished caption with the CSV, in both directions."""
     template, data = paper.artefacts[name].caption, artefact.data
     caption = artefact.caption or filled_caption(template, used, data)
@@ -159,7 +155,7 @@ def disagreements(
     return wrong
 
 
-def listed_verdicts(key: str) -> dict[str, tuple[str, str]]:
+def listed_verdicts(key):
     """Read our value and the verdict of each claim from docs/findings.md."""
     section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {key}\n")[1]
     lines = section.split("\n## ")[0].splitlines()
@@ -170,7 +166,7 @@ def listed_verdicts(key: str) -> dict[str, tuple[str, str]]:
 CLAIM = re.compile(r"\| c\d+\w*(?: \(code check\))?: ")
 
 
-def check_card(name: str, claim: Claim) -> None:
+def check_card(name, claim):
     """Check that a card gives the accepted range, the forecast, and names corrected intervals."""
     if claim.kind == "empirical" and name not in WITHOUT_RANGE:
         assert accepted_values(claim.drawn), name
@@ -223,7 +219,7 @@ def test_every_verdict_at_the_papers_size_names_three_other_choices(key):
 
 
 @pytest.mark.parametrize("key", WITH_ALTERNATIVES)
-def test_the_table_of_other_choices_has_all_its_runs(key: str) -> None:
+def test_the_table_of_other_choices_has_all_its_runs(key):
     """An artefact that lacks a run is left out of the report without an error."""
     spec = load_paper(key, ROOT / "papers").artefacts["alternatives"]
     assert project().plan.paper(key).artefacts["alternatives"].experiments == spec.experiments
@@ -233,7 +229,7 @@ def test_the_table_of_other_choices_has_all_its_runs(key: str) -> None:
     "key",
     [pytest.param(key, marks=[pytest.mark.long] * (key in DEAR_RUNS)) for key in WITH_ALTERNATIVES],
 )
-def test_findings_have_the_table_of_other_choices(key: str) -> None:
+def test_findings_have_the_table_of_other_choices(key):
     text = (ROOT / findings.DOCS).read_text(encoding="utf-8")
     paper = project().plan.paper(key)
     spec = paper.artefacts["alternatives"]

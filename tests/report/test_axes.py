@@ -56,5 +56,5 @@ def test_the_papers_numbers_stand_beside_ours_with_the_difference():
     ] == [("c1", "23", "8.00 [7.00, 9.00]", "−15.0"), ("c2", "4", "3.00 [2.00, 4.00]", "× 0.750")]
 
 
-def _claim(name: str, *drawn: Interval) -> Claim:
+def _claim(name, *drawn):
     return Claim(name, "", "", "", "", "", "partly reproduced", "", "", drawn=drawn)

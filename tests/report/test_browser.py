@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_results import add_crossmatrix
@@ -53,7 +52,7 @@ INSPECTOR = """<script>addEventListener("load", async () => {
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 
-def _chromium(profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def _chromium(profile, *options):
     quiet = ["quic", "background-networking", "component-update", "sync", "gpu"]
     return subprocess.run(
         [
@@ -73,7 +72,7 @@ def _chromium(profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(report: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def seen(report, tmp_path_factory):
     """Open every page at every width, once: the measures of each, and the console's lines."""
     folder = tmp_path_factory.mktemp("browser")
     shutil.copytree(report, folder / "copy")
@@ -250,7 +249,7 @@ WATCHER = """<script>addEventListener("load", () => {
 });</script>"""
 
 
-def _seen(page: str, folder: Path, *options: str) -> Any:
+def _seen(page, folder, *options):
     page = page.replace("<script>", f"{REPORT}<script>", 1)
     (folder / "page.html").write_text(page, encoding="utf-8")
     address = (folder / "page.html").as_uri()

@@ -1,17 +1,17 @@
 import re
 
 import pytest
-from fake_results import Results, add_cards
+from fake_results import add_cards
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
 
 
-def _page(results: Results) -> str:
+def _page(results):
     return (results.build() / "data.html").read_text(encoding="utf-8")
 
 
-def _section(page: str, dataset: str) -> str:
+def _section(page, dataset):
     start = page.index(f'<section class="card" aria-labelledby="{dataset}">')
     return page[start : page.index("</section", start)]
 

@@ -1,9 +1,7 @@
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from fake_results import Results, change
+from fake_results import change
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
@@ -11,7 +9,7 @@ from fedsampling.evidence.verdicts import Claim
 from fedsampling.report import content
 
 
-def _load(results: Results) -> tuple[content.Chapter, ...]:
+def _load(results):
     return content.load(results.root / "results", results.papers())
 
 
@@ -32,8 +30,8 @@ def test_only_artefacts_that_exist_and_are_declared_are_read(results):
         content.load(folder, {})
 
 
-def replaced(old: str) -> Callable[[Path], object]:
-    def replace(path: Path) -> None:
+def replaced(old):
+    def replace(path):
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, f"{old[:-1]}9"))
@@ -41,10 +39,10 @@ def replaced(old: str) -> Callable[[Path], object]:
     return replace
 
 
-def flipped(name: str) -> Callable[[Path], object]:
+def flipped(name):
     """Change one bit of a file next to the artefact's description."""
 
-    def flip(path: Path) -> None:
+    def flip(path):
         content = bytearray(path.with_name(name).read_bytes())
         content[len(content) // 2] ^= 1
         path.with_name(name).write_bytes(content)
@@ -52,7 +50,7 @@ def flipped(name: str) -> Callable[[Path], object]:
     return flip
 
 
-def change_verdict(path: Path) -> None:
+def change_verdict(path):
     claims = path.parents[3] / "claims/second2025paper.json"
     (claim, *others) = read_record(claims)["claims"]
     change(claims, claims=[claim | {"verdict": "proven"}, *others])

@@ -1,7 +1,5 @@
 import hashlib
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +12,14 @@ Entity = dict[str, Any]
 
 
 @pytest.fixture(scope="session")
-def crate(report: Path) -> dict[str, Entity]:
+def crate(report):
     graph = json.loads((report / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
     entities = {entity["@id"]: entity for entity in graph}
     assert len(entities) == len(graph)
     return entities
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value):
     if isinstance(value, dict):
         if set(value) == {"@id"}:
             yield value["@id"]
@@ -32,7 +30,7 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(inner)
 
 
-def _many(value: Any) -> list[Entity]:
+def _many(value):
     return value if isinstance(value, list) else [value]
 
 

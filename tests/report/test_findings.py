@@ -19,7 +19,7 @@ TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds.\n\n{{ table("c1
 
 
 @pytest.fixture
-def project(tmp_path: Path, results: Results) -> Results:
+def project(tmp_path, results):
     """Give one paper findings, and numbers for them."""
     shutil.copytree(results.root, tmp_path / "copy")
     copy = Results(tmp_path / "copy")
@@ -31,11 +31,11 @@ def project(tmp_path: Path, results: Results) -> Results:
     return copy
 
 
-def write_template(project: Results, text: str) -> None:
+def write_template(project, text):
     (project.root / "papers" / KEY / findings.FILE).write_text(text)
 
 
-def section(copy: Results) -> str:
+def section(copy):
     judged = content.claims(copy.root / "results" / "claims" / f"{KEY}.json")
     return findings.section(copy.papers()[KEY], judged, copy.root / "results" / "artefacts" / KEY)
 

@@ -6,7 +6,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.dataset_uses import DatasetUse
-from fedsampling.report.data_cards import Card, build, listing, overview, write
+from fedsampling.report.data_cards import build, listing, overview, write
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
 USE = DatasetUse(
@@ -21,12 +21,12 @@ USE = DatasetUse(
 )
 
 
-def _use(**changes: object) -> DatasetUse:
-    return replace(USE, **changes)  # type: ignore[arg-type]
+def _use(**changes):
+    return replace(USE, **changes)
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Card:
+def embedded():
     return build("ijcnn1", "embedded", Path("none"), None, [USE])
 
 

@@ -7,7 +7,7 @@ from fedsampling.report.content import Chapter
 from fedsampling.report.overview import main_outcomes, readme_table, summary
 
 
-def claim(verdict: str, grade: str = "paper's size", kind: str = "empirical") -> Claim:
+def claim(verdict, grade="paper's size", kind="empirical"):
     return Claim("c", "", "", "", "", "", verdict, "", "", grade=grade, kind=kind)
 
 
@@ -28,9 +28,9 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
     )
 
 
-def paper(*claims: Claim) -> Chapter:
+def paper(*claims):
     spec = SimpleNamespace(key="a2022b", authors="A B", year=2022)
-    return Chapter(spec, "", (), claims, {})  # type: ignore[arg-type]
+    return Chapter(spec, "", (), claims, {})
 
 
 def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
@@ -48,7 +48,7 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     ]
 
 
-def test_the_summary_says_if_no_claim_is_contradicted() -> None:
+def test_the_summary_says_if_no_claim_is_contradicted():
     assert main_outcomes([paper()]) == ()
     assert summary([paper(claim("reproduced"), claim("inconclusive"))])[1] == (
         "Of the 2 tested at the paper's size, 1 holds, none is contradicted and 1 has no clear "

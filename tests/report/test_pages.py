@@ -3,8 +3,6 @@ import json
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -22,19 +20,19 @@ PAGES = ("index.html", "data.html", "first2022paper.html", "second2025paper.html
 class Page(HTMLParser):
     """What a page is made of: its tags in order, its anchors, and what it points to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tags = []
         self.text = path.read_text(encoding="utf-8")
         self.feed(self.text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
 
-    def values(self, attribute: str) -> list[str]:
+    def values(self, attribute):
         return [value for _, attributes in self.tags if (value := attributes.get(attribute))]
 
-    def of_class(self, name: str) -> int:
+    def of_class(self, name):
         return sum(name in value.split() for value in self.values("class"))
 
 
@@ -82,9 +80,9 @@ def test_verdicts_are_machine_readable(report):
     assert reviews[0]["claimReviewed"].startswith(HOSTILE)
 
 
-def _entities(path: Path) -> list[dict[str, Any]]:
+def _entities(path):
     text = path.read_text(encoding="utf-8").partition('<script type="application/ld+json">')[2]
-    entities: list[dict[str, Any]] = json.loads(text.partition("</script>")[0])["@graph"]
+    entities = json.loads(text.partition("</script>")[0])["@graph"]
     return entities
 
 
@@ -180,7 +178,7 @@ def test_the_authors_answer_stands_on_its_card(results):
         results.build()
 
 
-def _card(text: str, claim: str) -> str:
+def _card(text, claim):
     return text[text.index(f'id="claim-{claim}"') :].partition("</article>")[0]
 
 

@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import pytest
 from fake_results import redraw
 
 from fedsampling.base.errors import InputError
 
 
-def _content(folder: Path) -> dict[str, bytes]:
+def _content(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")

@@ -19,7 +19,7 @@ PAIRS = [
 ]
 
 
-def _luminance(colour: str) -> float:
+def _luminance(colour):
     """Relative luminance, WCAG 2.2."""
     digits = colour if len(colour) == 6 else "".join(2 * digit for digit in colour)
     channels = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]

@@ -2,11 +2,10 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from fake_results import Results, add_crossmatrix
+from fake_results import add_crossmatrix
 from test_pages import Page
 
 from fedsampling.base.errors import InputError
@@ -25,7 +24,7 @@ from fedsampling.samplers.scheme import Scheme
 
 
 @pytest.fixture
-def folder(results: Results) -> Path:
+def folder(results):
     add_crossmatrix(results.root)
     return results.root / "results" / "artefacts" / "crossmatrix"
 
@@ -207,7 +206,7 @@ def test_the_chooser_allows_what_the_answers_allow_and_measures_where_they_apply
     comparison = read(folder)
     usual = {question.key: next(iter(question.answers)) for question in QUESTIONS}
 
-    def faster(**answers: str) -> list[str]:
+    def faster(**answers):
         return [row.name for row in faster_than_md(comparison, {**usual, **answers})]
 
     assert faster() == []  # TiFL needs the delays
@@ -237,7 +236,7 @@ def test_the_chooser_begins_with_the_advice_of_the_decision_map(folder):
     }
     lookup = lookup_table({"rounds": read(folder)}, advice)
 
-    def picks(key: str) -> list[list[str]]:
+    def picks(key):
         return [lookup["texts"][place] for place in lookup["picks"][key]]
 
     first, second = picks("rounds nothing no no yes no no")

@@ -4,11 +4,9 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAPER = "rizk2022importance"
 
 
-def job(seeds: list[int], reuse: Path | None = None) -> tuple[Job, Config]:
+def job(seeds, reuse=None):
     overrides = {"inclusion": {"draws": 50, "seeds": seeds, "seed_block": 9}}
     config = Config(
         scale="quick",
@@ -35,12 +33,12 @@ def job(seeds: list[int], reuse: Path | None = None) -> tuple[Job, Config]:
     return next(listed for listed in result if listed.name.endswith("intro/fixed/block-0")), config
 
 
-def execute(results: Path, seeds: list[int], reuse: Path | None = None) -> dict[str, Any]:
+def execute(results, seeds, reuse=None):
     manifest = runs.execute(*job(seeds, reuse), results, lambda *_: None)
     return json.loads(manifest.read_text(encoding="utf-8"))
 
 
-def stored(results: Path) -> dict[Path, int]:
+def stored(results):
     return {path: path.stat().st_ino for path in (results / "store").rglob("*.parquet")}
 
 
@@ -134,10 +132,10 @@ def test_finished_runs_are_not_recomputed(tmp_path):
 
 def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
     """A process that took the lease of a run twice would wait for itself."""
-    taken: list[Path] = []
+    taken = []
 
     @contextmanager
-    def noted(paths: Iterable[Path], on_wait: Any) -> Iterator[None]:
+    def noted(paths, on_wait):
         taken.extend(paths)
         yield
 
@@ -193,7 +191,7 @@ def test_a_truncated_result_is_renamed_and_recomputed(tmp_path, part):
 
 
 def test_progress_reaches_the_total(tmp_path):
-    calls: list[tuple[str, int, int]] = []
+    calls = []
     runs.execute(*job([0]), tmp_path, lambda *args: calls.append(args))
     assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)
     assert calls[-1][1:] == (1, 1)

@@ -6,9 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from filelock import SoftFileLease
@@ -44,16 +42,16 @@ for _ in range(30):
 
 
 @pytest.fixture
-def lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lease(tmp_path, monkeypatch):
     monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
     return tmp_path / "run.lock"
 
 
-def owner(path: Path) -> int | None:
+def owner(path):
     return SoftFileLease(path).pid
 
 
-def elsewhere(path: Path) -> None:
+def elsewhere(path):
     """Write the lease of a process on another machine."""
     with hold_leases([path]):
         lines = path.read_text().splitlines()
@@ -62,7 +60,7 @@ def elsewhere(path: Path) -> None:
 
 
 @contextmanager
-def other(*paths: Path) -> Iterator[subprocess.Popen[str]]:
+def other(*paths):
     """Hold leases in another process."""
     with subprocess.Popen(
         [sys.executable, "-c", START + HOLDER, *paths], stdout=subprocess.PIPE, text=True
@@ -94,7 +92,7 @@ def test_only_one_process_at_a_time_holds_a_lease(tmp_path):
 
 
 def test_a_second_process_waits_and_names_the_owner(lease):
-    calls: list[str] = []
+    calls = []
     with other(lease) as process:
         # One that nobody has waited for yet counts as alive.
         threading.Timer(0.5, lambda: (process.kill(), process.wait())).start()
@@ -122,7 +120,7 @@ def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypa
     elsewhere(lease)
     over = threading.Event()
 
-    def touch() -> None:
+    def touch():
         while not over.wait(0.1) and lease.exists():
             os.utime(lease)
 
@@ -130,7 +128,7 @@ def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypa
     toucher.start()
     threading.Timer(1.5, over.set).start()
     before = time.monotonic()
-    calls: list[str] = []
+    calls = []
     with hold_leases([lease], calls.append):
         assert 1.9 < time.monotonic() - before < 10
         assert owner(lease) == os.getpid()
@@ -152,7 +150,7 @@ def test_an_empty_lease_is_taken_over(lease, monkeypatch):
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.2)
     monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     lease.touch()
-    calls: list[str] = []
+    calls = []
     with hold_leases([lease], calls.append):
         assert owner(lease) == os.getpid()
     assert calls == ["an unknown process"]

@@ -43,15 +43,13 @@ cli.main(["run", sys.argv[1], *folders])
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     settings = {"scale": "quick", "data": "embedded", "store": str(tmp_path / "store")}
     (tmp_path / "config.json").write_text(json.dumps(settings))
     return tmp_path
 
 
-def start(
-    folder: Path, sampler: str, seconds: float, results: str = "r", others: int = 0
-) -> subprocess.Popen[str]:
+def start(folder, sampler, seconds, results="r", others=0):
     arguments = (JOB.format(sampler), str(seconds), results, ROOT / "papers", str(1 + others))
     return subprocess.Popen(
         [sys.executable, "-c", RUN, *arguments],
@@ -62,12 +60,12 @@ def start(
     )
 
 
-def computed(folder: Path) -> list[str]:
+def computed(folder):
     path = folder / "computed"
     return path.read_text().splitlines() if path.exists() else []
 
 
-def wait_for_first(folder: Path) -> None:
+def wait_for_first(folder):
     deadline = time.monotonic() + 60
     while not computed(folder):
         assert time.monotonic() < deadline, "no process has begun to compute"

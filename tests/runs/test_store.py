@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,16 +15,16 @@ from fedsampling.base.errors import InputError
 from fedsampling.runs import store
 
 HASH = "ab" + "0" * 18
-METADATA: dict[str, Any] = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
+METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
 KNOWN = "9e6ba6d489ae7b82ac8f935c5346d57593b39bb5a3714270184823cb45c347c6"
 TABLE = pd.DataFrame({"at": [0, 1, 1], "metric": ["a", "a", "b"], "value": [1.0, np.nan, 1e-300]})
 
 
-def rewrite(path: Path, table: pa.Table) -> None:
+def rewrite(path, table):
     pq.write_table(table, path)
 
 
-def renote(path: Path, **changes: Any) -> None:
+def renote(path, **changes):
     """Change the metadata, and nothing else."""
     table = pq.read_table(path)
     noted = table.schema.metadata
@@ -154,7 +152,7 @@ def test_only_runs_of_the_requested_code_are_found(tmp_path):
 def test_stores_are_searched_in_order(tmp_path):
     stores = [tmp_path / "first", tmp_path / "second"]
 
-    def code() -> object:
+    def code():
         run = store.find(stores, HASH, None)
         return run and run.metadata["code"]
 

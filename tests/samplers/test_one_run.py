@@ -1,8 +1,5 @@
 """Samplers written for one run agree with their stacked form."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +15,7 @@ from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import observations_for
 from fedsampling.samplers.checking.check import check_sampler
-from fedsampling.samplers.scheme import Scheme, Setup, View
+from fedsampling.samplers.scheme import Setup, View
 
 SEEDS = [3, 0, 8]
 
@@ -143,7 +140,7 @@ PAIRS = [(MDAlone, MDStacked), (ByLossAlone, ByLossStacked), (FreshAlone, FreshS
 NAMES = {member: member.named for pair in PAIRS for member in pair}
 
 
-def unlist() -> None:
+def unlist():
     for member in NAMES:
         member.named = ""
 
@@ -152,14 +149,14 @@ unlist()  # pytest imports this module before it runs others, and they count all
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _list_samplers() -> Iterator[None]:
+def _list_samplers():
     for member, name in NAMES.items():
         member.named = name
     yield
     unlist()
 
 
-def trained(scheme: Scheme, rounds: int = 4, checkpoint: Checkpoint | None = None) -> Any:
+def trained(scheme, rounds=4, checkpoint=None):
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
     sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(SEEDS)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))

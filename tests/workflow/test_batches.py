@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.cluster.rule_resources import RuleResources
 from fedsampling.workflow import running
-from fedsampling.workflow.plan import MAX_BATCH_JOBS, Plan, plan
+from fedsampling.workflow.plan import MAX_BATCH_JOBS, plan
 from fedsampling.workflow.project import Project
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -24,11 +23,11 @@ PAPER = "rizk2022importance"
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def nothing_is_shipped(tmp_path, monkeypatch):
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
 
 
-def quick_plan(paper: str = PAPER, **settings: Any) -> Plan:
+def quick_plan(paper=PAPER, **settings):
     return plan({"papers": [paper], "scale": "quick", "data": "embedded", **settings}, PAPERS)
 
 
@@ -81,7 +80,7 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
 Work = Callable[[Stop], None]
 
 
-def listening(stop: Stop) -> None:
+def listening(stop):
     """Work as a simulation does that keeps checkpoints."""
     for _ in range(200):
         if stop():
@@ -89,18 +88,18 @@ def listening(stop: Stop) -> None:
         time.sleep(0.01)
 
 
-def deaf(stop: Stop) -> None:
+def deaf(stop):
     time.sleep(2)
 
 
-def asleep(stop: Stop) -> None:
+def asleep(stop):
     time.sleep(30)
 
 
-def signalled(work: Work) -> Work:
+def signalled(work):
     """Work that receives a signal at its beginning."""
 
-    def run(stop: Stop) -> None:
+    def run(stop):
         if work is listening:
             assert not stop()
         os.kill(os.getpid(), signal.SIGTERM)
@@ -109,17 +108,17 @@ def signalled(work: Work) -> Work:
     return run
 
 
-def asks_no_more(stop: Stop) -> None:
+def asks_no_more(stop):
     """Listen, and be signalled after the last round."""
     assert not stop()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture
-def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def batch(tmp_path, monkeypatch):
     """Run a batch of jobs that do as functions do; return its exit status and who has finished."""
 
-    def execute(job: Any, config: Config, results: Path, progress: Any, stop: Stop) -> Path:
+    def execute(job, config, results, progress, stop):
         job.work(stop)
         return Path(job.name)
 
@@ -128,12 +127,12 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*works: Work) -> tuple[int, list[str]]:
+    def run(*works):
         jobs = [
             SimpleNamespace(name=f"{number}-{work.__name__}", uses_gpu=False, work=work)
             for number, work in enumerate(works)
         ]
-        finished: list[str] = []
+        finished = []
         project = Project(Config(), tmp_path)
         try:
             status = running.execute_all(jobs, project, lambda path: finished.append(path.name))
@@ -144,11 +143,11 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-def nothing(stop: Stop) -> None:
+def nothing(stop):
     """Finish at once, without asking."""
 
 
-def asking(stop: Stop) -> None:
+def asking(stop):
     """Finish at once, having asked."""
     assert not stop()
 

@@ -1,7 +1,6 @@
 """Scale best: each experiment at its largest finished scale, or left out with the reason."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,20 +12,18 @@ from fedsampling.experiments.resolving import scale_of
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
 from fedsampling.workflow.best import left_to_run
-from fedsampling.workflow.plan import Plan, plan
+from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 LATENCY, MATRIX = "harshvardhan2025latency", "crossmatrix"
 
 
 @pytest.fixture
-def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def finished(tmp_path, monkeypatch):
     """Return a plan at scale best where the runs of some experiments, at a scale, are shipped."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
 
-    def plan_with(
-        paper: str, *published: str, scale: str = "paper", without: str = "", **settings: Any
-    ) -> Plan:
+    def plan_with(paper, *published, scale="paper", without="", **settings):
         full = plan({"papers": [paper], "scale": scale}, PAPERS)
         runs = [
             run.hash

@@ -1,14 +1,12 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import BENCH, PAPER
@@ -18,7 +16,7 @@ from fedsampling.workflow.comparing.entries import Entry, check_entry
 from fedsampling.workflow.comparing.lines import chosen_steps, properties, ranking, wins_and_losses
 from fedsampling.workflow.comparing.overrides import Comparison
 from fedsampling.workflow.comparing.own_problem import OwnProblem
-from fedsampling.workflow.plan import Plan, plan
+from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -44,19 +42,19 @@ class Mine(Scheme, name="mine_compared"):
 
 
 @pytest.fixture
-def file(tmp_path: Path, forget_own_files: Callable[[], None]) -> Path:
+def file(tmp_path, forget_own_files):
     path = tmp_path / "mine.py"
     path.write_text(SCHEME)
     return path
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory):
     """A folder for all comparisons: the first trains the other samplers, the rest reuse them."""
     return tmp_path_factory.mktemp("shared")
 
 
-def compare(file: Path, folder: Path, *options: str) -> Result:
+def compare(file, folder, *options):
     command = ["compare", str(file), "--scale", "quick", "--results", str(folder / "results")]
     return CliRunner().invoke(main, [*command, *options], catch_exceptions=False)
 
@@ -93,17 +91,17 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
     assert comparing.usual_scale(sets, problem) == scale
 
 
-def test_only_downloads_that_a_job_needs_are_announced() -> None:
+def test_only_downloads_that_a_job_needs_are_announced():
     read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
     done = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
-    plan: Any = SimpleNamespace(jobs={"read": read, "done": done}, due={"read"})
+    plan = SimpleNamespace(jobs={"read": read, "done": done}, due={"read"})
     unread = comparing.unread_files(plan)
     assert "r_packages/Vowel.rda" not in unread
     assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
 
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
-    checked: list[Any] = []
+    checked = []
     monkeypatch.setattr(entries, "check_sampler", checked.append)
     for m in (20, 3):
         check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
@@ -143,9 +141,9 @@ def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
+def plans(monkeypatch):
     """The plans of comparisons, which stop before anything is trained."""
-    plans: list[Plan] = []
+    plans = []
     stop = lambda jobs, project, done: plans.append(project.plan) or 3  # noqa: E731
     monkeypatch.setattr(comparing, "execute_all", stop)
     return plans
@@ -198,7 +196,7 @@ def test_several_files_are_ranked_in_one_report(file, shared):
 
 
 @pytest.fixture
-def problem(tmp_path: Path) -> tuple[str, ...]:
+def problem(tmp_path):
     """Own samples of twelve clients, too few for the paper's m, and an own model."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(240, 3))
@@ -238,7 +236,7 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
     numbers = np.load(tmp_path / "mine.npz")
     np.savez(tmp_path / "targets.npz", **{**numbers, "y": numbers["x"][:, 0]})
 
-    def left_out(*options: str) -> set[str]:
+    def left_out(*options):
         done = compare(file, tmp_path, *options)
         assert done.exit_code == 3, done.stderr
         lines = [line.split(": ") for line in done.stdout.splitlines()]

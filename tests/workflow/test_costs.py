@@ -6,7 +6,6 @@ from pathlib import Path
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster.resources import Measured, load_measurements, save_measurements
 from fedsampling.workflow import costs
 from fedsampling.workflow.project import Project
@@ -15,7 +14,7 @@ PAPER, PAPERS = "fraboni2021clustered", Path(__file__).parents[2] / "papers"
 
 
 def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
-    change: dict[str, object] = dict.fromkeys(load_paper(PAPER, PAPERS).experiments)
+    change = dict.fromkeys(load_paper(PAPER, PAPERS).experiments)
     change["mnist"] = {"samplers": dict.fromkeys(("algorithm1", "algorithm2", "target", "fedavg"))}
     settings = {"papers": [PAPER], "overrides": {PAPER: change}, "device": "cpu"}
     settings |= {"scale": "quick", "data": "embedded"}
@@ -34,7 +33,7 @@ def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
 ):
     """Here a stand-in is too small for the settings, as no data are at hand."""
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
-    change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
+    change = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
     for name in ("shakespeare", "digit"):
         change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
     settings = {"papers": ["crossmatrix"], "scale": "reduced", "data": "official"}
@@ -52,16 +51,16 @@ def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
 def test_each_experiment_is_first_measured_with_a_sampler_that_needs_little_information(
     tmp_path, monkeypatch
 ):
-    measured: list[str] = []
+    measured = []
 
-    def measure(job: Job, *_: object) -> Measured:
+    def measure(job, *_):
         measured.append(f"{job.experiment} {job.sampler}")
         if job.sampler == "oort":
             raise InputError("a step takes more than 4 s, and is not timed")
         return Measured(0.0, 1.0)
 
     monkeypatch.setattr(costs, "measure", measure)
-    change: dict[str, object] = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
+    change = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
     schemes = {name: {"name": name, "m": 4} for name in ("oort", "approx_opt", "md")}
     change |= {name: {"samplers": {"*": None, **schemes}} for name in ("digit", "writer")}
     settings = {"papers": ["crossmatrix"], "scale": "reduced", "shipped": False}

@@ -23,35 +23,35 @@ FEW, MANY = 30, 834  # mutations of each of six kinds of files: MANY are 5,000 i
 Read = Callable[[Path], Any]  # its content, comparable; raises InputError if it is rejected
 
 
-def run_file(path: Path) -> Read:
+def run_file(path):
     run = next(iter(store.load_together(PUBLISHED).values()))
     store.save(path.parent, run.table, run.metadata).rename(path)
     return lambda file: _content(store.load(file))
 
 
-def published_file(path: Path) -> Read:
+def published_file(path):
     path.write_bytes(PUBLISHED.read_bytes())
 
-    def read(file: Path) -> Any:
+    def read(file):
         store._together.cache_clear()
         return {name: _content(run) for name, run in store.load_together(file).items()}
 
     return read
 
 
-def summary_file(path: Path) -> Read:
+def summary_file(path):
     runs = [("base", "full", run) for run in store.load_together(PUBLISHED).values()]
     settings = {"settings": {"rounds": 30}, "cases": {"base": {}}}
     summaries.write(runs, settings, {"scale": "paper", "data": "official"}, path)
 
-    def read(file: Path) -> Any:
+    def read(file):
         summary = summaries.load(file)
         return summaries.digest(summary.rows), asdict(summary) | {"rows": None}
 
     return read
 
 
-def manifest_file(path: Path) -> Read:
+def manifest_file(path):
     runs = store.load_together(PUBLISHED).values()
     for run in runs:
         store.save(path.parent, run.table, run.metadata)
@@ -63,7 +63,7 @@ def manifest_file(path: Path) -> Read:
     path.write_text(json.dumps({"job": JOB, "runs": listed}, indent=2))
     seeds = {run["hash"]: run["seed"] for run in listed}
 
-    def read(file: Path) -> Any:
+    def read(file):
         return [
             _content(run)
             for _, _, run in summaries.runs_of_manifest(file, JOB, seeds, [path.parent])
@@ -72,14 +72,14 @@ def manifest_file(path: Path) -> Read:
     return read
 
 
-def checkpoint_file(path: Path) -> Read:
+def checkpoint_file(path):
     rows = [(at, name, np.array([0.1 * at, np.nan])) for at in range(9) for name in ("a", "b")]
     learner = {"theta": np.linspace(0, 1, 60).reshape(2, 30), "seen": np.arange(4) > 1}
     history = History(rows, rows[:4], np.array([-1, 2]))
     progress = Progress(9, history, learner, {"known": np.arange(5)})
     Checkpoint(path, "key").save(progress)
 
-    def read(file: Path) -> Any:
+    def read(file):
         loaded = Checkpoint(file, "key").load()
         if loaded is None:
             raise InputError(f"{file}: the job starts from the beginning")
@@ -92,7 +92,7 @@ def checkpoint_file(path: Path) -> Read:
     return read
 
 
-def record_file(path: Path) -> Read:
+def record_file(path):
     claims = [{"id": f"c{n}", "ours": f"{n / 7:.3f} dB", "seeds": n} for n in range(9)]
     write_record(path, {"paper": "chen2022optimal", "claims": claims})
     return read_record
@@ -101,11 +101,11 @@ def record_file(path: Path) -> Read:
 KINDS = [run_file, published_file, summary_file, manifest_file, checkpoint_file, record_file]
 
 
-def _content(run: store.Result) -> Any:
+def _content(run):
     return store.digest(run.table), dict(run.metadata)
 
 
-def mutated(content: bytes, chance: random.Random) -> bytes:
+def mutated(content, chance):
     """Damage a file as disks, networks and people do."""
     damaged = bytearray(content)
     at = chance.randrange(len(damaged))

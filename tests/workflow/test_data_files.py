@@ -16,7 +16,7 @@ MESH = ("nodes.csv", "links.csv")
 
 
 @pytest.fixture
-def copy(mirror: str, tmp_path: Path) -> Path:
+def copy(mirror, tmp_path):
     """A mirror of one's own, with the small tables of NYC Mesh."""
     folder = tmp_path / "mirror" / "nycmesh"
     folder.mkdir(parents=True)

@@ -1,10 +1,8 @@
 """Digests change with everything that a result depends on, and with nothing else."""
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,36 +10,35 @@ from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.digests import TEMPLATES
 from fedsampling.workflow.digests import digests as digests_of_results
-from fedsampling.workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 
 
-def plan(folder: Path = ROOT / "papers", **settings: Any) -> Plan:
+def plan(folder=ROOT / "papers", **settings):
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", **settings}
     return workflow.plan(settings, folder)
 
 
-def digests(plan: Plan) -> dict[str, str]:
+def digests(plan):
     """Every digest that a rule has among its parameters, by what it is of."""
     return {f"job {name}": plan.made_from(name) for name in plan.jobs} | digests_of_results(plan)
 
 
-def moved(before: Plan, after: Plan) -> set[str]:
+def moved(before, after):
     return differing(digests(before), digests(after))
 
 
-def differing(before: dict[str, str], after: dict[str, str]) -> set[str]:
+def differing(before, after):
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
 @pytest.fixture
-def moved_by(tmp_path: Path, forget_own_files: Callable[[], None]) -> Callable[..., set[str]]:
+def moved_by(tmp_path, forget_own_files):
     """Name the digests that move where a copy of the papers' files has one of them edited."""
 
-    def edit(old: str, new: str, name: str = "paper.yaml") -> set[str]:
+    def edit(old, new, name="paper.yaml"):
         before = digests(plan())
         shutil.copytree(ROOT / "papers", tmp_path / "papers")
         path = tmp_path / "papers" / RIZK / name

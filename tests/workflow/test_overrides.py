@@ -2,9 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pandas import DataFrame, concat
@@ -24,24 +22,24 @@ DIRICHLET = {"name": "all_by_dirichlet", "alpha": 0.1, "clients": 50}
 TRIALS, MAX_CHANGED = 10, 3
 
 
-def project(results: Path, paper: str, run: str, overrides: dict[str, Any]) -> Project:
+def project(results, paper, run, overrides):
     config = {"scale": "quick", "data": "embedded", "papers": [paper], "run": run}
     return Project(parse({**config, "overrides": {paper: overrides}}), results, PAPERS)
 
 
-def computed(project: Project) -> Project:
+def computed(project):
     """Compute all runs; finished ones of other trials are reused."""
     assert execute_all(list(project.plan.jobs.values()), project, lambda manifest: None) == 0
     return project
 
 
-def exhibit(project: Project, paper: str, artefact: str) -> dict[str, Any]:
+def exhibit(project, paper, artefact):
     folder = project.folder / "artefacts" / paper / artefact
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def dirichlet(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def dirichlet(tmp_path_factory):
     """Another partition where the figure and a claim expect clients of one digit each."""
     paper = "fraboni2021clustered"
     results = tmp_path_factory.mktemp("results")
@@ -66,7 +64,7 @@ def test_with_another_partition_the_figure_is_plain_and_its_claim_is_not_run(dir
     assert reporting.build_report(dirichlet).is_file()
 
 
-def summary(cases: int, at: int) -> Summary:
+def summary(cases, at):
     rows = DataFrame({"case": [f"c{number}" for number in range(cases)]})
     rows = rows.assign(sampler="md", seed=0, metric="gap", at=at, value=1.0)
     return Summary(rows, {}, {})
@@ -90,7 +88,7 @@ def test_a_plain_table_has_the_last_values_of_every_case():
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory):
     """Results of all trials: what no override changes is computed once."""
     return tmp_path_factory.mktemp("shared")
 
@@ -107,7 +105,7 @@ def test_every_artefact_is_drawn_under_random_overrides(paper, trial, shared):
     assert reporting.build_report(trial_project).is_file()
 
 
-def valid(paper: str, trial: int, results: Path) -> Project:
+def valid(paper, trial, results):
     """Return a project with random changes that `fedsampling check` accepts."""
     rng = random.Random(f"{paper} {trial}")
     while True:
@@ -123,7 +121,7 @@ def valid(paper: str, trial: int, results: Path) -> Project:
         return trial_project
 
 
-def changes(experiment: dict[str, Any], rng: random.Random) -> Iterator[dict[str, Any] | None]:
+def changes(experiment, rng):
     """Yield what a user may change of an experiment first."""
     settings = experiment["settings"]
     yield None

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from snakemake.cli import parse_config
@@ -11,7 +10,6 @@ from snakemake.settings.types import ConfigSettings
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.snakefile import (
     check_file,
     is_stopped_by_user,
@@ -27,7 +25,7 @@ JOB = f"{RIZK}/regression/base/fedavg/block-0"
 QUICK = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
 
 
-def plan(**settings: Any) -> Plan:
+def plan(**settings):
     return workflow.plan({**QUICK, **settings}, ROOT / "papers")
 
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,12 @@ RIZK, QUICK = "rizk2022importance", {"scale": "quick", "data": "embedded"}
 
 
 @pytest.fixture
-def opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_own_files: Callable[[], None]
-) -> Callable[..., Project]:
+def opened(tmp_path, monkeypatch, forget_own_files):
     """Return projects of one folder, with a copy of a paper; none of its runs is published."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path / "published")
     shutil.copytree(ROOT / "papers" / RIZK, tmp_path / "papers" / RIZK)
 
-    def open_(**settings: object) -> Project:
+    def open_(**settings):
         config = parse({"papers": [RIZK], **QUICK, **settings})
         return Project(config, tmp_path / "results", tmp_path / "papers", writes=True)
 
@@ -33,9 +30,9 @@ def opened(
 
 
 @pytest.fixture
-def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def resolutions(monkeypatch):
     """Note each time that a plan is resolved."""
-    noted: list[str] = []
+    noted = []
     resolve = projects.resolve
 
     def noting(config, papers, results):
@@ -57,7 +54,7 @@ def test_a_cached_plan_equals_the_resolved_plan(opened, resolutions):
         assert resolutions == []
 
 
-def test_a_plan_does_not_depend_on_the_mirror(opened, resolutions, tmp_path: Path):
+def test_a_plan_does_not_depend_on_the_mirror(opened, resolutions, tmp_path):
     known = opened().plan.jobs
     assert opened(mirror=str(tmp_path)).plan.jobs == known
     assert len(resolutions) == 1

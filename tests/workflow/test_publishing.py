@@ -1,6 +1,5 @@
 """Published runs: their consistency, and how finished runs are added."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ MAX_BYTES = 24_000_000
 
 
 @pytest.fixture(scope="module")
-def files() -> dict[str, dict[str, store.Result]]:
+def files():
     """Every shipped run by hash, by ``paper/experiment``; opening a file verifies its tables."""
     return {
         f"{path.parent.name}/{path.stem}": dict(store.load_together(path))
@@ -38,7 +37,7 @@ def files() -> dict[str, dict[str, store.Result]]:
 def test_published_runs_are_those_of_the_current_specs(files):
     """Runs that no spec asks for would never be read."""
     papers = [path.parent.name for path in PAPERS.glob("*/paper.yaml")]
-    planned: dict[str, set[str]] = {}
+    planned = {}
     for scale in ("reduced", "paper"):
         settings = {"scale": scale, "data": "official", "papers": papers}
         for job in workflow.plan(settings, PAPERS).jobs.values():
@@ -98,7 +97,7 @@ def test_settings_of_every_dataset_in_the_plan_fit_the_record_that_its_card_read
 
 
 @pytest.fixture
-def published(tmp_path: Path) -> Callable[..., list[str]]:
+def published(tmp_path):
     """Publish what is finished of some names; two seeds of an experiment are."""
     overrides = {  # none of which the project ships
         "inclusion": {"draws": 50, "seeds": [0, 1], "seed_block": 2},
@@ -111,7 +110,7 @@ def published(tmp_path: Path) -> Callable[..., list[str]]:
         "overrides": {RIZK: overrides},
     }
 
-    def publish(*names: str, finished: int | None = None, **changes: str) -> list[str]:
+    def publish(*names, finished=None, **changes):
         project = Project(parse({**settings, **changes}), tmp_path, PAPERS)
         for name in project.plan.jobs_of(RIZK, "inclusion")[:finished]:
             execute(project.plan.jobs[name], project.config, tmp_path, lambda *_: None)

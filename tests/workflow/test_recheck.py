@@ -21,7 +21,7 @@ PAPER = "rizk2022importance"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path):
     """Return a project with one experiment of nine finished runs."""
     overrides = {"inclusion": {"draws": 50}}
     settings = {"scale": "paper", "shipped": False, "papers": [PAPER]}
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
     return project.with_config(scale="best")
 
 
-def changed(results: Path, by: float) -> None:
+def changed(results, by):
     """Add something to the values of every finished run, and keep it as if it were found."""
     for path in (results / "store").rglob("*.parquet"):
         run = store.load(path)

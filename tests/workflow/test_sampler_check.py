@@ -1,9 +1,7 @@
 """`fedsampling check-sampler`: every error in a user's file is one line."""
 
-from pathlib import Path
-
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
@@ -34,19 +32,19 @@ class Mine(Scheme, name="mine"):
 '''
 
 
-def sampler_file(tmp_path: Path, **parts: str) -> Path:
+def sampler_file(tmp_path, **parts):
     settings = {"settings": "", "prepare": "pass", "select": "pass", "weigh": "pass"} | parts
     file = tmp_path / "mine.py"
     file.write_text(SCHEME.format(**settings))
     return file
 
 
-def checked(tmp_path: Path, *options: str, **parts: str) -> Result:
+def checked(tmp_path, *options, **parts):
     file = sampler_file(tmp_path, **parts)
     return CliRunner().invoke(main, ["check-sampler", str(file), *options], catch_exceptions=False)
 
 
-def line(done: Result) -> str:
+def line(done):
     assert done.exit_code == 2
     (text,) = done.stderr.splitlines()
     return text.removeprefix("fedsampling: ")

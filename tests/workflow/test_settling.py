@@ -17,7 +17,7 @@ LATENCY = "harshvardhan2025latency"
 
 
 @pytest.fixture
-def due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def due(tmp_path, monkeypatch):
     """Jobs of 24 runs in all, whose speeds are shipped: a second for each round of a job."""
     monkeypatch.setattr(judging, "PUBLISHED", tmp_path)
     jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()

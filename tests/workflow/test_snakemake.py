@@ -12,9 +12,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -38,10 +36,10 @@ NOTHING = "Nothing to be done"
 class Checkout:
     """A folder such as a clone, with one experiment of one paper."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
 
-    def command(self, *arguments: str) -> dict[str, Any]:
+    def command(self, *arguments):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "PYTHONPATH": str(self.root / "src")}
         environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -50,7 +48,7 @@ class Checkout:
             environment.pop(name, None)
         return {"args": arguments, "cwd": self.root, "env": environment, "text": True}
 
-    def call(self, *arguments: str) -> tuple[int, str]:
+    def call(self, *arguments):
         """Return exit status, and standard output and error together."""
         result = subprocess.run(
             **self.command(*arguments),
@@ -61,12 +59,12 @@ class Checkout:
         )
         return result.returncode, result.stdout
 
-    def snakemake(self, *arguments: str) -> str:
+    def snakemake(self, *arguments):
         status, output = self.call("snakemake", "--cores", "2", *arguments)
         assert status == 0, output
         return output
 
-    def due(self, *arguments: str) -> dict[str, int]:
+    def due(self, *arguments):
         """Number of jobs by rule in a dry run."""
         output = self.snakemake("-n", *arguments)
         if NOTHING in output:
@@ -74,7 +72,7 @@ class Checkout:
         table = output.split("Job stats:")[1].split("total")[0]
         return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, **changes):
         """Write config.yaml."""
         overrides = {PAPER: {"regression": REGRESSION | changes.pop("regression", {})}}
         content = {
@@ -85,21 +83,21 @@ class Checkout:
         } | changes
         (self.root / "config.yaml").write_text(yaml.safe_dump(content))
 
-    def edit(self, name: str, old: str, new: str) -> None:
+    def edit(self, name, old, new):
         path = self.root / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def manifests(self) -> dict[str, Any]:
+    def manifests(self):
         """Return what was computed: runs and their digests by job."""
         paths = sorted((self.root / "results" / "runs").rglob("*.json"))
         return {str(path.relative_to(self.root)): json.loads(path.read_text()) for path in paths}
 
-    def stored(self) -> list[Path]:
+    def stored(self):
         return sorted((self.root / "results" / "store").rglob("[!.]*.parquet"))
 
-    def interrupted(self, stop: signal.Signals, *arguments: str) -> tuple[int, str]:
+    def interrupted(self, stop, *arguments):
         """Start a command, and send a signal to it and all its children in the second job."""
         with subprocess.Popen(
             **self.command(*arguments),
@@ -118,7 +116,7 @@ class Checkout:
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def fresh(tmp_path_factory):
     """Return a checkout where nothing has run; use :func:`copied` to change it."""
     root = tmp_path_factory.mktemp("workflow") / "fresh"
     root.mkdir()
@@ -151,7 +149,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.fixture(scope="module")
-def finished(fresh: Checkout) -> Checkout:
+def finished(fresh):
     """Return a checkout where everything has run; use :func:`copied` to change it."""
     root = fresh.root.parent / "finished"
     shutil.copytree(fresh.root, root)
@@ -161,15 +159,15 @@ def finished(fresh: Checkout) -> Checkout:
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Callable[[Checkout], Checkout]:
-    def copy(checkout: Checkout) -> Checkout:
+def copied(tmp_path):
+    def copy(checkout):
         shutil.copytree(checkout.root, tmp_path / "copy", symlinks=True)
         return Checkout(tmp_path / "copy")
 
     return copy
 
 
-def one_line(output: str) -> str:
+def one_line(output):
     """Return the one line of ours in Snakemake's output, which holds no traceback."""
     assert "Traceback" not in output
     (line,) = {line for line in output.splitlines() if line.startswith("fedsampling: ")}

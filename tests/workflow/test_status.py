@@ -19,7 +19,7 @@ PAPER = "rizk2022importance"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path, monkeypatch):
     """Return a project of which the first of an experiment's jobs has run."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path / "none")
     overrides = {"inclusion": {"draws": 50}}

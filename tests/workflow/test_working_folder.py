@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository
 
 
-def run(*command: str | Path, folder: Path, package: Path) -> str:
+def run(*command, folder, package):
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-m", *map(str, command)],
@@ -96,7 +96,7 @@ def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     copied_into_an_environment_of_conda(tmp_path / "conda", project, package)
 
 
-def copied_into_an_environment_of_conda(environment: Path, project: Path, package: Path) -> None:
+def copied_into_an_environment_of_conda(environment, project, package):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     outer = environment.with_name("outer")
     outer.mkdir()

@@ -1,7 +1,6 @@
 """NYC Mesh's JSON in both forms."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ POINTS = {2: ("Installed", [-73.99, 40.71]), 5: ("Potential", [-73.98, 40.72])}
 LINES = {"active": [[-73.99, 40.71], [-74.0, 40.7]], "dead": [[-73.9, 40.6], [-73.8, 40.5]]}
 
 
-def geojson(kind: str, entries: list[tuple[dict[str, Any], Any]]) -> bytes:
+def geojson(kind, entries):
     features = [
         {
             "type": "Feature",
@@ -24,7 +23,7 @@ def geojson(kind: str, entries: list[tuple[dict[str, Any], Any]]) -> bytes:
     return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
-def plain(entries: list[tuple[dict[str, Any], Any]]) -> bytes:
+def plain(entries):
     return json.dumps([{**given, "coordinates": place} for given, place in entries]).encode()
 
 

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from fedsampling.clients.delays.delays import Delays
 from fedsampling.clients.delays.synthetic import Synthetic
 
 N, MS = 20_000, 4e6
 
 
-def synthetic(clients: int, model_bytes: float, seed: int, **settings: object) -> Delays:
+def synthetic(clients, model_bytes, seed, **settings):
     return Synthetic(clients=clients, model_bytes=model_bytes, **settings).draw(seed)
 
 

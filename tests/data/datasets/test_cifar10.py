@@ -6,20 +6,19 @@ from PIL import Image
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.formats import cifar as cifar10
-from fedsampling.data.samples import Samples
 
 
 @pytest.fixture(scope="module")
-def images() -> np.ndarray:
+def images():
     return np.random.default_rng(0).integers(256, size=(6, 4, 32, 32, 3), dtype=np.uint8)
 
 
 @pytest.fixture(scope="module")
-def real(mirror: str) -> Samples:
+def real(mirror):
     return cifar10.read_sheets(Path(mirror, "cifar10"))
 
 
-def records(batch: np.ndarray, first_label: int) -> bytes:
+def records(batch, first_label):
     """As the publisher's page has it: label, 1024 red, 1024 green, 1024 blue, row-major."""
     return b"".join(
         bytes([first_label + k]) + b"".join(image[:, :, c].tobytes() for c in range(3))
@@ -29,7 +28,7 @@ def records(batch: np.ndarray, first_label: int) -> bytes:
 
 class TestBinary:
     @pytest.fixture
-    def folder(self, tmp_path: Path, images: np.ndarray) -> Path:
+    def folder(self, tmp_path, images):
         names = [f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]
         for k, name in enumerate(names):
             (tmp_path / name).write_bytes(records(images[k], k))

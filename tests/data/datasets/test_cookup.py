@@ -1,7 +1,6 @@
 """The unbalanced sets: their stand-in, and files of the published layout."""
 
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def test_the_stand_in_has_the_published_imbalance(number, top, share):
 
 
 @pytest.fixture
-def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def published(tmp_path, monkeypatch):
     """A mirror with small files of the right layout, whose counts count as published."""
     h5py = pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
     folder = tmp_path / "mirror" / "cookup"
@@ -63,7 +62,7 @@ def test_published_files_are_read_one_by_one_or_from_dataverses_archive(
 
 
 def test_files_that_cannot_be_fetched_are_one_line_with_the_fix(tmp_path, monkeypatch):
-    def unreachable(*_: object) -> bool:
+    def unreachable(*_):
         raise fetch.UnreachableError("no network")
 
     monkeypatch.setattr(fetch, "download", unreachable)

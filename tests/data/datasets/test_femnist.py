@@ -1,14 +1,12 @@
 """FEMNIST by writer, as LEAF samples, filters and splits it."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import femnist
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats import leaf_femnist
 
 from .loading import load
@@ -28,7 +26,7 @@ DEFAULT = {
 loaded = partial(load, "femnist", **DEFAULT)
 
 
-def sizes(data: FederatedDataset) -> np.ndarray:
+def sizes(data):
     assert data.start_test is not None
     return data.n_samples + np.diff(data.start_test)
 
@@ -75,7 +73,7 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     by_write(folder)
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
     monkeypatch.setattr(leaf_femnist, "verify", lambda samples: ())  # five images, not 814,255
-    where: dict[str, Any] = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
+    where = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
     data = loaded("official", train=0.5, **where)
     # f0000_14 and f2100_06 have two images each; f0001_41 has one and so no test.
     assert data.n_samples.tolist() == [1, 1]

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.formats.libsvm import parse_libsvm
 
 from .loading import load
@@ -75,7 +74,7 @@ class TestEmbedded:
         assert np.array_equal(balanced.x_test, usual.x_test)
 
     def test_small_alpha_spreads_the_label_shares_but_not_the_sizes(self):
-        def spread(data: FederatedDataset) -> float:
+        def spread(data):
             positives = np.add.reduceat(data.y > 0, data.start[:-1], dtype=np.int64)
             return float((positives / data.n_samples).std())
 

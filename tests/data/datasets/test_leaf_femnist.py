@@ -1,6 +1,5 @@
 import io
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,32 +19,32 @@ IMAGES = {
 }
 
 
-def png(shade: int, size: int = 128, mode: str = "RGB") -> bytes:
+def png(shade, size=128, mode="RGB"):
     buffer = io.BytesIO()
     Image.new("L", (size, size), shade).convert(mode).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def archive(path: Path, members: dict[str, bytes]) -> Path:
+def archive(path, members):
     with zipfile.ZipFile(path, "w") as file:
         for name, content in members.items():
             file.writestr(name, content)
     return path
 
 
-def by_class(folder: Path, more: dict[str, bytes] | None = None) -> Path:
+def by_class(folder, more=None):
     members = {f"by_class/{where}.png": png(shade) for shade, (where, _) in IMAGES.items()}
     members["by_class/37/hsf_0.mit"] = b"d0000_14_00000 hsf_0_00000"
     return archive(folder / "by_class.zip", members | (more or {}))
 
 
-def by_write(folder: Path, more: dict[str, bytes] | None = None) -> Path:
+def by_write(folder, more=None):
     members = {f"by_write/{where}.png": png(shade) for shade, (_, where) in IMAGES.items()}
     return archive(folder / "by_write.zip", members | (more or {}))
 
 
 @pytest.fixture
-def converted(tmp_path: Path) -> Path:
+def converted(tmp_path):
     target = tmp_path / "femnist.npz"
     leaf_femnist.convert(by_class(tmp_path), by_write(tmp_path), target)
     return target
@@ -129,7 +128,7 @@ class TestShrink:
 
 
 class TestVerify:
-    def nist(self, samples: int, writers: int) -> Samples:
+    def nist(self, samples, writers):
         return Samples(
             name="femnist",
             x=np.zeros((samples, 0), np.uint8),

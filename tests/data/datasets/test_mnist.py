@@ -17,7 +17,7 @@ from .loading import IDX_FILES
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 
 
-def idx(values: np.ndarray) -> bytes:
+def idx(values):
     code = CODES[values.dtype.str[1:]]
     header = struct.pack(f">BBBB{values.ndim}I", 0, 0, code, values.ndim, *values.shape)
     return header + values.astype(values.dtype.newbyteorder(">")).tobytes()

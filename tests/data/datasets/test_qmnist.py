@@ -14,16 +14,16 @@ LABELS = ("qmnist-train-labels-idx2-int.gz", "qmnist-test-labels-idx2-int.gz")
 
 
 @pytest.fixture(scope="module")
-def digits(mirror: str) -> Samples:
+def digits(mirror):
     return mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
 
 
 @pytest.fixture(scope="module")
-def written(digits: Samples, mirror: str) -> Samples:
+def written(digits, mirror):
     return mnist.add_writers(digits, *(Path(mirror, "qmnist", file) for file in LABELS))
 
 
-def tables(folder: Path, labels: list[int], writers: list[int], columns: int = 8) -> Path:
+def tables(folder, labels, writers, columns=8):
     table = np.zeros((len(labels), columns), ">i4")
     table[:, 0], table[:, 2] = labels, writers
     path = folder / "labels"
@@ -34,7 +34,7 @@ def tables(folder: Path, labels: list[int], writers: list[int], columns: int = 8
 
 
 @pytest.fixture
-def three() -> Samples:
+def three():
     x, y = np.zeros((3, 28, 28), np.uint8), np.array([5, 0, 4])
     return Samples(name="mnist", x=x, y=y, x_test=x, y_test=y, classes=10)
 

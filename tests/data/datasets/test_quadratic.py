@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.federated import FederatedDataset
 
 from .loading import load
 
@@ -24,7 +23,7 @@ SMALL = {
 loaded = partial(load, "quadratic", **SMALL)
 
 
-def covariances(dataset: FederatedDataset) -> np.ndarray:
+def covariances(dataset):
     x = dataset.x.astype(np.float64).reshape(6, 4_000, 4)
     return x.transpose(0, 2, 1) @ x / 4_000
 

@@ -1,12 +1,9 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.regression import Regression, generate
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import linear_regression
 
 from .loading import load
@@ -20,7 +17,7 @@ PAPER = {
 }
 
 
-def generated(seed: int = 0, **changed: Any) -> FederatedDataset:
+def generated(seed=0, **changed):
     return generate(
         Regression(**(PAPER | changed)),
         features=stream(seed, "features"),

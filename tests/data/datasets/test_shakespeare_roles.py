@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsampling.data.datasets.shakespeare import verify, windows
-from fedsampling.data.formats.shakespeare_roles import Roles, parse, read
+from fedsampling.data.formats.shakespeare_roles import parse, read
 from fedsampling.data.sources.fetch import fetch_dataset
 
 LONG = "word " * 30
@@ -62,7 +62,7 @@ by William Shakespeare
 """
 
 
-def said(roles: Roles) -> dict[str, str]:
+def said(roles):
     """What each user says."""
     return {
         user: bytes(roles.text[a:b]).decode()
@@ -102,7 +102,7 @@ def test_other_text_is_rejected(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def text(mirror: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def text(mirror, tmp_path_factory):
     if not Path(mirror, "shakespeare").is_dir():
         pytest.skip(f"no real data: {mirror} does not hold shakespeare/")
     return next(

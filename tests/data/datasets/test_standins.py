@@ -5,14 +5,13 @@ import pytest
 
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets import standins
-from fedsampling.data.samples import Samples
 
 
-def digits(seed: int = 0) -> Samples:
+def digits(seed=0):
     return standins.digits_like(stream(seed, "test"), train=3000, test=500, writers=30)
 
 
-def accuracy(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> float:
+def accuracy(x, y, x_test, y_test):
     """Of ridge regression on the labels' indicators: what a linear model can learn."""
     A, B = (np.c_[rows.reshape(len(rows), -1) / 255, np.ones(len(rows))] for rows in (x, x_test))
     w = np.linalg.solve(A.T @ A + 10 * np.eye(A.shape[1]), A.T @ np.eye(y.max() + 1)[y])

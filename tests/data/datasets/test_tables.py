@@ -1,7 +1,5 @@
 """Datasets of R packages: the reader, the split, and the real files where they are here."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,7 @@ SHARED_OUT = {"name": "all_by_dirichlet", "clients": 5, "alpha": 1.0}
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     frame = pd.DataFrame(
         {
             "who": pd.Categorical(["b", "a", "b"]),

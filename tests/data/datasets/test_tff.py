@@ -5,7 +5,6 @@ import lzma
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +22,10 @@ Write = Callable[[str, Mapping[str, list[Features]]], Part]
 
 
 @pytest.fixture(params=["hdf5", "sqlite"])
-def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
+def write(request, tmp_path):
     """Write a split's samples by client, in one of the two layouts."""
 
-    def write_part(split: str, clients: Mapping[str, list[Features]]) -> Part:
+    def write_part(split, clients):
         if request.param == "hdf5":
             return Part(hdf5_of(tmp_path / f"{split}.h5", clients))
         splits = {"other": {"f0001_41": [digit(0.9, 9)]}, split: clients}
@@ -35,7 +34,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Write:
     return write_part
 
 
-def digit(shade: float, label: int) -> Features:
+def digit(shade, label):
     return {"pixels": np.full((28, 28), shade, np.float32), "label": np.array([label])}
 
 
@@ -123,12 +122,12 @@ def test_a_database_of_other_features_is_rejected(tmp_path, sample, fault):
         tff.read_cifar100(part, part)
 
 
-def read_label(path: Path, client: str = "a", split: str = "train") -> None:
+def read_label(path, client="a", split="train"):
     with sqlite_examples(path, split, {"label": FeatureType((), np.int64)}) as examples:
         examples.read(client)
 
 
-def with_view_for_a_table(path: Path) -> None:
+def with_view_for_a_table(path):
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE VIEW examples AS SELECT 'train' AS split_name, 'a' AS client_id,"
@@ -138,7 +137,7 @@ def with_view_for_a_table(path: Path) -> None:
     connection.close()
 
 
-def with_value_that_would_fill_the_memory(path: Path) -> None:
+def with_value_that_would_fill_the_memory(path):
     sample = {"label": np.array([1]), "other": [bytes(2 << 20)]}
     database(path, {"train": {"a": [sample]}})
 
@@ -178,7 +177,7 @@ def test_reading_a_database_leaves_nothing_behind(tmp_path):
 
 
 class TestVerify:
-    def published(self) -> Samples:
+    def published(self):
         """Empty images of as many samples as Federated EMNIST has."""
         y, y_test = (np.arange(size) % 10 for size in (341_873, 40_832))
         return Samples(

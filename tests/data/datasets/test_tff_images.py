@@ -1,8 +1,6 @@
 """Federated EMNIST digits and CIFAR-100 from settings to clients."""
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +11,14 @@ from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats import tff
 
 from .loading import load
-from .tff_files import Features, archive, hdf5_of, packed, unchecked
+from .tff_files import archive, hdf5_of, packed, unchecked
 
 SPLITS = ("digits_only_train", "digits_only_test")
 
 
 @pytest.fixture(autouse=True)
-def forget() -> Callable[[], None]:
-    def clear_caches() -> None:
+def forget():
+    def clear_caches():
         emnist_digits._digits.cache_clear()
         tff_cifar100._samples.cache_clear()
 
@@ -59,7 +57,7 @@ class TestStandIns:
         assert len(np.unique(data.y)) > 90
 
 
-def shade(value: float, label: int) -> Features:
+def shade(value, label):
     return {"pixels": np.full((28, 28), value, np.float32), "label": np.array([label])}
 
 
@@ -68,7 +66,7 @@ TESTS = {"f1": [shade(0.5, 5)], "f2": [shade(0.6, 6)]}
 
 
 @pytest.fixture
-def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+def mirror(tmp_path, monkeypatch, request):
     """A mirror with one edition, whose counts count as published."""
     folder = tmp_path / "mirror" / "tff_emnist"
     if request.param == "sqlite":

@@ -18,7 +18,7 @@ from .tff_files import packed, unchecked
 loaded = partial(load, "tff_shakespeare", min_samples=1, importance="samples")
 
 
-def read(codes: np.ndarray) -> str:
+def read(codes):
     return "".join(VOCABULARIES["tff"][code] for code in codes.ravel())
 
 

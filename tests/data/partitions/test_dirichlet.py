@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
 from fedsampling.base.errors import InputError
@@ -13,13 +12,13 @@ from fedsampling.data.partitions.dirichlet import (
     dirichlet,
     grouped_sizes,
 )
-from fedsampling.data.partitions.shares import Shares, rounded
+from fedsampling.data.partitions.shares import rounded
 
 LABELS, LABELS_TEST = np.arange(50_000) % 10, np.arange(10_000) % 10  # CIFAR-10's counts
 SIZES = grouped_sizes(Dirichlet(alpha=1.0).groups)
 
 
-def counts(labels: NDArray[np.int64], shares: Shares) -> NDArray[np.int64]:
+def counts(labels, shares):
     """Number of each client's samples of each label."""
     index, start = shares
     client = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -28,7 +27,7 @@ def counts(labels: NDArray[np.int64], shares: Shares) -> NDArray[np.int64]:
     return table
 
 
-def both(alpha: float, variant: str, seed: int = 0) -> tuple[Shares, Shares]:
+def both(alpha, variant, seed=0):
     return dirichlet(LABELS, LABELS_TEST, SIZES, SIZES // 5, alpha, variant, stream(seed, "test"))
 
 

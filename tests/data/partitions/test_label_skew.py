@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
 from fedsampling.base.streams import stream
@@ -12,15 +11,13 @@ LABELS = np.where(np.arange(35_000) % 10 == 0, 1.0, -1.0)  # a tenth is positive
 SIZES = np.full(100, 350)
 
 
-def drawn_shares(sizes: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:
+def drawn_shares(sizes, alpha):
     """Share of positive labels of each client, with 200 seeds."""
     rows = [label_skew(LABELS, sizes, alpha, stream(seed, "test")) for seed in range(200)]
     return np.stack([shares(LABELS, sizes, index) for index in rows])
 
 
-def shares(
-    labels: NDArray[np.float64], sizes: NDArray[np.int64], index: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def shares(labels, sizes, index):
     """Share of positive labels of each client."""
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return np.add.reduceat((labels[index] > 0).astype(float), start) / sizes

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
-from fedsampling.data.partitions.shares import Shares, starts
+from fedsampling.data.partitions.shares import starts
 
 owners = st.lists(st.integers(0, 9), min_size=1, max_size=80)
 
 
-def of_sizes(*sizes: int) -> Shares:
+def of_sizes(*sizes):
     return np.arange(sum(sizes)), starts(sizes)
 
 
-def rows(shares: Shares) -> list[list[int]]:
+def rows(shares):
     index, start = shares
     return [index[a:b].tolist() for a, b in pairwise(start)]
 

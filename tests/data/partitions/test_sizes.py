@@ -6,7 +6,7 @@ from fedsampling.base.streams import stream
 from fedsampling.data.partitions.label_skew import sizes
 
 
-def exists(total: int, K: int, low: int, high: int) -> bool:
+def exists(total, K, low, high):
     """Whether such sizes exist, by walking through all sums that K clients can have."""
     if low < 1 or low > high:
         return False

@@ -4,7 +4,6 @@ import stat
 import tarfile
 import zipfile
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +16,14 @@ FILES = {"folder/a.txt": b"first", "b.txt": b"second" * 1000}
 KINDS = ("zip", "tar", "tar.gz", "tar.bz2", "tar.xz")
 
 
-def pack(path: Path, files: dict[str, bytes]) -> Path:
+def pack(path, files):
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in files.items():
                 archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     else:
         mode = path.suffix[1:] if path.suffix != ".tar" else ""
-        with tarfile.open(path, f"w:{mode}") as archive:  # type: ignore[call-overload]
+        with tarfile.open(path, f"w:{mode}") as archive:
             for name, content in files.items():
                 info = tarfile.TarInfo(name)
                 info.size = len(content)
@@ -32,7 +31,7 @@ def pack(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def pack_tar(path: Path, **fields: object) -> Path:
+def pack_tar(path, **fields):
     info = tarfile.TarInfo("member")
     for name, value in fields.items():
         setattr(info, name, value)
@@ -41,7 +40,7 @@ def pack_tar(path: Path, **fields: object) -> Path:
     return path
 
 
-def error_line(archive: Path, bounds: Bounds = ROOMY) -> str:
+def error_line(archive, bounds=ROOMY):
     """Return the one line with which an archive is refused, having left nothing outside."""
     folder = archive.parent / "inner" / "folder"
     before = {path for path in archive.parent.rglob("*") if folder not in path.parents}

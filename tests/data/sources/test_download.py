@@ -7,17 +7,7 @@ import pytest
 from fedsampling.data.sources.download import Patience
 from fedsampling.data.sources.fetch import fetch
 
-from .publisher import (
-    CONTENT,
-    OTHER,
-    SHORT_WAITS,
-    Answer,
-    big,
-    cut,
-    error_line,
-    fetched_content,
-    status,
-)
+from .publisher import CONTENT, OTHER, SHORT_WAITS, big, cut, error_line, fetched_content, status
 
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 ETAG = {"ETag": '"one"'}
@@ -42,7 +32,7 @@ def test_a_broken_download_resumes_where_the_server_allows_it(
     assert [(first_byte(sent), sent.get("If-Range")) for sent in publisher.requests] == requests
 
 
-def first_byte(request: dict[str, str]) -> int | None:
+def first_byte(request):
     return int(request["Range"][len("bytes=") : -1]) if "Range" in request else None
 
 
@@ -84,7 +74,7 @@ class TestChangedFile:
     def test_two_versions_are_never_mixed(self, tmp_path, publisher, heeds):
         source = big(publisher.url, content=OTHER, size=None, checksum=None)
 
-        def change(answer: Answer) -> None:
+        def change(answer):
             answer.answer(cut=100_000)
             publisher.content, publisher.headers = OTHER, {"ETag": '"two"'}
 
@@ -93,7 +83,7 @@ class TestChangedFile:
         assert fetched_content(tmp_path, source) == OTHER
 
     def test_a_range_with_another_start_is_rejected(self, tmp_path, publisher):
-        def elsewhere(answer: Answer) -> None:
+        def elsewhere(answer):
             answer.headers.replace_header("Range", "bytes=7-")
             answer.answer()
 
@@ -147,7 +137,7 @@ class TestSlowness:
         assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
 
     def test_silence_in_the_middle_times_out_and_the_download_resumes(self, tmp_path, publisher):
-        def pause(answer: Answer) -> None:
+        def pause(answer):
             answer.answer(cut=1000)
             time.sleep(1)
 
@@ -157,7 +147,7 @@ class TestSlowness:
 
 
 def test_progress_increases_to_the_total(tmp_path, publisher):
-    steps: list[tuple[str, int, int]] = []
+    steps = []
     fetch(big(publisher.url), tmp_path, None, tell=lambda *step: steps.append(step))
     assert steps == sorted(steps)
     assert steps[-1] == ("big/big.bin", 300_000, 300_000)

@@ -25,7 +25,7 @@ PACKED = {
 }
 
 
-def md5(content: bytes) -> str:
+def md5(content):
     return hashlib.md5(content).hexdigest()
 
 
@@ -35,7 +35,7 @@ ARCHIVE = replace(SMALL, file="small.zip", size=None, checksum=None)
 pytestmark = pytest.mark.usefixtures("requested")
 
 
-def files_below(folder: Path) -> list[Path]:
+def files_below(folder):
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 

@@ -7,16 +7,12 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources.fetch import fetch, fetch_all
-from fedsampling.data.sources.sources import Source
 
 from .publisher import (
     CONTENT,
@@ -67,14 +63,14 @@ class TestWrongContent:
         )
 
 
-def in_process(cache: Path, source: Source, results: Any) -> None:
+def in_process(cache, source, results):
     results.put(fetch(source, cache, None, patience=SHORT_WAITS).read_bytes() == CONTENT)
 
 
 def test_two_processes_fetch_a_file_once(tmp_path, publisher):
     publisher.delay = 0.1
     spawn = multiprocessing.get_context("fork")
-    results: Any = spawn.Queue()
+    results = spawn.Queue()
     arguments = (tmp_path, big(publisher.url), results)
     processes = [spawn.Process(target=in_process, args=arguments) for _ in range(3)]
     for process in processes:
@@ -102,7 +98,7 @@ def test_after_a_killed_process_the_next_one_resumes(tmp_path, publisher):
 
 
 def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher):
-    def interrupt(_: str, here: int, __: int) -> None:
+    def interrupt(_, here, __):
         if here > 5_000:
             raise KeyboardInterrupt
 
@@ -117,7 +113,7 @@ def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
@@ -147,7 +143,7 @@ class TestDisk:
         assert line.startswith(f"{tmp_path}/cache/big/big.bin.lock: cannot be written (")
 
     def test_limit_on_file_size_is_named(self, tmp_path, publisher):
-        def limited(errors: Any) -> None:
+        def limited(errors):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
             try:
@@ -156,7 +152,7 @@ class TestDisk:
                 errors.put(error.lines)
 
         fork = multiprocessing.get_context("fork")
-        errors: Any = fork.Queue()
+        errors = fork.Queue()
         process = fork.Process(target=limited, args=(errors,))
         process.start()
         (line,) = errors.get(timeout=20)

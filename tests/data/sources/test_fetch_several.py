@@ -1,7 +1,6 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import requests
@@ -10,7 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
 from fedsampling.data.sources.cache import converted
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
-from fedsampling.data.sources.sources import SOURCES, Source, editions
+from fedsampling.data.sources.sources import SOURCES, editions
 
 from .publisher import SHORT_WAITS, big, files_in, put
 
@@ -20,7 +19,7 @@ URL = "https://publisher.example/things/small.txt"
 pytestmark = pytest.mark.usefixtures("requested")
 
 
-def small(dataset: str, file: str, *urls: str, edition: str = "") -> Source:
+def small(dataset, file, *urls, edition=""):
     return big(*urls, content=TEXT, dataset=dataset, file=file, edition=edition)
 
 
@@ -41,7 +40,7 @@ class TestSeveral:
     def test_they_are_fetched_at_the_same_time(self, tmp_path, monkeypatch):
         together = threading.Barrier(3, timeout=10)
 
-        def meet(*_: object, **__: object) -> requests.Response:
+        def meet(*_, **__):
             together.wait()  # raises where the others do not come
             raise requests.TooManyRedirects
 
@@ -51,7 +50,7 @@ class TestSeveral:
         assert all("redirects without end" in line for line in caught.value.lines)
 
     @pytest.fixture
-    def two_editions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def two_editions(self, monkeypatch):
         for source in (
             small("two", "archive.txt", URL, edition="archive"),
             small("two", "one.txt", edition="files"),
@@ -95,7 +94,7 @@ def test_real_datasets_need_no_network(tmp_path, mirror, dataset, requested):
 def test_only_one_of_several_callers_converts(tmp_path):
     targets = []
 
-    def convert(target: Path) -> None:
+    def convert(target):
         targets.append(target)
         time.sleep(0.05)
         write_bytes(target, b"arrays")
@@ -108,7 +107,7 @@ def test_only_one_of_several_callers_converts(tmp_path):
 
 
 def test_after_a_failure_the_next_call_tries_again(tmp_path):
-    def fail(target: Path) -> None:
+    def fail(target):
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):

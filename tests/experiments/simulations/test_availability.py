@@ -27,13 +27,13 @@ SETTINGS = {
 HALF = {"name": "bernoulli", "rate": [0.3, 0.7]}
 
 
-def network(changes=()) -> Network:
+def network(changes=()):
     result = check(Simulation, merge(SETTINGS, dict(changes)), "")
     assert isinstance(result, Network)
     return result
 
 
-def tables(settings: Network, seeds=(0, 1)):
+def tables(settings, seeds=(0, 1)):
     return settings.simulate("embedded", list(seeds), Where(Path("unused"), None)).tables
 
 

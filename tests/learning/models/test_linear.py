@@ -7,7 +7,7 @@ from fedsampling.learning.models.linear import MODELS, linear_regression, logist
 
 
 @pytest.fixture(scope="module")
-def unequal() -> FederatedDataset:
+def unequal():
     """Three clients of different size and importance."""
     rng = stream(5, "test")
     return FederatedDataset(
@@ -59,7 +59,7 @@ class TestMinimiser:
         assert labelled.p @ gradient == pytest.approx(np.zeros(3), abs=1e-9)
 
 
-def loss(name: str, rho: float, w: np.ndarray, x: np.ndarray, y: float) -> float:
+def loss(name, rho, w, x, y):
     """Q(w; x, y) as the papers write it."""
     z = float(x @ w)
     margin = (y - z) ** 2 if name == "linear" else np.log1p(np.exp(-y * z))

@@ -1,7 +1,6 @@
 """A user's module trains as in a loop over clients."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,47 +17,47 @@ SIZES = [6, 9, 12]
 class Cnn(nn.Module):
     """A convolution with GroupNorm."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.layer, self.norm = nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4)
         self.last = nn.Linear(4, 3)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.last(self.norm(self.layer(x[:, None])).relu().mean((2, 3)))
 
 
 class Recurrent(nn.Module):
     """An LSTM over symbols."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.symbols, self.layer = nn.Embedding(3, 4), nn.LSTM(4, 5, batch_first=True)
         self.last = nn.Linear(5, 3)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.last(self.layer(self.symbols(x))[0][:, -1])
 
 
 class Transformer(nn.Module):
     """A transformer block over symbols."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.symbols = nn.Embedding(3, 8)
         self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
         self.last = nn.Linear(8, 3)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.last(self.layer(self.symbols(x)).mean(1))
 
 
-def mlp() -> nn.Module:
+def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(25, 8), nn.Tanh(), nn.Linear(8, 3))
 
 
-def clients(kind: str) -> Any:
+def clients(kind):
     rng = np.random.default_rng(0)
-    x: Any = rng.normal(size=(27, 5, 5))
+    x = rng.normal(size=(27, 5, 5))
     if kind == "symbols":
         x = rng.integers(0, 3, size=(27, 6))
     y = np.arange(27) % 3
@@ -66,7 +65,7 @@ def clients(kind: str) -> Any:
     return fs.federated(x, y, clients=owner, x_test=x, y_test=y, tokens=kind == "symbols")
 
 
-def by_hand(module: nn.Module, data: Any, rounds: int, loss: Any = F.cross_entropy) -> list[float]:
+def by_hand(module, data, rounds, loss=F.cross_entropy):
     """Train all clients one after the other, average, and return the training loss by round."""
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
     theta = {key: value.detach().clone() for key, value in module.named_parameters()}
@@ -90,10 +89,10 @@ def by_hand(module: nn.Module, data: Any, rounds: int, loss: Any = F.cross_entro
     return values
 
 
-WORK: dict[str, Any] = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
+WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
 
 
-def trained(module: Any, data: Any, **more: Any) -> list[float]:
+def trained(module, data, **more):
     history = fs.train(data, "full", model=module, **WORK, **more)
     rows = history[(history["metric"] == "loss") & (history["seed"] == 0)]
     return [*rows["value"]]
@@ -120,7 +119,7 @@ def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
 
 
 def test_users_losses_are_minimised():
-    def smooth(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def smooth(outputs, targets):
         return F.cross_entropy(outputs, targets, reduction="none", label_smoothing=0.2)
 
     torch.manual_seed(0)
@@ -130,10 +129,10 @@ def test_users_losses_are_minimised():
 
 
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
-    def first(model: Any) -> np.ndarray:
+    def first(model):
         history = fs.train(clients("numbers"), "full", model=model, seeds=3, **WORK)
         at = (history["metric"] == "loss") & (history["at"] == 0)
-        values: np.ndarray = history[at]["value"].to_numpy()
+        values = history[at]["value"].to_numpy()
         return values
 
     assert len({*first(mlp).round(9)}) == 3

@@ -1,7 +1,6 @@
 """Each client's rounds and weight, and the final model on its own samples."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +14,19 @@ from fedsampling.learning.training.network.evaluation import on_own_samples
 from fedsampling.learning.training.network.local_work import LocalWork
 
 N, ROUNDS = len(SIZES), 6
-WORK: dict[str, Any] = {
+WORK = {
     "model": {"name": "mlp", "hidden": 5}, "steps": 2, "batch": 3, "step": 0.1, "rounds": ROUNDS,
     "seeds": 2, "evaluate_every": 3, "by_client": True,
 }  # fmt: skip
 
 
-def table(history: pd.DataFrame) -> pd.DataFrame:
+def table(history):
     """A row for each seed and client, a column for each metric."""
     rows = history[history["metric"].str.startswith("client_")]
     return rows.pivot(index=["seed", "at"], columns="metric", values="value")
 
 
-def last(history: pd.DataFrame, metric: str) -> np.ndarray:
+def last(history, metric):
     rows = history[(history["metric"] == metric) & (history["at"] == ROUNDS)]
     return rows.sort_values("seed")["value"].to_numpy()
 
@@ -56,7 +55,7 @@ def test_repeated_draws_count_as_a_round_and_add_their_weights():
 
 
 def test_accuracies_weighted_by_tests_are_the_accuracy_on_all_tests():
-    def pooled(model: Any, x: Any, y: Any) -> Any:
+    def pooled(model, x, y):
         return (model(x).argmax(-1) == y).double().mean()
 
     history = fs.train(dataset(), fs.scheme("md", m=3), metrics={"pooled": pooled}, **WORK)

@@ -22,7 +22,7 @@ TAU = np.array([5.0, 1.0, 3.0, 9.0])
 ALL = np.arange(4)
 
 
-def scheme(*needs: str, **methods):
+def scheme(*needs, **methods):
     """A sampler whose costs alone are tested."""
     nothing = {"exchange_bits": lambda: None, "asked": lambda: None}
     return SimpleNamespace(needs=frozenset(needs), **nothing | methods)

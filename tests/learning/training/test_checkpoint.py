@@ -25,7 +25,7 @@ SEEDS = np.array([3, 8])
 ROUNDS = 120
 
 
-def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
+def job(checkpoint, rounds=ROUNDS):
     """Train with everything that is remembered; return the digest of each run's table."""
     trainer = learner(
         LocalWork(batch=4, step=0.05, steps=3),
@@ -48,7 +48,7 @@ def job(checkpoint: Checkpoint, rounds: int = ROUNDS) -> list[str]:
     return [digest(table) for table in tables]
 
 
-def progress() -> Progress:
+def progress():
     rows = [(0, "loss", np.array([0.1, np.nan])), (3, "loss", np.array([1 / 3, 2.0]))]
     state = {"theta": np.arange(6, dtype=np.float32).reshape(2, 3)}
     history = History(rows, rows[:1], np.array([-1, 2]))

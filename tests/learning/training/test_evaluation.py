@@ -18,7 +18,7 @@ TRAINER = learner(LocalWork(batch=4, step=0.1, steps=3))
 THETA = TRAINER.start(np.array([4, 9]))
 
 
-def outputs(run: int, x: np.ndarray) -> torch.Tensor:
+def outputs(run, x):
     images = torch.from_numpy(x).float() / 255
     return TRAINER.network.outputs(THETA[run : run + 1], images[None])[0]
 

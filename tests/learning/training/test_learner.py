@@ -11,7 +11,6 @@ from small_network import again, learner
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, occurrence
 from fedsampling.learning.training.network.participation import Participation
 from fedsampling.learning.training.network.replay import Replays
@@ -29,7 +28,7 @@ WORK = {
 }
 
 
-def plain(learner: NetworkLearner, theta: torch.Tensor, slots: Slots, rng: Draws) -> torch.Tensor:
+def plain(learner, theta, slots, rng):
     """Train in a loop over clients, with an ordinary module and SGD."""
     data, work = learner.data, learner.local
     batches = work.batches(learner.n_samples[slots.client], slots, rng)

@@ -13,7 +13,7 @@ from fedsampling.samplers.scheme import Slots
 counts = st.lists(st.integers(1, 30), min_size=1, max_size=5).map(np.array)
 
 
-def numbers(*shape: int) -> np.ndarray:
+def numbers(*shape):
     return np.random.default_rng(0).random(shape)
 
 

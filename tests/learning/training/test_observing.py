@@ -21,12 +21,12 @@ from fedsampling.theory.heterogeneity import pairwise
 SEEDS = np.array([4, 9])
 
 
-def observation(name: str, batch: int = 100):
+def observation(name, batch=100):
     trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
     return trainer, OBSERVATIONS[name](trainer, batch, np.random.default_rng(0))
 
 
-def images(trainer, client: int) -> tuple[torch.Tensor, torch.Tensor]:
+def images(trainer, client):
     rows = slice(trainer.data.start[client], trainer.data.start[client + 1])
     x = torch.from_numpy(trainer.data.x[rows]).float() / 255
     return x[None], torch.from_numpy(trainer.data.y[rows])

@@ -12,7 +12,7 @@ from fedsampling.learning.training.network.replay import MAX_GRAPHS, Replays, St
 STEPS, SLOTS, D, BATCH = 5, 3, 4, 2
 
 
-def stretch(seed: int, steps: int = STEPS, first: int = 7, device: str = "cpu") -> Stretch:
+def stretch(seed, steps=STEPS, first=7, device="cpu"):
     generator = torch.Generator().manual_seed(seed)
     stretch = Stretch(
         w=torch.randn(SLOTS, D, generator=generator),

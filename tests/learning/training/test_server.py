@@ -1,7 +1,5 @@
 """Server optimisers follow their papers' algorithms, and survive a checkpoint."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,7 @@ from fedsampling.samplers.scheme import Slots
 CHANGES = np.array([[0.5, -2.0, 0.0], [1.0, 1.0, -0.1], [-0.3, 0.2, 4.0]], np.float32)
 
 
-def by_hand(name: str) -> list[np.ndarray]:
+def by_hand(name):
     """Return what is added to θ in each round: Hsu et al.; Reddi et al., algorithm 2."""
     m, v, steps = np.zeros(3), np.full(3, 1e-6), []
     for change in CHANGES.astype(float):
@@ -41,7 +39,7 @@ def test_steps_are_those_of_the_algorithm(name):
 
 
 def test_momentum_zero_is_averaging_and_the_state_is_restored():
-    def rounds(made: Any, theta: Any, changes: Any) -> Any:
+    def rounds(made, theta, changes):
         slots = Slots(np.array([0]), np.array([0]), np.ones(1))
         for change in changes:
             theta = made.advance(theta, change[None], slots, np.ones(1))

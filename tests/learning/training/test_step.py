@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedsampling.learning.models.model import Mlp, Softmax
-from fedsampling.learning.models.networks.network import Network, everything
+from fedsampling.learning.models.networks.network import everything
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.step import keeper, mix, sgd_step
 
@@ -20,7 +20,7 @@ NETWORKS = {
 WORK = LocalWork(batch=9, step=1, steps=1)
 
 
-def stepped(network: Network, slots: int, only: int | None = None):
+def stepped(network, slots, only=None):
     rng = torch.Generator().manual_seed(3)
     classes = list(network.shapes.values())[-1][0]
     inputs = next(iter(network.shapes.values()))[1]
@@ -95,7 +95,7 @@ def test_clients_train_as_pytorchs_sgd_does(options):
 KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
-def mask(keys: torch.Tensor, step: int, *shape: int, rate: float = 0.2) -> torch.Tensor:
+def mask(keys, step, *shape, rate=0.2):
     return keeper(keys, torch.tensor(step))(torch.ones(len(keys), *shape), rate)
 
 

@@ -29,28 +29,28 @@ SETTINGS = {"title": "A set", "settings": {}, "cases": STEPS}
 Rows = list[tuple[str, str, int, int, str, float]]
 
 
-def run(case: str, sampler: str, seed: int, scores: list[float], metric="accuracy") -> Rows:
+def run(case, sampler, seed, scores, metric="accuracy"):
     """Ten rounds of 100 bits and 2 seconds each, asked for 1 second before the first one."""
     key = (case, sampler, seed)
-    rows: Rows = [(*key, t, metric, score) for t, score in enumerate(scores)]
+    rows = [(*key, t, metric, score) for t, score in enumerate(scores)]
     for t in range(1, ROUNDS + 1):
         rows += [(*key, t, "model_bits", 90.0), (*key, t, "norm_bits", 10.0)]
         rows += [(*key, t, "seconds", 2.0), (*key, t, "asking_seconds", float(t == 1))]
     return [*rows, (*key, -1, "diverged_at", -1.0)]
 
 
-def rising(slope: float) -> list[float]:
+def rising(slope):
     return [slope * t for t in range(ROUNDS + 1)]
 
 
-def summary(*runs: Rows) -> Summary:
+def summary(*runs):
     columns = ["case", "sampler", "seed", "at", "metric", "value"]
     rows = pd.DataFrame([row for rows in runs for row in rows], columns=columns)
     return Summary(rows, SETTINGS, {})
 
 
 @pytest.fixture
-def tuning() -> Summary:
+def tuning():
     lost = [*rising(0.1)[:9], np.nan, np.nan]
     return summary(
         run("small", "md", 100, rising(0.04)),
@@ -61,7 +61,7 @@ def tuning() -> Summary:
 
 
 @pytest.fixture
-def evaluation() -> Summary:
+def evaluation():
     slopes = {"md": (0.01, 0.05), "other": (0.1, 0.2), "user_defined": (0.01, 0.025)}
     return summary(
         *(
@@ -73,7 +73,7 @@ def evaluation() -> Summary:
     )
 
 
-def with_accuracy(runs: Summary, sampler: str, value: float, seeds=(0, 1), **settings) -> Summary:
+def with_accuracy(runs, sampler, value, seeds=(0, 1), **settings):
     """Let a sampler have the same accuracy in all rounds."""
     rows = runs.rows.copy()
     chosen = (rows["sampler"] == sampler) & (rows["metric"] == "accuracy")
@@ -230,7 +230,7 @@ def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(evaluation,
 
 
 def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning):
-    def recorded(name: str, seed: int, worst: float, met: list[float], long: int) -> Rows:
+    def recorded(name, seed, worst, met, long):
         key = ("large", name, seed)
         rows = [(*key, t, "accuracy_worst", worst) for t in range(long)]
         rows += [(*key, t + 1, "met", share) for t, share in enumerate(met)]

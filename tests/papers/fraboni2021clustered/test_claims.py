@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import judge_function, load_paper
 
 PAPER = load_paper("fraboni2021clustered", Path(__file__).parents[3] / "papers")
@@ -24,11 +23,11 @@ MNIST = {
 Levels = dict[tuple[str, str, str], Any]  # by case, sampler and metric
 
 
-def judge(name: str, **summaries: Summary) -> Finding:
+def judge(name, **summaries):
     return judge_function(PAPER, name)(summaries, PAPER.claims[name], PAPER)
 
 
-def runs(levels: Levels, spread: float = 0.01, **settings: Any) -> Summary:
+def runs(levels, spread=0.01, **settings):
     """Give each its level, times noise that seeds share and noise of its own."""
     rng = np.random.default_rng(0)
     common = 1 + 0.1 * rng.normal(size=SEEDS)
@@ -44,15 +43,15 @@ def runs(levels: Levels, spread: float = 0.01, **settings: Any) -> Summary:
     return Summary(pd.concat(parts, ignore_index=True), settings, {})
 
 
-def losses(case: str = "base", **levels: Any) -> Levels:
+def losses(case="base", **levels):
     return {(case, sampler, "loss"): level for sampler, level in levels.items()}
 
 
-def with_values(summary: Summary, value: pd.Series) -> Summary:
+def with_values(summary, value):
     return Summary(summary.rows.assign(value=value), summary.settings, {})
 
 
-def counted(metric: str, **of_rounds: Any) -> Summary:
+def counted(metric, **of_rounds):
     """Counts of each round, the same for every seed; the round before the first has none."""
     levels = {
         ("base", sampler, metric): np.array([0.0, *np.resize(values, len(AT) - 1)])
@@ -96,9 +95,9 @@ def test_c2_wants_most_rounds(digits, verdict):
     assert judge("c2", mnist=counted("labels", md=digits)).verdict == verdict
 
 
-def ended(loss: float, accuracy: float, labels: float, spread: float = 0.01) -> Summary:
+def ended(loss, accuracy, labels, spread=0.01):
     """Algorithm 2 over target."""
-    levels: Levels = {}
+    levels = {}
     for metric, target, ratio in (
         ("loss", 0.4, loss),
         ("accuracy", 0.9, accuracy),
@@ -130,10 +129,10 @@ EQUAL = dict.fromkeys(SCHEMES, 1.0)
 WORSE = {**EQUAL, "algorithm2": 1.2}
 
 
-def by_alpha(*levels: dict[str, float], spread: float = 0.01) -> Summary:
+def by_alpha(*levels, spread=0.01):
     """Late losses at α = 0.001, 0.01, 0.1 and 10; if there is one alone, at 0.01."""
     alphas = {"a": 0.001, "b": 0.01, "c": 0.1, "d": 10} if len(levels) > 1 else {"b": 0.01}
-    joined: Levels = {}
+    joined = {}
     for case, level in zip(alphas, levels, strict=True):
         joined |= losses(case, **level)
     cases = {case: {"dataset": {"partition": {"alpha": a}}} for case, a in alphas.items()}
@@ -224,7 +223,7 @@ BOUNDS = ("rows_off", "columns_off", "variance_above_md", "inclusion_below_md", 
     ],
 )
 def test_c9_wants_every_bound_in_every_allocation(metric, value, verdict):
-    levels: Levels = {
+    levels = {
         (case, sampler, name): 0.0
         for case in ("mnist", "cifar10")
         for sampler in SCHEMES
@@ -243,7 +242,7 @@ def test_c9_wants_every_bound_in_every_allocation(metric, value, verdict):
 def test_c10_wants_all_six_comparisons(changes, verdict):
     metrics = ("loss", "accuracy", "labels")
     values = ((1.0, 0.7, 6.5), (0.9, 0.8, 7.0), (0.8, 0.9, 9.5))
-    levels: Levels = {
+    levels = {
         ("base", sampler, metric): level
         for sampler, row in zip(SCHEMES, values, strict=True)
         for metric, level in zip(metrics, row, strict=True)

@@ -6,7 +6,6 @@ The summaries are made up: curves whose level, speed and spread are known.
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,7 @@ from papers.rizk2022importance.measures import BASELINES, SCHEMES, STANDARD
 from scipy import stats
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import ClaimSpec, load_paper
+from fedsampling.experiments.papers import load_paper
 from papers.rizk2022importance import claims
 
 PAPER = load_paper("rizk2022importance", Path(__file__).parents[3] / "papers")
@@ -24,17 +22,11 @@ ROUNDS, SEEDS = 100, 20
 AT = np.arange(0, ROUNDS + 1, 10)
 
 
-def judge(name: str, claim: ClaimSpec | None = None, **summaries: Summary) -> Finding:
+def judge(name, claim=None, **summaries):
     return getattr(claims, name)(summaries, claim or PAPER.claims[name], PAPER)
 
 
-def summary(
-    curves: dict[tuple[str, str], Any],
-    seeds: int = SEEDS,
-    spread: float = 0.01,
-    shared: float = 0.3,
-    case: str = "base",
-) -> Summary:
+def summary(curves, seeds=SEEDS, spread=0.01, shared=0.3, case="base"):
     """Give every seed each curve, times noise that all curves share, times noise of its own."""
     rng = np.random.default_rng(0)
     common = np.exp(shared * rng.normal(size=seeds))
@@ -49,14 +41,12 @@ def summary(
     return Summary(pd.concat(parts, ignore_index=True), settings, {})
 
 
-def falling(level: float, rate: float = 0.1) -> np.ndarray:
+def falling(level, rate=0.1):
     """Fall from one to a level, about which the curve then goes up and down."""
     return np.maximum(level, np.exp(-rate * AT)) * (1 + 0.01 * (-1.0) ** (AT // 10))
 
 
-def levels(
-    case: str = "base", spread: float = 0.01, seeds: int = SEEDS, **decibel: float
-) -> Summary:
+def levels(case="base", spread=0.01, seeds=SEEDS, **decibel):
     """Steady states of some samplers, so many dB above the true probabilities'."""
     curves = {
         (name.replace("_", "-"), "msd"): falling(1e-4 * 10 ** (value / 10), 1.0)
@@ -65,7 +55,7 @@ def levels(
     return summary(curves, spread=spread, case=case, seeds=seeds)
 
 
-def steady(standard: float = 8.0, tracked: float = 2.0, **how: Any) -> dict[str, Summary]:
+def steady(standard=8.0, tracked=2.0, **how):
     """Both experiments behind Figure 1; FedAvg with its steps divided by E_k is 3 dB lower."""
     others = {"fedavg": standard - 3, "isfedavg_tracked": tracked, "isfedavg_optimal": 0.0}
     return {"steady": levels(**others, **how), "steady_standard": levels(standard=standard, **how)}
@@ -121,7 +111,7 @@ def test_c1_depends_on_the_population_where_a_steady_one_has_the_papers_gap():
     assert finding.verdict == "depends on unstated choices"
 
 
-def distances(course: np.ndarray, agents: float, data: float, **how: Any) -> Summary:
+def distances(course, agents, data, **how):
     """Distances from the optimal probabilities, which end at these values."""
     ends = {"agent_distance": agents, "data_distance": data}
     curves = {("isfedavg-tracked", name): 0.1 + (end - 0.1) * course for name, end in ends.items()}
@@ -194,7 +184,7 @@ def test_a_steady_state_claim_is_open_where_a_curve_still_falls_or_is_too_noisy(
         assert "true" in finding.reason
 
 
-def population(rates: dict[str, float], level: float, spread: float, standard: float) -> Summary:
+def population(rates, level, spread, standard):
     """Curves of all schemes; `standard` is how fast standard FedAvg falls."""
     fastest = "isfedavg-approximate"
     rates = dict.fromkeys(SCHEMES, 0.1) | {fastest: 0.2} | rates
@@ -290,7 +280,7 @@ def test_c5_testing_errors_over_the_last_fifth(fedavg, tracked, verdict):
     assert judge("c5", classification=errors(fedavg * early, tracked * early)).verdict == verdict
 
 
-def errors(fedavg: np.ndarray, tracked: np.ndarray, balanced: float = 0.2) -> Summary:
+def errors(fedavg, tracked, balanced=0.2):
     """Testing errors of both algorithms, with one balanced error."""
     curves = {
         (name, metric): values
@@ -307,7 +297,7 @@ def test_c5_cannot_be_compared_where_both_answer_always_negative():
     assert "always answer “negative”" in finding.reason
 
 
-def deviations(z: np.ndarray) -> Summary:
+def deviations(z):
     """Estimates of two schemes that deviate by so many standard errors, by coordinate."""
     metrics = {"exact": 0 * z, "mean": 0.5 * z, "se": np.full(len(z), 0.5)}
     metrics |= {"noise": np.ones(1), "noise_se": np.ones(1)}

@@ -9,7 +9,7 @@ from fedsampling.report.drawing.style import BLUE, ORANGE, Line
 LINES = {"md": Line("MD", BLUE), "uniform": Line("Uniform", ORANGE)}
 
 
-def curves(case: str = "base", half_width: float = 1.0) -> pd.DataFrame:
+def curves(case="base", half_width=1.0):
     at = np.arange(0, 50, 10)
     parts = []
     for sampler in LINES:

@@ -15,7 +15,7 @@ from fedsampling.report.drawing.printed import (
 )
 
 
-def drawn(figure: Figure) -> str:
+def drawn(figure):
     file = io.StringIO()
     figure.savefig(file, format="svg")
     return file.getvalue()

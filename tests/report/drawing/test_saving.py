@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,14 +20,14 @@ PAPER_SCALE = {"scale": "paper", "data": "official"}
 DATA = pd.DataFrame({"name": ["a<b>&", None], "value": [-1234.5, np.nan], "count": [1, 2]})
 
 
-def paper() -> Paper:
+def paper():
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
     drawn = {"title": "T", "caption": "C"}
     artefacts = {"figure1": {"kind": "figure", **drawn}, "table1": {"kind": "table", **drawn}}
     return Paper(key="p", year=2022, experiments={}, artefacts=artefacts, claims={}, **texts)
 
 
-def summary(*data: str, scale: str = "paper", unverified: bool = False, **changes: Any) -> Summary:
+def summary(*data, scale="paper", unverified=False, **changes):
     noted = {
         "scale": scale,
         "run_data": list(data or ["generated"]),
@@ -52,7 +50,7 @@ def summary(*data: str, scale: str = "paper", unverified: bool = False, **change
     return Summary(pd.DataFrame(), {}, noted | changes)
 
 
-def figure() -> Artefact:
+def figure():
     with style():
         drawn, (axes,) = panels(1, 1)
         axes.plot([1, 2], [3, 4], label="$x_i$")
@@ -61,12 +59,12 @@ def figure() -> Artefact:
     return Artefact(DATA, drawn, alt="A line.", notes=("It rises.",))
 
 
-def save(artefact: Artefact, name: str, folder: Path, **summaries: Summary) -> dict[str, Any]:
+def save(artefact, name, folder, **summaries):
     saving.save(artefact, paper(), name, folder, summaries, QUICK)
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
-def captioned(folder: Path, caption: str, experiments: dict[str, Any], data: pd.DataFrame) -> str:
+def captioned(folder, caption, experiments, data):
     """Return the caption of a figure; the experiment f has a seed more than the others."""
     whole = {"settings": {}, "cases": {"b": {}}, "samplers": {}}
     runs = {
@@ -276,7 +274,7 @@ class TestProvenance:
         assert result.inputs == {"file": "sha"}
 
     def test_the_digest_is_that_of_the_runs_in_any_order(self):
-        def digest(*hashes: str) -> str:
+        def digest(*hashes):
             return provenance({"a": summary(hashes=list(hashes))}, QUICK).spec_digest
 
         assert digest("h1", "h2") == digest("h2", "h1") != digest("h1", "h3")

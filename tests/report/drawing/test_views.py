@@ -1,7 +1,6 @@
 """The run explorer's views: thinned, labelled, and small."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ FACTS = {"scale": "paper", "data": "official"}
 MD = {"name": "md", "m": 5}
 
 
-def summary(rounds: int, seeds: int = 4, samplers: int = 1) -> Summary:
+def summary(rounds, seeds=4, samplers=1):
     """Return falling losses, and 100 bits a round."""
     rows = [
         {"case": "base", "sampler": f"s{n}", "seed": seed, "at": at, "metric": metric, "value": v}
@@ -29,7 +28,7 @@ def summary(rounds: int, seeds: int = 4, samplers: int = 1) -> Summary:
     )
 
 
-def curves(runs: Summary, folder: Path) -> list[dict[str, list[float]]]:
+def curves(runs, folder):
     views.save(runs, "runs", folder, FACTS)
     text = (folder / "loss.js").read_text()
     return json.loads(text[text.index("[") : text.rindex("]") + 1])

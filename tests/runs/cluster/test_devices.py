@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +25,7 @@ with claimed(sys.argv[2:], Path(sys.argv[1])) as device:
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def alone(tmp_path, monkeypatch):
     """Give this test devices of its own."""
     for name in (VISIBLE, "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
@@ -38,7 +37,7 @@ class TestLockFolder:
     """Where others of this machine can neither hold nor replace a lock."""
 
     @pytest.fixture(autouse=True)
-    def places(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def places(self, tmp_path, monkeypatch):
         monkeypatch.setattr(devices.tempfile, "gettempdir", lambda: str(tmp_path))
         monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
@@ -86,7 +85,7 @@ def test_each_job_gets_another_device(tmp_path):
 
 
 def test_a_job_waits_until_a_device_is_free(tmp_path):
-    calls: list[None] = []
+    calls = []
     first = claimed(["0"], tmp_path)
     first.__enter__()
     threading.Timer(0.4, lambda: first.__exit__(None, None, None)).start()

@@ -1,11 +1,8 @@
 """What a cluster would make of a plan."""
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,18 +20,18 @@ from fedsampling.runs.cluster.forecast import (
 from fedsampling.runs.cluster.resources import Measured, measurement_key
 
 
-def job(kind: str = "federated", sampler: str = "md") -> Job:
+def job(kind="federated", sampler="md"):
     settings = {"kind": kind, "sampler": {"name": sampler}, "rounds": 600}
     return Job("paper", "experiment", "base", sampler, 0, (RunSpec(settings, "embedded", 0),))
 
 
-def cluster(**settings: Any) -> Cluster:
+def cluster(**settings):
     return Cluster.model_validate(settings)
 
 
 @pytest.fixture
-def partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    def write(text: str) -> None:
+def partitions(tmp_path, monkeypatch):
+    def write(text):
         path = tmp_path / "sinfo"
         path.write_text(f"#!/bin/sh\nprintf '{text}'\n")
         path.chmod(0o755)
@@ -46,7 +43,7 @@ def partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 def test_longest_first_is_at_most_a_third_above_the_best():
     lengths = [7.0, 7.0, 6.0, 6.0, 5.0, 4.0, 4.0, 4.0]
 
-    def by_order(order: tuple[float, ...]) -> float:
+    def by_order(order):
         free = [0.0] * 3
         for length in order:
             free[free.index(min(free))] += length

@@ -23,9 +23,9 @@ def test_pieces_grow_until_they_can_be_timed(monkeypatch, start, step, pieces):
     settings = {"papers": ["harshvardhan2025latency"], "scale": "quick", "data": "embedded"}
     jobs = plan(settings, PAPERS).jobs.values()
     job = next(job for job in jobs if job.runs[0].settings["kind"] == "selection")
-    lengths: list[int] = []
+    lengths = []
 
-    def piece(job: object, length: int, *where: object) -> float:
+    def piece(job, length, *where):
         lengths.append(length)
         return start + step * length
 
@@ -37,7 +37,7 @@ def test_pieces_grow_until_they_can_be_timed(monkeypatch, start, step, pieces):
 
 
 def test_a_measurement_that_takes_too_long_is_ended(monkeypatch):
-    def busy(*_: object) -> None:
+    def busy(*_):
         while time.process_time() < ends:
             pass
 

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,12 +24,12 @@ PAPERS = Path(__file__).parents[3] / "papers"
 GPU_JOB = Need(60, 8000, 16000)
 
 
-def job(kind: str = "federated", rounds: int = 1000) -> Job:
+def job(kind="federated", rounds=1000):
     settings = {"kind": kind, "sampler": {"name": "md"}, "rounds": rounds}
     return Job("paper", "experiment", "base", "md", 0, (RunSpec(settings, "embedded", 0),))
 
 
-def cluster(**settings: Any) -> Cluster:
+def cluster(**settings):
     return Cluster.model_validate(settings)
 
 

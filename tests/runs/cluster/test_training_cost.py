@@ -3,20 +3,19 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.runs.cluster.training_cost import Timings, TrainingCost, training_cost
+from fedsampling.runs.cluster.training_cost import Timings, training_cost
 
 WHERE = Where(Path("unused"), None)
 # The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
 FULL = {"name": "full"}
 
 
-def settings(sampler: dict[str, Any], work: dict[str, int], **changes: Any) -> Network:
+def settings(sampler, work, **changes):
     defaults = {
         "kind": "network",
         "dataset": {"name": "mnist", "partition": {"name": "by_digit"}},
@@ -31,7 +30,7 @@ def settings(sampler: dict[str, Any], work: dict[str, int], **changes: Any) -> N
     return Network.model_validate(defaults | changes)
 
 
-def counted(sampler: dict[str, Any], **changes: Any) -> TrainingCost:
+def counted(sampler, **changes):
     work = changes.pop("work", {"steps": 1})
     return training_cost(settings(sampler, work, **changes), "embedded", WHERE, measure=False)
 
