@@ -39,7 +39,6 @@ def test_rows_follow_their_clients_and_provenance_is_kept():
     assert data.x.ravel().tolist() == [13, 10, 12, 13]
     assert data.y.tolist() == [0, 0, 2, 0]
     assert data.x_test.ravel().tolist() == [8, 7]
-    assert data.start_test is not None
     assert data.start_test.tolist() == [0, 0, 2]
     assert data.p.tolist() == [0.25, 0.75]
     assert data.unverified

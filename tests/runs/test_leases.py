@@ -65,7 +65,6 @@ def other(*paths):
     with subprocess.Popen(
         [sys.executable, "-c", START + HOLDER, *paths], stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "holds\n"
         try:
             yield process

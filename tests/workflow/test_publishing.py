@@ -129,7 +129,6 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
     assert kept.keys() == published_runs(folder).keys()
     for run, whole in kept.items():
         loaded = store.find([folder], run, None)
-        assert loaded is not None
         assert loaded.metadata == whole.metadata
         pd.testing.assert_frame_equal(loaded.table, whole.table, check_dtype=False)
         assert store.find([folder], run, "f" * 16) is None

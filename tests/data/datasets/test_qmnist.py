@@ -42,7 +42,6 @@ def three():
 def test_label_and_writer_columns_are_not_confused(three, tmp_path):
     path = tables(tmp_path, [5, 0, 4, 9], [2154, 7, 2154, 1])
     samples = mnist.add_writers(three, path, path)
-    assert samples.writer is not None
     assert samples.writer.tolist() == [2154, 7, 2154]  # the fourth row is no image of MNIST
 
 

@@ -75,7 +75,6 @@ class TestEmbedded:
         assert dataset.n_clients == 100
         assert dataset.x.shape[1:] == (80,)
         assert dataset.classes == 100
-        assert dataset.start_test is not None
         assert np.diff(dataset.start_test).min() >= 1
 
     def test_smaller_numbers_of_clients_are_prefixes(self):

@@ -68,7 +68,6 @@ def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
     sampler |= {"d": 8} if scheme in ("fedcs", "power_of_choice") else {}
     settings = network({"availability": HALF, "sampler": sampler})
     trace = load_trace(settings, 20)
-    assert trace is not None
     result = tables(settings)
     assert len(seen) == 6
     for t, clients in seen:
@@ -102,7 +101,6 @@ def test_absences_can_follow_labels():
     settings = network({"availability": by_label, "rounds": 400})
     labels = np.repeat([0, 1, 2], 20)
     trace = load_trace(settings, 60, labels)
-    assert trace is not None
     rates = [trace[:, labels == label].mean() for label in range(3)]
     np.testing.assert_allclose(rates, [0.2, 0.55, 0.9], atol=0.02)
     with pytest.raises(InputError, match=r"availability\.by: label needs labels; choose random"):

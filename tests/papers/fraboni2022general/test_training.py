@@ -108,7 +108,6 @@ def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
     behind = PAPER.artefacts[name].experiments
     summaries = training_runs("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
     artefact = draw_function(PAPER, name)(summaries, PAPER)
-    assert artefact.figure is not None
     assert len(artefact.data)
     assert artefact.alt
 

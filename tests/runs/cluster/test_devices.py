@@ -99,7 +99,6 @@ def test_a_job_waits_until_a_device_is_free(tmp_path):
 def test_a_killed_process_releases_its_device(tmp_path):
     command = [sys.executable, "-c", HOLDER, tmp_path, "0", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "0\n"
         with claimed(["0", "1"], tmp_path) as device:
             assert device == "1"
