@@ -37,9 +37,9 @@ def test_samples_go_to_their_owners_with_labels_numbered_in_order():
     ],
 )
 def test_tensors_lists_and_tables_are_converted(x, y):
-    same, data = fs.federated(X, Y, clients=OWNER), fs.federated(x, y, clients=[*OWNER])
-    np.testing.assert_array_equal(data.x, same.x)
-    np.testing.assert_array_equal(data.y, same.y)
+    expected, data = fs.federated(X, Y, clients=OWNER), fs.federated(x, y, clients=[*OWNER])
+    np.testing.assert_array_equal(data.x, expected.x)
+    np.testing.assert_array_equal(data.y, expected.y)
 
 
 def test_images_tokens_and_targets_keep_their_kind():
@@ -61,16 +61,16 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
         X, Y, partition=fs.partitions.ByDigit(clients_per_label=2), test_share=0.2
     )
     assert by_label.n_clients == 4
-    own = fs.federated(X, Y, clients=OWNER, test_share=0.2)
-    assert (own.n_samples.tolist(), len(own.x_test)) == ([8, 16, 24], 12)
+    by_owner = fs.federated(X, Y, clients=OWNER, test_share=0.2)
+    assert (by_owner.n_samples.tolist(), len(by_owner.x_test)) == ([8, 16, 24], 12)
 
 
 def test_arrays_clients_and_frames_give_the_same_data():
     pooled = fs.federated(X, Y, clients=OWNER)
     parts = [(X[owner == OWNER], Y[owner == OWNER]) for owner in "abc"]
-    for other in (fs.from_clients(parts), fs.from_frame(FRAME, target="y", client="client")):
-        np.testing.assert_array_equal(other.x, pooled.x)
-        np.testing.assert_array_equal(other.start, pooled.start)
+    for data in (fs.from_clients(parts), fs.from_frame(FRAME, target="y", client="client")):
+        np.testing.assert_array_equal(data.x, pooled.x)
+        np.testing.assert_array_equal(data.start, pooled.start)
 
 
 class Columns:
@@ -87,8 +87,8 @@ class Columns:
 def test_columns_as_hugging_faces_datasets_have_them_become_clients():
     numbers = Columns(**{name: FRAME[name] for name in "pqrs"}, y=Y, by=OWNER)
     data = fs.from_huggingface(numbers, target="y", client="by")
-    same = fs.federated(X, Y, clients=OWNER)
-    np.testing.assert_array_equal(data.x, same.x)
+    expected = fs.federated(X, Y, clients=OWNER)
+    np.testing.assert_array_equal(data.x, expected.x)
     images = Columns(image=IMAGES, y=Y, by=OWNER)
     splits = {"train": images, "test": Columns(image=IMAGES[:9], y=Y[:9])}
     data = fs.from_huggingface(splits, features="image", target="y", client="by")
@@ -99,10 +99,10 @@ def test_content_decides_the_digest():
     def digest(x, owner=OWNER):
         return fs.federated(x, Y, clients=owner, name="mine").inputs["mine"]
 
-    other = X.copy()
-    other[0, 0] += 1
+    changed = X.copy()
+    changed[0, 0] += 1
     assert digest(X) == digest(X.copy())
-    assert len({digest(X), digest(other), digest(X, OWNER[::-1])}) == 3
+    assert len({digest(X), digest(changed), digest(X, OWNER[::-1])}) == 3
 
 
 FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
@@ -190,11 +190,13 @@ def write(folder, suffix, x=X):
 @pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet"])
 def test_files_hold_the_same_clients(suffix, tmp_path):
     data = fs.load("files", path=str(write(tmp_path, suffix)))
-    same = fs.federated(X, Y, clients=OWNER, test_share=0.2)
-    np.testing.assert_array_equal(data.x, same.x)
-    np.testing.assert_array_equal(data.x_test, same.x_test)
-    dealt = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
-    assert fs.load("files", path=str(tmp_path / f"data{suffix}"), partition=dealt).n_clients == 5
+    expected = fs.federated(X, Y, clients=OWNER, test_share=0.2)
+    np.testing.assert_array_equal(data.x, expected.x)
+    np.testing.assert_array_equal(data.x_test, expected.x_test)
+    partition = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
+    assert (
+        fs.load("files", path=str(tmp_path / f"data{suffix}"), partition=partition).n_clients == 5
+    )
 
 
 def test_the_hash_of_a_run_covers_the_content_of_its_file(tmp_path):

@@ -14,7 +14,7 @@ def images():
 
 
 @pytest.fixture(scope="module")
-def real(mirror):
+def official(mirror):
     return cifar10.read_sheets(Path(mirror, "cifar10"))
 
 
@@ -54,16 +54,16 @@ class TestBinary:
 
 
 class TestSheets:
-    def test_counts_and_mean_colours_are_the_published_ones(self, real):
-        assert len(cifar10.verify(real)) == 5
-        assert real.x.shape == (50_000, 32, 32, 3)
-        assert (real.unverified, len(real.inputs)) == (True, 25)
-        mean = real.x.mean((0, 1, 2)) / 255
+    def test_counts_and_mean_colours_are_the_published_ones(self, official):
+        assert len(cifar10.verify(official)) == 5
+        assert official.x.shape == (50_000, 32, 32, 3)
+        assert (official.unverified, len(official.inputs)) == (True, 25)
+        mean = official.x.mean((0, 1, 2)) / 255
         assert mean == pytest.approx([0.49139968, 0.48215841, 0.44653091], abs=2e-6)
 
-    def test_labels_belong_to_the_images(self, real):
+    def test_labels_belong_to_the_images(self, official):
         # Aeroplanes and ships are before the sky and the sea, the others are not.
-        blue = np.array([real.x[real.y == c][:500, :8, :, 2].mean() for c in range(10)])
+        blue = np.array([official.x[official.y == c][:500, :8, :, 2].mean() for c in range(10)])
         assert set(np.argsort(blue)[-2:]) == {0, 8}
 
     def test_tiles_are_cut_row_after_row(self, tmp_path):

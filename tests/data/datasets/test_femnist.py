@@ -48,16 +48,16 @@ def test_no_image_is_both_training_and_test_and_the_seed_draws_them():
 
 
 def test_a_fraction_of_the_images_and_a_number_of_writers_are_prefixes_of_one_draw():
-    data, some, few = loaded(), loaded(fraction=0.3), loaded(clients=5)
-    assert sizes(some).sum() == 0.3 * femnist.IMAGES
-    assert sizes(some)[:-1].tolist() == sizes(data)[: some.n_clients - 1].tolist()
-    assert sizes(few).tolist() == sizes(data)[:5].tolist()
+    data, fraction, five_writers = loaded(), loaded(fraction=0.3), loaded(clients=5)
+    assert sizes(fraction).sum() == 0.3 * femnist.IMAGES
+    assert sizes(fraction)[:-1].tolist() == sizes(data)[: fraction.n_clients - 1].tolist()
+    assert sizes(five_writers).tolist() == sizes(data)[:5].tolist()
 
 
 def test_few_images_can_be_left_out_and_first_ones_repeated():
-    least = int(np.sort(sizes(loaded()))[20])
-    data = loaded(min_samples=least)
-    assert sizes(data).min() == least
+    minimum = int(np.sort(sizes(loaded()))[20])
+    data = loaded(min_samples=minimum)
+    assert sizes(data).min() == minimum
     with pytest.raises(InputError, match="clients: only 100 have enough samples"):
         loaded(clients=101)
     # LEAF's repetition: one more image for each of the other writers.
@@ -72,8 +72,8 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     by_write(folder)
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
     monkeypatch.setattr(leaf_femnist, "verify", lambda samples: ())  # five images, not 814,255
-    where = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
-    data = loaded("official", train=0.5, **where)
+    folders = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
+    data = loaded("official", train=0.5, **folders)
     # f0000_14 and f2100_06 have two images each; f0001_41 has one and so no test.
     assert data.n_samples.tolist() == [1, 1]
     shades = {data.x[k, 0, 0] + data.x_test[k, 0, 0] for k in range(2)}
@@ -82,6 +82,6 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     assert data.unverified
     femnist._read_or_generate.cache_clear()
     monkeypatch.setattr(leaf_femnist, "convert", None)
-    again = loaded("official", train=0.5, **where)
-    np.testing.assert_array_equal(again.x, data.x)
+    reread = loaded("official", train=0.5, **folders)
+    np.testing.assert_array_equal(reread.x, data.x)
     femnist._read_or_generate.cache_clear()

@@ -30,14 +30,14 @@ ROTATED = {"name": "rotated", "clients": 20, "degrees": 45}
 )
 def test_a_stand_in_takes_every_partition(name, partition, clients):
     data = load(name, partition=partition)
-    again, other = load(name, partition=partition), load(name, partition=partition, seed=1)
+    reloaded, other_seed = load(name, partition=partition), load(name, partition=partition, seed=1)
     assert data.n_clients == clients
     assert data.classes == 10
     assert data.inputs == {}
-    np.testing.assert_array_equal(data.x, again.x)
+    np.testing.assert_array_equal(data.x, reloaded.x)
     if partition.get("variant") != "code":
         np.testing.assert_allclose(data.p, data.n_samples / data.n_samples.sum())
-    assert data.x.shape != other.x.shape or not np.array_equal(data.x, other.x)
+    assert data.x.shape != other_seed.x.shape or not np.array_equal(data.x, other_seed.x)
 
 
 def test_groups_shrink_with_the_stand_in_and_a_fifth_are_tests():
@@ -69,19 +69,19 @@ def test_mnists_writers_become_unbalanced_as_published():
 
 
 def test_some_of_the_writers_are_a_prefix_of_more():
-    few, more = (load("mnist", partition={"name": "by_writer", "clients": n}) for n in (5, 20))
-    assert (few.n_clients, more.n_clients) == (5, 20)
-    np.testing.assert_array_equal(few.x, more.x[: few.start[-1]])
+    five, twenty = (load("mnist", partition={"name": "by_writer", "clients": n}) for n in (5, 20))
+    assert (five.n_clients, twenty.n_clients) == (5, 20)
+    np.testing.assert_array_equal(five.x, twenty.x[: five.start[-1]])
     with pytest.raises(InputError, match="must be 1 to 54"):
         load("mnist", partition={"name": "by_writer", "clients": 55})
 
 
 def test_a_fraction_of_the_images_is_drawn_before_the_partition():
     upright = {"name": "rotated", "clients": 10, "degrees": 0}
-    few, data = load("mnist", partition=upright, fraction=0.1), load("mnist", partition=upright)
-    assert (len(few.x), len(few.x_test)) == (600, 100)
-    known = {image.tobytes() for image in data.x}
-    assert all(image.tobytes() in known for image in few.x)
+    tenth, data = load("mnist", partition=upright, fraction=0.1), load("mnist", partition=upright)
+    assert (len(tenth.x), len(tenth.x_test)) == (600, 100)
+    images = {image.tobytes() for image in data.x}
+    assert all(image.tobytes() in images for image in tenth.x)
 
 
 def test_mnist_by_digit_from_the_publishers_files(mirror, tmp_path):

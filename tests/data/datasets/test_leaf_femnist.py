@@ -32,15 +32,15 @@ def archive(path, members):
     return path
 
 
-def by_class(folder, more=None):
-    members = {f"by_class/{where}.png": png(shade) for shade, (where, _) in IMAGES.items()}
+def by_class(folder, additional=None):
+    members = {f"by_class/{place}.png": png(shade) for shade, (place, _) in IMAGES.items()}
     members["by_class/37/hsf_0.mit"] = b"d0000_14_00000 hsf_0_00000"
-    return archive(folder / "by_class.zip", members | (more or {}))
+    return archive(folder / "by_class.zip", members | (additional or {}))
 
 
-def by_write(folder, more=None):
-    members = {f"by_write/{where}.png": png(shade) for shade, (_, where) in IMAGES.items()}
-    return archive(folder / "by_write.zip", members | (more or {}))
+def by_write(folder, additional=None):
+    members = {f"by_write/{place}.png": png(shade) for shade, (_, place) in IMAGES.items()}
+    return archive(folder / "by_write.zip", members | (additional or {}))
 
 
 @pytest.fixture

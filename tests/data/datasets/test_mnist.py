@@ -36,9 +36,9 @@ class TestIdx:
         )
     )
     def test_every_type_and_rank_comes_back(self, values):
-        again = mnist.parse_idx(idx(values))
-        assert again.dtype == values.dtype
-        assert np.array_equal(again, values, equal_nan=values.dtype.kind == "f")
+        parsed = mnist.parse_idx(idx(values))
+        assert parsed.dtype == values.dtype
+        assert np.array_equal(parsed, values, equal_nan=values.dtype.kind == "f")
 
     @pytest.mark.parametrize(
         ("content", "fault"),
@@ -78,7 +78,7 @@ def test_one_wrong_label_is_detected(mirror):
 
 
 def test_mean_pixels_are_the_well_known_ones(mirror):
-    known = {"mnist": 0.1307, "fashion_mnist": 0.2860}
-    for name, mean in known.items():
+    means = {"mnist": 0.1307, "fashion_mnist": 0.2860}
+    for name, mean in means.items():
         x = mnist.read_idx(Path(mirror, name, IDX_FILES[0]))
         assert x.mean() / 255 == pytest.approx(mean, abs=5e-5)

@@ -51,8 +51,8 @@ class TestLaw:
         assert stats.kstest(share, "uniform").pvalue > 1e-4  # the error probability
 
     def test_few_agents_are_a_factor_noisier_than_all_others(self):
-        few = {"few": 4, "factor": 1e4, "others": 0.1}
-        noisy, even = generated(noise=few), generated(noise=(0.1, 0.1))
+        noise = {"few": 4, "factor": 1e4, "others": 0.1}
+        noisy, even = generated(noise=noise), generated(noise=(0.1, 0.1))
         v = (noisy.y - even.y).reshape(300, 100)
         assert np.allclose(v[4:], 0, atol=1e-12)
         assert v[:4].var(axis=1) == pytest.approx(np.full(4, 0.1 * (100 - 1) ** 2), rel=0.6)
@@ -71,6 +71,8 @@ class TestLaw:
         )
 
     def test_same_seed_same_data_other_seed_other_data(self):
-        one, again, other = (load("regression", seed=seed, **PAPER) for seed in (1, 1, 2))
-        assert np.array_equal(one.y, again.y)
-        assert not np.isclose(one.y, other.y).any()
+        first, same_seed, other_seed = (
+            load("regression", seed=seed, **PAPER) for seed in (1, 1, 2)
+        )
+        assert np.array_equal(first.y, same_seed.y)
+        assert not np.isclose(first.y, other_seed.y).any()

@@ -78,10 +78,10 @@ class TestEmbedded:
         assert np.diff(dataset.start_test).min() >= 1
 
     def test_smaller_numbers_of_clients_are_prefixes(self):
-        few, more = loaded(clients=10), loaded(clients=20)
-        assert np.array_equal(few.x, more.x[: len(few.x)])
-        assert np.array_equal(few.x_test, more.x_test[: len(few.x_test)])
-        assert np.array_equal(few.start, more.start[:11])
+        ten, twenty = loaded(clients=10), loaded(clients=20)
+        assert np.array_equal(ten.x, twenty.x[: len(ten.x)])
+        assert np.array_equal(ten.x_test, twenty.x_test[: len(ten.x_test)])
+        assert np.array_equal(ten.start, twenty.start[:11])
 
     def test_seed_decides_the_roles(self):
         assert np.array_equal(loaded(seed=3, clients=5).x, loaded(seed=3, clients=5).x)
@@ -95,16 +95,16 @@ class TestEmbedded:
         assert not np.array_equal(last, first)
 
     def test_fraction_limits_the_samples(self):
-        whole, part = loaded().describe(), loaded(fraction=0.3).describe()
-        assert part["clients"] < whole["clients"]
+        full, part = loaded().describe(), loaded(fraction=0.3).describe()
+        assert part["clients"] < full["clients"]
 
     def test_every_and_length_keep_some_samples_of_a_role_and_their_last_characters(self):
-        whole, part = loaded(clients=3), loaded(clients=3, every=4, length=10)
+        full, part = loaded(clients=3), loaded(clients=3, every=4, length=10)
         for client in range(3):
-            first, last = whole.start[client : client + 2]
-            kept = slice(*part.start[client : client + 2])
-            assert np.array_equal(part.x[kept], whole.x[first:last:4, -10:])
-            assert np.array_equal(part.y[kept], whole.y[first:last:4])
+            first, last = full.start[client : client + 2]
+            rows = slice(*part.start[client : client + 2])
+            assert np.array_equal(part.x[rows], full.x[first:last:4, -10:])
+            assert np.array_equal(part.y[rows], full.y[first:last:4])
         assert part.x_test.shape[1:] == (10,)
 
     @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ class TestEmbedded:
 
 
 class TestOfficial:
-    @pytest.mark.parametrize(("train", "left"), [(0.8, 799), (0.9, 660)])
-    def test_as_many_roles_are_left_as_leafs_rule_leaves(self, train, left, mirror, tmp_path):
+    @pytest.mark.parametrize(("train", "count"), [(0.8, 799), (0.9, 660)])
+    def test_as_many_roles_are_left_as_leafs_rule_leaves(self, train, count, mirror, tmp_path):
         # 660 is what LEAF's page reports, which is of its default split.
         roles, _, _ = shakespeare._official(tmp_path, mirror)
-        assert len(split(windows(roles), train, shakespeare.GAP)[0][1]) - 1 == left
+        assert len(split(windows(roles), train, shakespeare.GAP)[0][1]) - 1 == count
 
     def test_a_papers_clients_have_samples_of_both_kinds(self, mirror, tmp_path):
         if not Path(mirror, "shakespeare").is_dir():

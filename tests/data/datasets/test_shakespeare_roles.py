@@ -62,7 +62,7 @@ by William Shakespeare
 """
 
 
-def said(roles):
+def text_by_user(roles):
     """What each user says."""
     return {
         user: bytes(roles.text[a:b]).decode()
@@ -72,7 +72,7 @@ def said(roles):
 
 def test_hand_written_plays_are_cut_as_leaf_cuts_them():
     roles = parse(PLAYS)
-    assert said(roles) == {
+    assert text_by_user(roles) == {
         "A_PLAY__OR__WHAT_YOU_WILL_FIRST_LORD": LONG + "second line, third line fourth Exit ",
         "THE_COMEDY_OF_ERRORS_DUKE": LONG + "to the end last A POEM ",
     }
@@ -88,7 +88,7 @@ def test_archive_and_carriage_returns_change_nothing(name, tmp_path):
             archive.writestr("100.txt", content)
     else:
         path.write_bytes(content)
-    assert said(read(path)) == said(parse(PLAYS))
+    assert text_by_user(read(path)) == text_by_user(parse(PLAYS))
 
 
 def test_other_text_is_rejected(tmp_path):

@@ -19,11 +19,11 @@ def accuracy(x, y, x_test, y_test):
 
 
 def test_images_are_of_the_chosen_number_balanced_and_always_the_same():
-    images, again, other = digits(), digits(), digits(1)
+    images, same_seed, other_seed = digits(), digits(), digits(1)
     assert (images.x.shape, images.x_test.shape) == ((3000, 28, 28), (500, 28, 28))
     assert np.bincount(images.y).tolist() == [300] * 10
-    np.testing.assert_array_equal(images.x, again.x)
-    assert not np.array_equal(images.x, other.x)
+    np.testing.assert_array_equal(images.x, same_seed.x)
+    assert not np.array_equal(images.x, other_seed.x)
 
 
 @pytest.mark.parametrize("shape", [standins.GRAY, standins.COLOURED])
@@ -31,9 +31,9 @@ def test_a_linear_model_learns_images_the_more_it_has(shape):
     rng = stream(0, "test")
     y, y_test = (standins.balanced(rng, size, 10) for size in (3000, 500))
     images = standins.images(rng, "like", shape, y, y_test, classes=10)
-    few = accuracy(images.x[:300], images.y[:300], images.x_test, images.y_test)
-    many = accuracy(images.x, images.y, images.x_test, images.y_test)
-    assert 0.2 < few < many <= 1
+    with_300 = accuracy(images.x[:300], images.y[:300], images.x_test, images.y_test)
+    with_3000 = accuracy(images.x, images.y, images.x_test, images.y_test)
+    assert 0.2 < with_300 < with_3000 <= 1
 
 
 def test_images_of_one_writer_are_more_alike_than_those_of_two():
@@ -42,9 +42,9 @@ def test_images_of_one_writer_are_more_alike_than_those_of_two():
     x, writer = images.x[three].reshape(three.sum(), -1) / 255, images.writer[three]
     square = (x**2).sum(1)
     distance = square[:, None] + square - 2 * x @ x.T
-    same = writer[:, None] == writer
-    np.fill_diagonal(same, False)
-    assert distance[same].mean() < 0.99 * distance[writer[:, None] != writer].mean()
+    same_writer = writer[:, None] == writer
+    np.fill_diagonal(same_writer, False)
+    assert distance[same_writer].mean() < 0.99 * distance[writer[:, None] != writer].mean()
 
 
 def test_owners_are_unequal_and_have_tastes():

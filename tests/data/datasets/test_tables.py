@@ -40,9 +40,9 @@ def test_columns_become_features_labels_and_owners(file):
 def test_another_file_is_rejected(file):
     with pytest.raises(ValueError, match="has no table Toy with label and who"):
         read(file, Layout("Toy", label="label", features=2, per_label=(2, 1), owner="who"))
-    other = Layout("Toy", label="kind", features=3, per_label=(1, 2), owner="who")
+    layout = Layout("Toy", label="kind", features=3, per_label=(1, 2), owner="who")
     with pytest.raises(InputError, match="do not have 3 features as published"):
-        verify("toy", other, read(file, other))
+        verify("toy", layout, read(file, layout))
 
 
 def test_a_fifth_of_each_label_rounded_up_is_for_tests():

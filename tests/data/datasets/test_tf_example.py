@@ -67,12 +67,12 @@ def test_random_bytes_are_rejected_or_read_as_features(content):
 
 
 def test_a_record_with_one_flipped_bit_is_rejected_or_read_as_features():
-    whole = example({"pixels": np.arange(3, dtype=np.float32), "label": np.array([3])})
-    read = [
-        reads_as_features(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-        for at, bit in product(range(len(whole)), range(8))
+    record = example({"pixels": np.arange(3, dtype=np.float32), "label": np.array([3])})
+    accepted = [
+        reads_as_features(record[:at] + bytes([record[at] ^ 1 << bit]) + record[at + 1 :])
+        for at, bit in product(range(len(record)), range(8))
     ]
-    assert 0.1 < np.mean(read) < 0.9
+    assert 0.1 < np.mean(accepted) < 0.9
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_corruption_is_named(content, fault):
 
 
 def test_every_truncation_of_a_record_is_rejected_or_has_no_wrong_values():
-    whole = example({"pixels": np.arange(5, dtype=np.float32), "label": np.array([3])})
-    for end in range(1, len(whole)):
+    record = example({"pixels": np.arange(5, dtype=np.float32), "label": np.array([3])})
+    for end in range(1, len(record)):
         with pytest.raises(ValueError, match="not a record of examples"):
-            parse_example(whole[:end])
+            parse_example(record[:end])

@@ -77,7 +77,10 @@ def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(write):
 
 def test_snippets_are_bytes_by_role(write):
     lines = {"B": [b"To be,", "or n\u00f6t".encode()], "A": [b""]}
-    samples = {role: [{"snippets": [line]} for line in said] for role, said in lines.items()}
+    samples = {
+        role: [{"snippets": [line]} for line in lines_of_role]
+        for role, lines_of_role in lines.items()
+    }
     snippets = tff.read_snippets(write("train", samples))
     assert snippets == {"A": (b"",), "B": tuple(lines["B"])}
     assert list(snippets) == ["A", "B"]
@@ -85,8 +88,8 @@ def test_snippets_are_bytes_by_role(write):
 
 def test_a_client_without_samples_is_skipped(tmp_path):
     empty = {"pixels": np.zeros((0, 28, 28), np.float32), "label": np.zeros(0, np.int32)}
-    whole = {"pixels": np.zeros((2, 28, 28), np.float32), "label": np.array([1, 2], np.int32)}
-    part = Part(hdf5(tmp_path / "a.h5", {"a": empty, "b": whole}))
+    two_samples = {"pixels": np.zeros((2, 28, 28), np.float32), "label": np.array([1, 2], np.int32)}
+    part = Part(hdf5(tmp_path / "a.h5", {"a": empty, "b": two_samples}))
     assert tff.read_digits("tff_emnist", part, part).writer.tolist() == [1, 1]
 
 

@@ -98,12 +98,12 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, for
     assert data.y_test.tolist() == [5, 6]
     assert data.unverified  # as here no checksum is known
     ((_, digest),) = data.inputs.items()
-    (kept,) = (cache / "tff_emnist").glob("*.npz")
-    assert kept.name == f"digits-{digest[:16]}.npz"
+    (file,) = (cache / "tff_emnist").glob("*.npz")
+    assert file.name == f"digits-{digest[:16]}.npz"
     forget()
     monkeypatch.setattr(emnist_digits, "unpack_parts", None)  # nothing is unpacked again
-    again = digits("official", 0, cache, mirror)
-    np.testing.assert_array_equal(again.x, data.x)
+    reread = digits("official", 0, cache, mirror)
+    np.testing.assert_array_equal(reread.x, data.x)
     assert [path.name for path in cache.iterdir()] == ["tff_emnist"]  # no scratch is left
 
 

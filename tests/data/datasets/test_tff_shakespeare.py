@@ -36,11 +36,11 @@ def test_snippets_are_joined_and_cut_and_the_rest_dropped():
 
 @given(st.lists(st.lists(st.binary(max_size=30), max_size=4), min_size=1, max_size=5))
 def test_no_sequence_mixes_two_roles(lines):
-    codes, role = sequences({str(k): tuple(said) for k, said in enumerate(lines)})
-    for k, said in enumerate(lines):
-        text = b"".join(said)
-        whole = encode(np.frombuffer(text, np.uint8), "tff")
-        np.testing.assert_array_equal(codes[role == k].ravel(), whole[: len(text) // 6 * 6])
+    codes, role = sequences({str(k): tuple(parts) for k, parts in enumerate(lines)})
+    for k, parts in enumerate(lines):
+        text = b"".join(parts)
+        expected = encode(np.frombuffer(text, np.uint8), "tff")
+        np.testing.assert_array_equal(codes[role == k].ravel(), expected[: len(text) // 6 * 6])
 
 
 def test_the_stand_in_has_five_steps_and_as_many_labels():
@@ -55,12 +55,12 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
 
 
 def test_small_roles_can_be_left_out():
-    whole = loaded()
-    least = int(np.sort(whole.n_samples)[10])
-    data = loaded(min_samples=least)
-    assert data.n_samples.min() == least
-    assert data.n_clients == (whole.n_samples >= least).sum()
-    np.testing.assert_array_equal(data.x_test, whole.x_test)
+    full = loaded()
+    minimum = int(np.sort(full.n_samples)[10])
+    data = loaded(min_samples=minimum)
+    assert data.n_samples.min() == minimum
+    assert data.n_clients == (full.n_samples >= minimum).sum()
+    np.testing.assert_array_equal(data.x_test, full.x_test)
     with pytest.raises(InputError, match="min_samples: 100000 leave no client"):
         loaded(min_samples=100_000)
 

@@ -27,7 +27,7 @@ def counts(labels, shares):
     return table
 
 
-def both(alpha, variant, seed=0):
+def train_and_test(alpha, variant, seed=0):
     return dirichlet(LABELS, LABELS_TEST, SIZES, SIZES // 5, alpha, variant, stream(seed, "test"))
 
 
@@ -39,9 +39,9 @@ def test_groups_are_the_papers_sizes():
 @pytest.mark.parametrize("variant", ["text", "code"])
 @pytest.mark.parametrize("alpha", [10.0, 0.001])
 def test_sizes_are_exact_and_rows_exist(variant, alpha):
-    train, test = both(alpha, variant)
-    for (index, start), wanted, total in ((train, SIZES, 50_000), (test, SIZES // 5, 10_000)):
-        assert np.array_equal(np.diff(start), wanted)
+    train, test = train_and_test(alpha, variant)
+    for (index, start), expected, total in ((train, SIZES, 50_000), (test, SIZES // 5, 10_000)):
+        assert np.array_equal(np.diff(start), expected)
         assert 0 <= index.min() <= index.max() < total
 
 
@@ -78,7 +78,7 @@ def test_label_shares_follow_the_dirichlet_law(alpha):
 
 
 def test_training_and_tests_have_the_same_shares():
-    train, test = both(0.1, "text")
+    train, test = train_and_test(0.1, "text")
     table, table_test = counts(LABELS, train), counts(LABELS_TEST, test)
     difference = (table - 5 * table_test) / SIZES[:, None]
     assert np.abs(difference).max() < 0.06  # 1/20 + 1/100
@@ -86,7 +86,7 @@ def test_training_and_tests_have_the_same_shares():
 
 def test_code_gives_the_last_label_the_remainder():
     seen = np.mean(
-        [counts(LABELS, both(10.0, "code", seed)[0]).sum(0) for seed in range(40)], axis=0
+        [counts(LABELS, train_and_test(10.0, "code", seed)[0]).sum(0) for seed in range(40)], axis=0
     )
     # Each of 100 clients loses half a sample on average in each of nine labels, which is 450
     # more for the last.  Dirichlet spread of a label's total: 0.03 * sqrt(sum N²) = 168.
@@ -95,7 +95,7 @@ def test_code_gives_the_last_label_the_remainder():
 
 
 def test_code_draws_with_replacement():
-    index = both(10.0, "code")[0][0]
+    index = train_and_test(10.0, "code")[0][0]
     # Of 5,000 images drawn D times, 5,000 (1 - e^(-D/5,000)) differ; standard deviation < 100.
     drawn = np.bincount(LABELS[index])
     expected = (5_000 * -np.expm1(-drawn / 5_000)).sum()
@@ -138,9 +138,9 @@ def test_large_alpha_gives_all_clients_the_same_labels_and_random_rows():
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=7), st.integers(0, 1_000))
 def test_rounding_keeps_the_total_and_moves_no_count_by_one(weights, total):
     share = np.array(weights) / np.sum(weights)
-    whole = rounded(share * total, total)
-    assert whole.sum() == total
-    assert np.abs(whole - share * total).max() < 1
+    result = rounded(share * total, total)
+    assert result.sum() == total
+    assert np.abs(result - share * total).max() < 1
 
 
 @pytest.mark.parametrize(

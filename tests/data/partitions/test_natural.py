@@ -30,9 +30,9 @@ def test_owners_have_their_rows_in_file_order(owner):
 
 @given(owners, st.integers(1, 20))
 def test_filter_keeps_clients_with_the_minimum(owner, minimum):
-    kept = [held for held in rows(by_owner(owner)) if len(held) >= minimum]
-    if kept:
-        assert rows(at_least(by_owner(owner), minimum)) == kept
+    expected = [held for held in rows(by_owner(owner)) if len(held) >= minimum]
+    if expected:
+        assert rows(at_least(by_owner(owner), minimum)) == expected
     else:
         with pytest.raises(InputError, match=f"min_samples: {minimum} leave no client"):
             at_least(by_owner(owner), minimum)
@@ -40,24 +40,24 @@ def test_filter_keeps_clients_with_the_minimum(owner, minimum):
 
 @given(owners, st.floats(0.01, 1.0), st.integers(0, 3))
 def test_sampling_takes_whole_clients_until_the_fraction_is_met(owner, fraction, seed):
-    whole = {held[0]: held for held in rows(by_owner(owner))}
-    wanted = int(fraction * len(owner))
-    if wanted == 0:
+    rows_by_first = {held[0]: held for held in rows(by_owner(owner))}
+    count = int(fraction * len(owner))
+    if count == 0:
         with pytest.raises(InputError, match=r"fraction: .* is none"):
             sample_clients(by_owner(owner), fraction, stream(seed, "test"))
         return
     drawn = rows(sample_clients(by_owner(owner), fraction, stream(seed, "test")))
-    assert sum(map(len, drawn)) == wanted
-    assert all(held == whole[held[0]] for held in drawn[:-1])
-    assert drawn[-1] == whole[drawn[-1][0]][: len(drawn[-1])]
+    assert sum(map(len, drawn)) == count
+    assert all(held == rows_by_first[held[0]] for held in drawn[:-1])
+    assert drawn[-1] == rows_by_first[drawn[-1][0]][: len(drawn[-1])]
     assert len({held[0] for held in drawn}) == len(drawn)
 
 
 def test_smaller_fractions_draw_the_first_clients_of_larger_ones():
     shares = of_sizes(*range(1, 60))
-    some, all_ = (rows(sample_clients(shares, f, stream(0, "test"))) for f in (0.3, 1.0))
-    assert some[:-1] == all_[: len(some) - 1]
-    assert all_ != rows(shares)
+    part, full = (rows(sample_clients(shares, f, stream(0, "test"))) for f in (0.3, 1.0))
+    assert part[:-1] == full[: len(part) - 1]
+    assert full != rows(shares)
 
 
 def test_every_client_is_equally_often_drawn_first():
@@ -75,20 +75,20 @@ def test_every_client_is_equally_often_drawn_first():
 )
 def test_split_follows_leafs_rule(sizes, fraction, gap, random):
     shares = of_sizes(*sizes)
-    kept = []
+    expected = []
     for held in rows(shares):
         cut = max(1, int(fraction * len(held)))
         if held[cut + gap :]:
-            kept.append((held, held[:cut], held[cut + gap :]))
+            expected.append((held, held[:cut], held[cut + gap :]))
     rng = stream(0, "test") if random else None
-    if not kept:
+    if not expected:
         with pytest.raises(InputError, match="leave no client"):
             split(shares, fraction, gap, rng)
         return
     train, test = (rows(part) for part in split(shares, fraction, gap, rng))
     if not random:
-        assert (train, test) == ([a for _, a, _ in kept], [b for _, _, b in kept])
-    for (held, a, b), c, d in zip(kept, train, test, strict=True):
+        assert (train, test) == ([a for _, a, _ in expected], [b for _, _, b in expected])
+    for (held, a, b), c, d in zip(expected, train, test, strict=True):
         assert (len(a), len(b)) == (len(c), len(d))
         assert set(c) | set(d) <= set(held)
         assert not set(c) & set(d)

@@ -30,32 +30,32 @@ def test_published_shares_are_met(chosen):
     st.integers(1, 4),
     st.integers(0, 4),
 )
-def test_clients_are_whole_or_cut_to_the_range(sizes, s, a, more):
+def test_clients_are_whole_or_cut_to_the_range(sizes, s, a, width):
     start = starts(sizes)
-    index, begin = unbalance((np.arange(start[-1]), start), s, a, a + more, stream(0, "test"))
-    left = np.diff(begin)
-    assert len(left) == len(sizes)
-    cut = (left >= np.minimum(a, sizes)) & (left <= a + more)
-    whole = left == sizes
-    assert (whole | cut).all()
-    assert whole.sum() >= round(s * len(sizes))
+    index, begin = unbalance((np.arange(start[-1]), start), s, a, a + width, stream(0, "test"))
+    counts = np.diff(begin)
+    assert len(counts) == len(sizes)
+    is_cut = (counts >= np.minimum(a, sizes)) & (counts <= a + width)
+    is_whole = counts == sizes
+    assert (is_whole | is_cut).all()
+    assert is_whole.sum() >= round(s * len(sizes))
     client = np.searchsorted(start, index, side="right") - 1
-    assert np.array_equal(client, np.repeat(np.arange(len(sizes)), left))
+    assert np.array_equal(client, np.repeat(np.arange(len(sizes)), counts))
     assert (np.diff(index) > 0).all()  # each row once, in the old order
 
 
 def test_exactly_the_share_s_keeps_all():
     start = np.arange(0, 10_001, 100)
-    left = np.diff(unbalance((np.arange(10_000), start), 0.2, 1, 5, stream(0, "test"))[1])
-    assert (left == 100).sum() == 20
+    counts = np.diff(unbalance((np.arange(10_000), start), 0.2, 1, 5, stream(0, "test"))[1])
+    assert (counts == 100).sum() == 20
     # The others' numbers are uniform on 1 to 5; error probability 1e-4.
-    assert stats.chisquare(np.bincount(left[left < 100])[1:]).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(counts[counts < 100])[1:]).pvalue > 1e-4
 
 
 def test_samples_to_keep_are_drawn_evenly():
     start = np.array([0, 6])
-    kept = np.concatenate(
+    indices = np.concatenate(
         [unbalance((np.arange(6), start), 0, 2, 2, stream(s, "test"))[0] for s in range(900)]
     )
     # Each of 6 samples with probability 1/3: five standard deviations of 71.
-    assert np.abs(np.bincount(kept) - 300).max() < 71
+    assert np.abs(np.bincount(indices) - 300).max() < 71

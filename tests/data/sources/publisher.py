@@ -61,12 +61,12 @@ class Answer(BaseHTTPRequestHandler):
     def answer(self, cut: int | None = None, pause: float = 0, length: bool = True) -> None:
         """Send the file or the range asked for; `cut` bytes of it only; slowly if need be."""
         server, start = self.server, 0
-        wanted = self.headers.get("Range")
+        requested = self.headers.get("Range")
         unchanged = not server.heeds_if_range or (
             self.headers.get("If-Range") in server.headers.values()
         )
-        if server.ranges and wanted and unchanged:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        if server.ranges and requested and unchanged:
+            start = int(requested.removeprefix("bytes=").removesuffix("-"))
         body = server.content[start:]
         self.send_response(206 if start else 200)
         for name, value in server.headers.items():
@@ -96,8 +96,8 @@ def status(code: int, **headers: str) -> Any:
     return fault
 
 
-def cut(after: int, **more: Any) -> Any:
-    return lambda answer: answer.answer(cut=after, **more)
+def cut(after: int, **options: Any) -> Any:
+    return lambda answer: answer.answer(cut=after, **options)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def test_damaged_copy_in_the_cache_is_replaced(tmp_path, damaged):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "what"),
+    ("name", "content", "reason"),
     [
         ("small.txt", OTHER, f"has md5 {md5(OTHER)}, expected {md5(TEXT)}"),
         ("small.txt.xz", lzma.compress(OTHER), f"has md5 {md5(OTHER)}, expected {md5(TEXT)}"),
@@ -81,13 +81,13 @@ def test_damaged_copy_in_the_cache_is_replaced(tmp_path, damaged):
     ],
 )
 def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
-    tmp_path, name, content, what, requested
+    tmp_path, name, content, reason, requested
 ):
-    held = put(tmp_path / "mirror/small" / name, content)
+    file = put(tmp_path / "mirror/small" / name, content)
     cached = put(tmp_path / "cache/small/small.txt", b"old content")
     line = error_line(tmp_path / "cache", SMALL, str(tmp_path / "mirror"))
-    assert line.startswith(f"mirror: {held} is not the published small.txt: it ")
-    assert what in line
+    assert line.startswith(f"mirror: {file} is not the published small.txt: it ")
+    assert reason in line
     assert f"copy it again from {URL}" in line
     assert files_below(tmp_path / "cache") == [cached]
     assert requested == []

@@ -98,8 +98,8 @@ def test_after_a_killed_process_the_next_one_resumes(tmp_path, publisher):
 
 
 def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher):
-    def interrupt(_, here, __):
-        if here > 5_000:
+    def interrupt(_, received, __):
+        if received > 5_000:
             raise KeyboardInterrupt
 
     publisher.always = cut(300_000, pause=0.01)

@@ -38,10 +38,10 @@ class TestSeveral:
         ]
 
     def test_they_are_fetched_at_the_same_time(self, tmp_path, monkeypatch):
-        together = threading.Barrier(3, timeout=10)
+        barrier = threading.Barrier(3, timeout=10)
 
         def meet(*_, **__):
-            together.wait()  # raises where the others do not come
+            barrier.wait()  # raises where the others do not come
             raise requests.TooManyRedirects
 
         monkeypatch.setattr(requests, "get", meet)

@@ -1,7 +1,3 @@
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 from collections.abc import Sequence
 
 import pytest
@@ -46,9 +42,9 @@ def profiled_peak():
         x = torch.zeros(2, batch, *sample, dtype=torch.int64 if symbols else None)
         torch.autograd.grad(network.outputs(theta, x).sum(), theta)  # products are tried out first
 
-        def both():
+        def gradient():
             torch.autograd.grad(network.outputs(theta, x).sum(), theta)
 
-        return cost.profiled_peak(both) / 2
+        return cost.profiled_peak(gradient) / 2
 
     return peak

@@ -6,14 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsampling.learning.models.model import (
-    Cifar100Cnn,
-    CifarCnn,
-    ConvNet,
-    LeafCnn,
-    ResNet18,
-    SimpleCnn,
-)
+from fedsampling.learning.models import model
 
 
 class Times(nn.Module):
@@ -64,7 +57,7 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
         )
         for slot in range(2)
     ]
-    network = CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
+    network = model.CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
     rates = []
 
     class Dropping:
@@ -84,22 +77,22 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
 
 PLAIN = {  # record, shape of an image, and the layers
     "simple_cnn": (
-        SimpleCnn(),
+        model.SimpleCnn(),
         (28, 28),
         lambda: [*conv(1, 32, 5, 2, 2), *conv(32, 64, 5, 2, 2), *dense(3136, 512, 10)],
     ),
     "leaf_cnn": (
-        LeafCnn(),
+        model.LeafCnn(),
         (16, 16),
         lambda: [*conv(1, 32, 5, 2, 2), *conv(32, 64, 5, 2, 2), *dense(1024, 2048, 10)],
     ),
     "convnet": (
-        ConvNet(),
+        model.ConvNet(),
         (28, 28),
         lambda: [*conv(1, 20, 5, pool=2), *conv(20, 50, 5, pool=2), *dense(800, 500, 10)],
     ),
     "cifar100_cnn": (
-        Cifar100Cnn(),
+        model.Cifar100Cnn(),
         (16, 16, 3),
         lambda: [
             *conv(3, 32, 3, 1),
@@ -146,7 +139,7 @@ def torchvision_resnet18():
 def test_resnet18_agrees_with_torchvision_but_for_the_stem(agree, torchvision_resnet18, norm):
     torch.manual_seed(0)
     modules = [torchvision_resnet18(norm) for _ in range(2)]
-    network = ResNet18(norm=norm).build((8, 8, 3), 10)
+    network = model.ResNet18(norm=norm).build((8, 8, 3), 10)
     assert list(network.shapes) == [name for name, _ in modules[0].named_parameters()]
     x = torch.rand(2, 3, 8, 8, 3, dtype=torch.float64)
     agree(network, modules, x.movedim(-1, 2), x, tolerance=1e-8)
@@ -154,7 +147,7 @@ def test_resnet18_agrees_with_torchvision_but_for_the_stem(agree, torchvision_re
 
 def test_initialisation_agrees_with_torchvision(torchvision_resnet18):
     torch.manual_seed(0)
-    network = ResNet18().build((32, 32, 3), 10)
+    network = model.ResNet18().build((32, 32, 3), 10)
     drawn = network.draw(np.random.default_rng(0))
     for name, parameter in torchvision_resnet18("batch").named_parameters():
         if name == "conv1.weight":

@@ -47,10 +47,10 @@ print(min(faults() for _ in range(10)))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's setting")
 def test_freed_memory_is_reused_without_page_faults():
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) < 100
+    assert int(process.stdout) < 100
 
 
 @pytest.mark.parametrize(

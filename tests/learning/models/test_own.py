@@ -92,8 +92,8 @@ def by_hand(module, data, rounds, loss=F.cross_entropy):
 WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
 
 
-def trained(module, data, **more):
-    history = fs.train(data, "full", model=module, **WORK, **more)
+def trained(module, data, **settings):
+    history = fs.train(data, "full", model=module, **WORK, **settings)
     rows = history[(history["metric"] == "loss") & (history["seed"] == 0)]
     return [*rows["value"]]
 

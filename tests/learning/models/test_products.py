@@ -68,22 +68,22 @@ def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, output
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES + SMALL + ODD)
-def test_results_do_not_depend_on_a_slots_position(library, rows, inputs, outputs):
+def test_a_slots_results_do_not_depend_on_its_position(library, rows, inputs, outputs):
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(5, rows, inputs, generator=rng)
     weight = torch.randn(5, outputs, inputs, generator=rng)
     g = torch.randn(5, rows, outputs, generator=rng)
     operations = {products.multiply: (x, weight), products.gradient: (g, x), stepped: (x, weight)}
     for operation, factors in operations.items():
-        together = operation(*factors)
+        stacked = operation(*factors)
         for slot in range(5):
-            alone = operation(*(factor[slot, None].clone() for factor in factors))
-            assert torch.equal(together[slot], alone[0])
+            single = operation(*(factor[slot, None].clone() for factor in factors))
+            assert torch.equal(stacked[slot], single[0])
 
 
 @pytest.fixture
 def unreliable(monkeypatch):
-    """A library that rounds by the number of matrices; what is known of the true one is kept."""
+    """Use a library that rounds by the number of matrices; keep the real one's cached facts."""
     batched = torch.bmm
     monkeypatch.setattr(torch, "bmm", lambda x, right: batched(x, right) * (1 + 1e-6 * len(x)))
     monkeypatch.setattr(products, "_is_independent", cache(products._is_independent.__wrapped__))
@@ -96,11 +96,11 @@ def test_a_library_whose_rounding_depends_on_the_stack_is_detected(unreliable, l
         x = torch.randn(5, rows, inputs, generator=rng)
         weight = torch.randn(5, outputs, inputs, generator=rng)
         for operation in (products.multiply, stepped):
-            together = operation(x, weight)
-            torch.testing.assert_close(together, x @ weight.mT, rtol=1e-5, atol=1e-5)
+            stacked = operation(x, weight)
+            torch.testing.assert_close(stacked, x @ weight.mT, rtol=1e-5, atol=1e-5)
             for slot in range(5):
-                alone = operation(x[slot, None].clone(), weight[slot, None].clone())
-                assert torch.equal(together[slot], alone[0])
+                single = operation(x[slot, None].clone(), weight[slot, None].clone())
+                assert torch.equal(stacked[slot], single[0])
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("fedsampling: ")
 
@@ -126,9 +126,9 @@ def test_slots_with_a_common_factor_agree_with_single_slots(
     x = torch.randn(1 if common == "x" else 4, rows, inputs, generator=rng).expand(4, -1, -1)
     weight = torch.randn(4 if common == "x" else 1, outputs, inputs, generator=rng)
     weight = weight.expand(4, -1, -1)
-    together = products.multiply(x, weight)
+    stacked = products.multiply(x, weight)
     for slot in range(4):
-        assert torch.equal(together[slot], products.multiply(x[slot, None], weight[slot, None])[0])
+        assert torch.equal(stacked[slot], products.multiply(x[slot, None], weight[slot, None])[0])
 
 
 @pytest.mark.parametrize("outputs", [10, 50])
@@ -141,9 +141,9 @@ def test_products_are_subtracted(library, outputs, offset):
     result = moved(weight, offset)
     products.subtract_product(result, g, x)
     torch.testing.assert_close(result, weight - g @ x, rtol=1e-5, atol=1e-4)
-    alone = moved(weight[1:2], 0)
-    products.subtract_product(alone, g[1:2].clone(), x[1:2].clone())
-    assert torch.equal(alone[0], result[1])
+    single = moved(weight[1:2], 0)
+    products.subtract_product(single, g[1:2].clone(), x[1:2].clone())
+    assert torch.equal(single[0], result[1])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_onednn_is_faster_if_only_it_uses_wide_vector_units(maker, flags, faster
 
 @pytest.fixture
 def undecided(monkeypatch):
-    """Decide on a library at the next question, and forget it afterwards."""
+    """Decide on a library again, in this test only."""
     monkeypatch.setattr(products, "library", cache(products.library.__wrapped__))
     monkeypatch.delenv(products.VARIABLE, raising=False)
 

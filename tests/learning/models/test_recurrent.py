@@ -11,16 +11,16 @@ SLOTS, BATCH, STEPS, SYMBOLS = 3, 5, 7, 30
 class Reader(nn.Module):
     """Embedding, recurrent layers, and a dense layer on the last or on every step."""
 
-    def __init__(self, kind, embedding, hidden, every):
+    def __init__(self, kind, embedding, hidden, every_step):
         super().__init__()
         self.embedding = nn.Embedding(SYMBOLS, embedding)
         self.layers = kind(embedding, hidden, 2, batch_first=True)
         self.head = nn.Linear(hidden, SYMBOLS)
-        self.every = every
+        self.every_step = every_step
 
     def forward(self, x):
         h = self.layers(self.embedding(x))[0]
-        return self.head(h if self.every else h[:, -1])
+        return self.head(h if self.every_step else h[:, -1])
 
 
 class BasicLstm(nn.Module):
@@ -51,10 +51,10 @@ class BasicLstm(nn.Module):
 @pytest.mark.parametrize(
     ("record", "module"),
     [
-        (Lstm(), lambda: Reader(nn.LSTM, 8, 100, every=False)),
+        (Lstm(), lambda: Reader(nn.LSTM, 8, 100, every_step=False)),
         (LeafLstm(hidden=20), lambda: BasicLstm(8, 20)),
-        (Gru(embedding=20, hidden=20), lambda: Reader(nn.GRU, 20, 20, every=True)),
-        (Gru(embedding=256, hidden=256), lambda: Reader(nn.GRU, 256, 256, every=True)),
+        (Gru(embedding=20, hidden=20), lambda: Reader(nn.GRU, 20, 20, every_step=True)),
+        (Gru(embedding=256, hidden=256), lambda: Reader(nn.GRU, 256, 256, every_step=True)),
     ],
     ids=["lstm", "leaf_lstm", "gru", "wide gru"],
 )

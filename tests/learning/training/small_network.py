@@ -36,7 +36,7 @@ def learner(work: LocalWork, **changes: Any) -> NetworkLearner:
     return NetworkLearner(network, data, work, **changes)
 
 
-def again(call, rewind):
+def record_calls(call, rewind):
     """Stand-in for a CUDA graph: warm-up calls, then the same call."""
     for _ in range(2):
         rewind()

@@ -60,17 +60,19 @@ def test_accuracies_weighted_by_tests_are_the_accuracy_on_all_tests():
 
     history = fs.train(dataset(), fs.scheme("md", m=3), metrics={"pooled": pooled}, **WORK)
     clients = table(history)
-    right = (clients["client_accuracy"] * clients["client_tests"]).groupby("seed").sum()
-    assert (right / TESTS[-1]).tolist() == pytest.approx(last(history, "pooled").tolist())
-    tested = clients[clients["client_tests"] > 0]
-    weighted = (tested["client_accuracy"] * tested["client_importance"]).groupby("seed").sum()
-    total = tested["client_importance"].groupby("seed").sum()
+    correct = (clients["client_accuracy"] * clients["client_tests"]).groupby("seed").sum()
+    assert (correct / TESTS[-1]).tolist() == pytest.approx(last(history, "pooled").tolist())
+    with_tests = clients[clients["client_tests"] > 0]
+    weighted = (
+        (with_tests["client_accuracy"] * with_tests["client_importance"]).groupby("seed").sum()
+    )
+    total = with_tests["client_importance"].groupby("seed").sum()
     assert (weighted / total).tolist() == pytest.approx(last(history, "accuracy").tolist())
 
 
 def test_losses_on_training_samples_are_the_loss():
-    shared = replace(dataset(), start_test=None)
-    history = fs.train(shared, fs.scheme("md", m=3), **WORK)
+    data = replace(dataset(), start_test=None)
+    history = fs.train(data, fs.scheme("md", m=3), **WORK)
     clients = table(history)
     assert not clients["client_tests"].any()
     loss = (clients["client_loss"] * clients["client_importance"]).groupby("seed").sum()
@@ -81,14 +83,14 @@ def test_a_client_without_tests_is_measured_on_its_training_samples():
     trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
     theta = trainer.start(np.array([4, 9]))
     measured = on_own_samples(trainer, theta)
-    data, without = trainer.data, 1
+    data, client = trainer.data, 1
     assert measured["client_tests"][0].tolist() == np.diff(TESTS).tolist()
-    rows = slice(data.start[without], data.start[without + 1])
+    rows = slice(data.start[client], data.start[client + 1])
     images = torch.from_numpy(data.x[rows]).float() / 255
     for run in range(2):
         predicted = trainer.network.outputs(theta[run : run + 1], images[None])[0].argmax(1)
         expected = (predicted.numpy() == data.y[rows]).mean()
-        assert measured["client_accuracy"][run, without] == pytest.approx(expected)
+        assert measured["client_accuracy"][run, client] == pytest.approx(expected)
 
 
 def test_unavailable_clients_are_offered_less_often():
@@ -101,9 +103,11 @@ def test_unavailable_clients_are_offered_less_often():
 def test_other_metrics_do_not_change():
     settings = WORK | {"by_client": False}
     plain = fs.train(dataset(), fs.scheme("md", m=3), **settings)
-    more = fs.train(dataset(), fs.scheme("md", m=3), **WORK)
-    kept = more[~more["metric"].str.startswith("client_")].reset_index(drop=True)
-    pd.testing.assert_frame_equal(plain, kept)
+    with_clients = fs.train(dataset(), fs.scheme("md", m=3), **WORK)
+    other_metrics = with_clients[~with_clients["metric"].str.startswith("client_")].reset_index(
+        drop=True
+    )
+    pd.testing.assert_frame_equal(plain, other_metrics)
 
 
 def test_by_client_is_part_of_the_hash_only_if_set():

@@ -26,7 +26,7 @@ ROUNDS = 120
 
 
 def job(checkpoint, rounds=ROUNDS):
-    """Train with everything that is remembered; return the digest of each run's table."""
+    """Train with every kind of state; return the digest of each run's table."""
     trainer = learner(
         LocalWork(batch=4, step=0.05, steps=3),
         participation=Participation(evenness=True, by_client=True),
@@ -56,9 +56,9 @@ def progress():
 
 
 def test_a_checkpoint_loads_what_it_saved(tmp_path):
-    kept = Checkpoint(tmp_path / "below" / "job.npz", "key")
-    kept.save(progress())
-    result, saved = kept.load(), progress()
+    checkpoint = Checkpoint(tmp_path / "below" / "job.npz", "key")
+    checkpoint.save(progress())
+    result, saved = checkpoint.load(), progress()
     assert result.round == saved.round
     assert result.history.diverged_at.tolist() == [-1, 2]
     for name in ("measured", "charged"):
@@ -71,25 +71,25 @@ def test_a_checkpoint_loads_what_it_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "harm", ["truncated", "flipped", "other key", "no array", "another array", "no zip"]
+    "damage", ["truncated", "flipped", "other key", "no array", "another array", "no zip"]
 )
-def test_a_corrupt_or_foreign_checkpoint_is_ignored(tmp_path, capfd, harm):
+def test_a_corrupt_or_foreign_checkpoint_is_ignored(tmp_path, capfd, damage):
     path = tmp_path / "job.npz"
-    Checkpoint(path, "other" if harm == "other key" else "key").save(progress())
+    Checkpoint(path, "other" if damage == "other key" else "key").save(progress())
     content = path.read_bytes()
     theta = np.arange(6, dtype=np.float32).tobytes()
     with np.load(path) as file:
         arrays = dict(file)
-    if harm == "truncated":
+    if damage == "truncated":
         path.write_bytes(content[: len(content) // 2])
-    elif harm == "flipped":
+    elif damage == "flipped":
         path.write_bytes(content.replace(theta, theta[:5] + b"!" + theta[6:]))
-    elif harm == "no array":
+    elif damage == "no array":
         del arrays["learner/theta"]
         np.savez(path, **arrays)
-    elif harm == "another array":
+    elif damage == "another array":
         np.savez(path, **{**arrays, "learner/theta": arrays["learner/theta"][::-1]})
-    elif harm == "no zip":
+    elif damage == "no zip":
         np.save(path.open("wb"), arrays["learner/theta"])
     assert Checkpoint(path, "key").load() is None
     (output,) = capfd.readouterr().err.splitlines()
@@ -104,14 +104,14 @@ def test_a_job_without_a_checkpoint_starts_silently(tmp_path, capfd):
 
 @pytest.mark.parametrize("error", [NotImplementedError, SyntaxError, MemoryError])
 def test_no_error_of_a_decoder_stops_a_job(tmp_path, monkeypatch, error):
-    kept = Checkpoint(tmp_path / "job.npz", "key")
-    kept.save(progress())
+    checkpoint = Checkpoint(tmp_path / "job.npz", "key")
+    checkpoint.save(progress())
 
     def fail(*_, **__):
         raise error("compression method")
 
     monkeypatch.setattr(np, "load", fail)
-    assert kept.load() is None
+    assert checkpoint.load() is None
 
 
 def test_a_job_that_must_stop_saves_and_can_resume(tmp_path):
@@ -125,7 +125,7 @@ def test_a_job_that_must_stop_saves_and_can_resume(tmp_path):
 
 @pytest.fixture
 def one_thread():
-    """Without OpenMP's threads, which a forked process waits for and does not have."""
+    """Disable OpenMP's threads: a forked process does not have them and would wait for them."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -153,9 +153,7 @@ def test_a_job_that_is_killed_at_any_moment_resumes_bit_for_bit(tmp_path):
         os.waitpid(child, 0)
         if (saved := Checkpoint(path, "key").load()) is not None:
             reached.add(saved.round)
-        if (
-            killed < 12 and out.exists()
-        ):  # finished early; another job is killed at the other moments
+        if killed < 12 and out.exists():  # it finished early: kill another job
             assert out.read_text().split() == undisturbed
             out.unlink()
             path.unlink()

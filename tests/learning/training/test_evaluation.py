@@ -25,22 +25,22 @@ def outputs(run, x):
 
 def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
     theta = TRAINER.start(np.arange(50))
-    together = evaluate(TRAINER, theta)
+    stacked = evaluate(TRAINER, theta)
     for run in range(50):
-        alone = evaluate(TRAINER, theta[run : run + 1])
-        assert {name: value[0] for name, value in alone.items()} == {
-            name: value[run] for name, value in together.items()
+        single = evaluate(TRAINER, theta[run : run + 1])
+        assert {name: value[0] for name, value in single.items()} == {
+            name: value[run] for name, value in stacked.items()
         }
 
 
-@pytest.mark.parametrize(("share", "kept"), [(0.0, False), (1.0, True)])
-def test_converted_samples_give_the_same_bits(share, kept):
+@pytest.mark.parametrize(("share", "is_kept"), [(0.0, False), (1.0, True)])
+def test_converted_samples_give_the_same_bits(share, is_kept):
     trainer = NetworkLearner(TRAINER.network, TRAINER.data, TRAINER.local, converted_share=share)
     expected = evaluate(TRAINER, THETA)
     for _ in range(2):
         result = evaluate(trainer, THETA)
         assert all((result[name] == expected[name]).all() for name in expected)
-    assert (trainer.samples.converted(trainer.samples.x) is not None) is kept
+    assert (trainer.samples.converted(trainer.samples.x) is not None) is is_kept
 
 
 @pytest.mark.parametrize("batch", [5, 1000])
@@ -55,8 +55,8 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
             losses.append(F.cross_entropy(outputs(run, data.x[rows]), torch.tensor(data.y[rows])))
             rows = slice(TESTS[client], TESTS[client + 1])
             if data.y_test[rows].size:
-                right = outputs(run, data.x_test[rows]).argmax(1).numpy() == data.y_test[rows]
-                shares[client] = right.mean()
+                correct = outputs(run, data.x_test[rows]).argmax(1).numpy() == data.y_test[rows]
+                shares[client] = correct.mean()
         losses = np.array([float(loss) for loss in losses])
         loss = p @ losses
         assert result["loss"][run] == pytest.approx(loss, rel=1e-6)
@@ -72,8 +72,8 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
 def test_a_common_test_set_has_no_spread_over_clients():
     shared = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
     result = evaluate(shared, THETA)
-    right = outputs(0, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
-    assert result["accuracy"][0] == right.mean()
+    correct = outputs(0, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
+    assert result["accuracy"][0] == correct.mean()
     assert "accuracy_std" not in result
 
 
@@ -82,8 +82,8 @@ def test_quantiles_over_clients_have_equal_weights():
     assert result.keys() - evaluate(TRAINER, THETA).keys() == {
         f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
     }
-    right = outputs(1, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
-    by_client = [right[b:e].mean() for b, e in pairwise(TESTS) if e > b]
+    correct = outputs(1, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
+    by_client = [correct[b:e].mean() for b, e in pairwise(TESTS) if e > b]
     assert result["accuracy_worst"][1] == min(by_client)  # a tenth of four is one
     for level in (10, 50, 90):
         assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(by_client, level / 100))
@@ -92,11 +92,11 @@ def test_quantiles_over_clients_have_equal_weights():
 def test_a_common_test_set_is_weighted_by_each_clients_labels():
     data = replace(TRAINER.data, start_test=None)
     result = evaluate(NetworkLearner(TRAINER.network, data, TRAINER.local), THETA, clients=True)
-    right = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
+    correct = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
     by_client = []
     for begin, end in pairwise(data.start):
-        tested = [label for label in data.y[begin:end] if label in data.y_test]
-        by_client.append(np.mean([right[data.y_test == label].mean() for label in tested]))
+        labels = [label for label in data.y[begin:end] if label in data.y_test]
+        by_client.append(np.mean([correct[data.y_test == label].mean() for label in labels]))
     assert result["accuracy_q50"][0] == pytest.approx(np.quantile(by_client, 0.5))
     assert result["accuracy_worst"][0] == pytest.approx(min(by_client))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import again, learner
+from small_network import learner, record_calls
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import train
@@ -82,28 +82,30 @@ class TestLocalWork:
     def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(self, work, monkeypatch):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
-        together = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
+        stacked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
         first = Slots.stack([THREE_RUNS.client[:3]])
-        alone = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
-        assert torch.equal(together[:3], alone)
+        first_run = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
+        assert torch.equal(stacked[:3], first_run)
         monkeypatch.setattr("fedsampling.learning.training.network.learner.STACK_BYTES", 2)
         chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
-        assert torch.equal(together, chunked)
+        assert torch.equal(stacked, chunked)
 
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
     def test_replayed_steps_give_the_same_bits(self, work):
         trainers = stepping, replaying = learner(work), learner(work)
-        replays = Replays(replaying._step, again)
+        replays = Replays(replaying._step, record_calls)
         replaying.run_steps = replays.run
         theta = stepping.start(SEEDS)
         for t in range(3):
-            updates = [one.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, t)) for one in trainers]
+            updates = [
+                trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, t)) for trainer in trainers
+            ]
             assert torch.equal(*updates)
-            assert np.array_equal(*(one.training_costs["train_loss"] for one in trainers))
+            assert np.array_equal(*(trainer.training_costs["train_loss"] for trainer in trainers))
         assert replays.graphs
 
     def test_a_sampler_observes_its_slots_losses_and_is_charged(self):
-        trainer = learner(LocalWork(batch=100, step=1e-30, steps=1))  # the model stays where it is
+        trainer = learner(LocalWork(batch=100, step=1e-30, steps=1))  # the model does not move
         theta = trainer.start(SEEDS[:2])
         slots = Slots.stack([np.array([2, 0]), np.array([1])])
         oort = Oort(m=2)
@@ -130,12 +132,12 @@ class TestLocalWork:
         trainer = learner(LocalWork(batch=4, step=0.1, steps=1))
         theta = trainer.start(SEEDS[:1])
         slots = Slots.stack([np.array([2, 0])])
-        once = trainer.work(theta, slots, MD(m=2), Draws(SEEDS[:1], 0))
-        twice = trainer.work(
+        updates = trainer.work(theta, slots, MD(m=2), Draws(SEEDS[:1], 0))
+        scaled = trainer.work(
             theta, replace(slots, scale=np.array([2.0, 1.0])), MD(m=2), Draws(SEEDS[:1], 0)
         )
-        torch.testing.assert_close(twice[0], 2 * once[0], rtol=1e-3, atol=1e-7)
-        assert torch.equal(twice[1], once[1])
+        torch.testing.assert_close(scaled[0], 2 * updates[0], rtol=1e-3, atol=1e-7)
+        assert torch.equal(scaled[1], updates[1])
 
     def test_a_round_without_clients_changes_nothing(self):
         trainer = learner(WORK["steps"])
@@ -150,7 +152,8 @@ class TestLocalWork:
         exact, rough = learner(WORK["steps"]), learner(WORK["steps"], bf16=True)
         slots, rng = Slots.stack([np.array([2, 0])]), Draws(SEEDS[:1], 0)
         expected, result = (
-            one.work(one.start(SEEDS[:1]), slots, MD(m=2), rng) for one in (exact, rough)
+            trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=2), rng)
+            for trainer in (exact, rough)
         )
         assert 0 < float((result - expected).norm() / expected.norm()) < 0.05
 
@@ -169,20 +172,17 @@ class TestServer:
 
     def test_stacked_seeds_are_the_same_runs_as_seeds_alone(self):
         measure = [(1, lambda theta, _: {"norm": theta.double().norm(dim=1).numpy()})]
-        together = train(learner(WORK["epochs"]), Uniform(m=2), SEEDS, 4, measure, costs="each")
-        for seed, table in zip(SEEDS, together, strict=True):
-            (alone,) = train(
+        stacked = train(learner(WORK["epochs"]), Uniform(m=2), SEEDS, 4, measure, costs="each")
+        for seed, table in zip(SEEDS, stacked, strict=True):
+            (single,) = train(
                 learner(WORK["epochs"]), Uniform(m=2), [seed], 4, measure, costs="each"
             )
-            np.testing.assert_array_equal(table["value"], alone["value"])
+            np.testing.assert_array_equal(table["value"], single["value"])
 
     def test_a_diverged_run_is_recorded_and_does_not_affect_the_others(self):
         work = LocalWork(batch=4, step=1e30, steps=3)
-        trainer, measure = (
-            learner(work),
-            [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})],
-        )
-        for table in train(trainer, Uniform(m=2), SEEDS, 4, measure, costs="each"):
+        measure = [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})]
+        for table in train(learner(work), Uniform(m=2), SEEDS, 4, measure, costs="each"):
             (at,) = table.loc[table["metric"] == "diverged_at", "value"]
             assert 1 <= at <= 4
             norms = table[table["metric"] == "norm"].set_index("at")["value"]
@@ -209,21 +209,21 @@ def test_occurrences_number_a_clients_slots_run_by_run():
 class TestRecords:
     def test_the_full_update_is_that_of_a_round_of_all_clients(self):
         trainer = learner(WORK["steps"], full_update=2, server_step=0.5)
-        everybody = learner(WORK["steps"])
+        all_clients = learner(WORK["steps"])
         theta, rng = trainer.start(SEEDS), Draws(SEEDS, 4)
         slots, omega = DRAWN_TWICE, np.full(len(DRAWN_TWICE), 0.3)
         updates = trainer.work(theta, slots, MD(m=3), rng)
         trainer.advance(theta, updates, slots, omega)
         result = trainer.charge(MD(m=3), slots, omega, rng)
-        every = Slots.stack([np.arange(5)] * 3)
-        full = everybody.work(theta, every, MD(m=3), rng).double().numpy().reshape(3, 5, -1)
+        all_slots = Slots.stack([np.arange(5)] * 3)
+        full = all_clients.work(theta, all_slots, MD(m=3), rng).double().numpy().reshape(3, 5, -1)
         for run in range(3):
             step = 0.3 * updates.double().numpy()[slots.run == run].sum(0)
-            whole = trainer.p @ full[run]
-            error = ((step - whole) ** 2).sum()
+            full_step = trainer.p @ full[run]
+            error = ((step - full_step) ** 2).sum()
             assert result["update_error"][run] == pytest.approx(error, rel=1e-4)
-            assert result["update_square"][run] == pytest.approx((whole**2).sum(), rel=1e-5)
-            cosine = step @ whole / np.linalg.norm(step) / np.linalg.norm(whole)
+            assert result["update_square"][run] == pytest.approx((full_step**2).sum(), rel=1e-5)
+            cosine = step @ full_step / np.linalg.norm(step) / np.linalg.norm(full_step)
             assert result["update_cosine"][run] == pytest.approx(cosine, rel=1e-4)
         other_round = trainer.charge(MD(m=3), slots, omega, Draws(SEEDS, 3))
         assert not {"update_error", "met"} & other_round.keys()

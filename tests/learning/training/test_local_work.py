@@ -40,8 +40,8 @@ class TestFresh:
 
     def test_more_steps_do_not_change_the_first_ones(self):
         u = numbers(1, 6, 4)
-        few, many = fresh(np.array([9]), 4, u[:, :2]), fresh(np.array([9]), 4, u)
-        np.testing.assert_array_equal(few.index, many.index[:2])
+        two_steps, six_steps = fresh(np.array([9]), 4, u[:, :2]), fresh(np.array([9]), 4, u)
+        np.testing.assert_array_equal(two_steps.index, six_steps.index[:2])
 
 
 class TestEpochs:
@@ -52,10 +52,10 @@ class TestEpochs:
             size = result.size[:, slot]
             batches = [result.index[s, slot, : size[s]] for s in range(len(size)) if size[s]]
             per_epoch = len(batches) // E
-            kept = samples if remainder or samples < B else samples // B * B
+            used = samples if remainder or samples < B else samples // B * B
             for e in range(E):
                 of_epoch = np.concatenate(batches[e * per_epoch : (e + 1) * per_epoch])
-                assert len(set(of_epoch)) == len(of_epoch) == kept
+                assert len(set(of_epoch)) == len(of_epoch) == used
                 assert set(of_epoch) <= set(range(samples))
 
     def test_finished_slots_have_no_further_batches(self):
@@ -65,9 +65,9 @@ class TestEpochs:
     @pytest.mark.parametrize("longest", [3, 8])
     def test_a_clients_order_does_not_depend_on_the_others(self, longest):
         u = numbers(2, 1, 8)
-        alone = epochs(np.array([3]), 2, 1, True, u[:1, :, :3])
-        beside = epochs(np.array([3, longest]), 2, 1, True, u[:, :, :longest])
-        np.testing.assert_array_equal(alone.index[:2, 0], beside.index[:2, 0])
+        single = epochs(np.array([3]), 2, 1, True, u[:1, :, :3])
+        stacked = epochs(np.array([3, longest]), 2, 1, True, u[:, :, :longest])
+        np.testing.assert_array_equal(single.index[:2, 0], stacked.index[:2, 0])
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,3 @@ def test_a_schedule_scales_the_learning_rate_from_round_to_round(schedule, facto
     slot = Slots.stack([np.array([0])])
     steps = [float(work.steps_of(slot, round)[0]) for round in range(4)]
     np.testing.assert_allclose(steps, [2 * factor for factor in factors], atol=1e-6)
-
-
-def test_options_are_part_of_the_hash_only_if_set():
-    plain = LocalWork(batch=1, step=1, steps=1).model_dump()
-    assert not {"momentum", "weight_decay", "clip", "schedule"} & plain.keys()

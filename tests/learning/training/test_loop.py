@@ -16,19 +16,18 @@ from fedsampling.samplers.importance import ISFedAvg, capped
 
 
 def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):
-    together = problem.digests(variant, list(range(100)))
+    digests = problem.digests(variant, list(range(100)))
     for seeds in ([7], [7, 3], [99, 7, 0], [3, 1, 4, 15, 9, 2, 6]):
-        apart = problem.digests(variant, seeds)
-        assert apart == {seed: together[seed] for seed in seeds}
-    assert len(set(together.values())) == 100
+        of_subset = problem.digests(variant, seeds)
+        assert of_subset == {seed: digests[seed] for seed in seeds}
+    assert len(set(digests.values())) == 100
 
 
 def moments(sampler, data, B, rho):
-    """First and second moments of (S, T) in the recursion w' = (1 − 2μS) w + 2μT of one parameter.
+    """Exact first and second moments of (S, T) in the recursion w' = (1 − 2μS) w + 2μT.
 
-    With E_k = 1, S and T are the estimates of the mean of x² + ρ and of x d.  Exact: agents and
-    data are drawn independently, and what the draw of agents or of a batch depends on is summed
-    over all outcomes.
+    With E_k = 1, S and T estimate the means of x² + ρ and of x d. Agents and data are drawn
+    independently; the moments are sums over all outcomes of each draw.
     """
     K, m = data.n_clients, 2
     x, d = data.x[:, 0], data.y
@@ -43,8 +42,10 @@ def moments(sampler, data, B, rho):
             share, outcomes = outcomes_of(pi)
             estimates = outcomes @ (v_k / (len(v_k) * pi[:, None]))
             mean[k] = share @ estimates
-            off = estimates - mean[k]
-            covariance[k] = (share[:, None, None] * off[:, :, None] * off[:, None, :]).sum(0)
+            deviations = estimates - mean[k]
+            covariance[k] = (
+                share[:, None, None] * deviations[:, :, None] * deviations[:, None, :]
+            ).sum(0)
     if isinstance(sampler, Uniform):
         pairs = np.array([[i, j] for i in range(K) for j in range(i)])
         outcomes = (np.arange(K) == pairs[..., None]).any(1)
@@ -124,7 +125,9 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     problem = linear()
-    problem.data.x[problem.data.start[2] : problem.data.start[3]] = 1e200  # whoever draws agent 2
+    problem.data.x[problem.data.start[2] : problem.data.start[3]] = (
+        1e200  # a run diverges with agent 2
+    )
     seeds, rounds = list(range(12)), 4
     tables = problem.train("fedavg", seeds, rounds, m=1)
     lost = {}
@@ -203,13 +206,15 @@ def test_rows_after_a_runs_end_are_dropped(problem):
         tables = train(problem.learner, sampler, seeds, 12, [measure], costs="each", until=until)
         return dict(zip(seeds, tables, strict=True))
 
-    whole = trained([1, 2, 3])
-    late = np.median([table["value"][table["at"] == 6].iloc[0] for table in whole.values()])
-    until = Until(metric="test_loss", target=late, in_a_row=1)  # met at different rounds
-    together = trained([1, 2, 3], until)
-    ends = {seed: table["at"].max() for seed, table in together.items()}
+    full_tables = trained([1, 2, 3])
+    threshold = np.median(
+        [table["value"][table["at"] == 6].iloc[0] for table in full_tables.values()]
+    )
+    until = Until(metric="test_loss", target=threshold, in_a_row=1)  # met at different rounds
+    tables = trained([1, 2, 3], until)
+    ends = {seed: table["at"].max() for seed, table in tables.items()}
     assert len(set(ends.values())) > 1
-    for seed, table in together.items():
+    for seed, table in tables.items():
         assert table.equals(trained([seed], until)[seed])
-        kept = whole[seed][whole[seed]["at"] <= ends[seed]]
-        assert digest(table) == digest(kept)
+        expected = full_tables[seed][full_tables[seed]["at"] <= ends[seed]]
+        assert digest(table) == digest(expected)

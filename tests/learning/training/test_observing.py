@@ -52,14 +52,14 @@ def test_batch_losses_are_means_over_a_new_mini_batch_of_each_client():
         z = trainer.network.outputs(theta[:1], x)[0]
         losses_of_samples = F.cross_entropy(z, y, reduction="none").numpy()
         batch = min(4, SIZES[client])
-        subsets = [np.mean(kept) for kept in combinations(losses_of_samples, batch)]
+        subsets = [np.mean(subset) for subset in combinations(losses_of_samples, batch)]
         for result in (first, second):
             assert np.isclose(subsets, result[0, client], atol=1e-5).any()
     assert (first[:, SIZES > 5] != second[:, SIZES > 5]).any()
     np.testing.assert_allclose(first[:, SIZES <= 4], second[:, SIZES <= 4])
-    some = losses(theta, np.array([1, 3]))
-    assert np.isnan(some[:, [0, 2, 4]]).all()
-    assert np.isfinite(some[:, [1, 3]]).all()
+    losses_of_two = losses(theta, np.array([1, 3]))
+    assert np.isnan(losses_of_two[:, [0, 2, 4]]).all()
+    assert np.isfinite(losses_of_two[:, [1, 3]]).all()
 
 
 def test_heterogeneity_is_that_of_the_last_layers_inputs():
@@ -93,75 +93,78 @@ def test_gradients_are_those_of_a_clients_whole_data():
 
 @pytest.mark.parametrize("name", ["heterogeneity", "gradients"])
 def test_only_participants_renew_features_and_gradients(name):
-    trainer, known = observation(name)
-    first = known(trainer.start(SEEDS)).copy()
-    sent = known.bits()
-    known.renew(trainer.start(SEEDS + 1), Slots.stack([np.array([1, 3]), np.array([0])]))
-    later = known(trainer.start(SEEDS + 1))
+    trainer, observer = observation(name)
+    first = observer(trainer.start(SEEDS)).copy()
+    sent = observer.bits()
+    observer.renew(trainer.start(SEEDS + 1), Slots.stack([np.array([1, 3]), np.array([0])]))
+    later = observer(trainer.start(SEEDS + 1))
     unchanged = np.ones((2, 5), bool)
     unchanged[0, [1, 3]] = unchanged[1, 0] = False
     for run in range(2):
-        same = np.flatnonzero(unchanged[run])
-        rest = np.flatnonzero(~unchanged[run])
+        unchanged_clients = np.flatnonzero(unchanged[run])
+        participants = np.flatnonzero(~unchanged[run])
         if name == "heterogeneity":
             np.testing.assert_array_equal(
-                later[run][np.ix_(same, same)], first[run][np.ix_(same, same)]
+                later[run][np.ix_(unchanged_clients, unchanged_clients)],
+                first[run][np.ix_(unchanged_clients, unchanged_clients)],
             )
         else:
-            np.testing.assert_array_equal(later[run, same], first[run, same])
-        assert (later[run, rest] != first[run, rest]).any(axis=1).all()
-    assert (known.bits() * [5 / 2, 5] == sent).all()
-    assert not known.bits().any()
+            np.testing.assert_array_equal(
+                later[run, unchanged_clients], first[run, unchanged_clients]
+            )
+        assert (later[run, participants] != first[run, participants]).any(axis=1).all()
+    assert (observer.bits() * [5 / 2, 5] == sent).all()
+    assert not observer.bits().any()
 
 
 def test_all_features_are_renewed_if_requested():
     trainer, _ = observation("heterogeneity")
-    known = Heterogeneity(trainer, 100, np.random.default_rng(0), renewal="everyone")
-    known(trainer.start(SEEDS))
+    heterogeneity = Heterogeneity(trainer, 100, np.random.default_rng(0), renewal="everyone")
+    heterogeneity(trainer.start(SEEDS))
     later = trainer.start(SEEDS + 1)
-    known.renew(later, Slots.stack([np.array([1, 3]), np.array([0])]))
+    heterogeneity.renew(later, Slots.stack([np.array([1, 3]), np.array([0])]))
     fresh = Heterogeneity(trainer, 100, np.random.default_rng(0))(later)
-    np.testing.assert_allclose(known(later), fresh, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(heterogeneity(later), fresh, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", OBSERVATIONS)
 def test_a_restored_run_continues_with_the_same_observations_and_mini_batches(name):
-    trainer, known = observation(name)
+    trainer, original = observation(name)
     _, restored = observation(name)
     theta = trainer.start(SEEDS)
-    known(theta)
-    restored.restore(known.state())
+    original(theta)
+    restored.restore(original.state())
     slots = Slots.stack([np.array([1, 3]), np.array([0])])
-    for observed in (known, restored):
+    for observed in (original, restored):
         observed.renew(trainer.start(SEEDS + 1), slots)
-    np.testing.assert_array_equal(known(theta), restored(theta))
+    np.testing.assert_array_equal(original(theta), restored(theta))
 
 
 def test_a_batch_of_features_is_scaled_to_a_mean():
-    trainer, few = observation("heterogeneity", batch=4)
-    few(trainer.start(SEEDS))
-    assert few.features.shape[:3] == (2, 5, 4)  # the second client has three samples
-    np.testing.assert_array_equal(few.B[0], pairwise(few.features[0]))
-    assert not few.features[:, 1, 3].any()
+    trainer, heterogeneity = observation("heterogeneity", batch=4)
+    heterogeneity(trainer.start(SEEDS))
+    assert heterogeneity.features.shape[:3] == (2, 5, 4)  # the second client has three samples
+    np.testing.assert_array_equal(heterogeneity.B[0], pairwise(heterogeneity.features[0]))
+    assert not heterogeneity.features[:, 1, 3].any()
 
 
 def test_blocks_of_heterogeneity_are_computed_from_their_clients_alone():
-    trainer, known = observation("heterogeneity")
-    some = HeterogeneityOfSome(trainer, 100, np.random.default_rng(0))
+    trainer, full = observation("heterogeneity")
+    by_block = HeterogeneityOfSome(trainer, 100, np.random.default_rng(0))
     theta, later = trainer.start(SEEDS), trainer.start(SEEDS + 1)
-    everyone, few = np.arange(5), np.array([0, 2, 3])
+    everyone, clients = np.arange(5), np.array([0, 2, 3])
     for run in range(2):
         np.testing.assert_array_equal(
-            some(theta)[run][np.ix_(everyone, everyone)], known(theta)[run]
+            by_block(theta)[run][np.ix_(everyone, everyone)], full(theta)[run]
         )
-        block = pairwise(known.features[run, few])
-        np.testing.assert_array_equal(some(theta)[run][np.ix_(few, few)], block)
+        block = pairwise(full.features[run, clients])
+        np.testing.assert_array_equal(by_block(theta)[run][np.ix_(clients, clients)], block)
     with pytest.raises(IndexError, match="some, some"):
-        some(theta)[0][np.ix_(few, everyone)]
+        by_block(theta)[0][np.ix_(clients, everyone)]
     slots = Slots.stack([np.array([1]), np.array([4])])
-    for observed in (some, known):
+    for observed in (by_block, full):
         observed.bits()
         observed.renew(later, slots)
-    np.testing.assert_array_equal(some.features, known.features)
-    np.testing.assert_array_equal(some.bits(), known.bits())
-    assert some.B.size == 0
+    np.testing.assert_array_equal(by_block.features, full.features)
+    np.testing.assert_array_equal(by_block.bits(), full.bits())
+    assert by_block.B.size == 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_network import again
+from small_network import record_calls
 
 from fedsampling.learning.training.network.gpu import cuda_graph
 from fedsampling.learning.training.network.replay import MAX_GRAPHS, Replays, Stretch, run_steps
@@ -40,7 +40,7 @@ def take(w, start, velocity, step, keys, rows, weight, number):
 def replays(request):
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
-    return Replays(take, cuda_graph if request.param == "cuda" else again), request.param
+    return Replays(take, cuda_graph if request.param == "cuda" else record_calls), request.param
 
 
 def test_replayed_steps_agree_with_single_steps(replays):
@@ -60,20 +60,20 @@ def test_views_of_larger_arrays_are_trained_in_place(replays):
     replayer, device = replays
     for seed in range(3):
         walked = stretch(seed, device=device)
-        whole, losses = torch.zeros(SLOTS + 2, D), torch.zeros(STEPS + 1, SLOTS)
-        whole, losses = whole.to(device), losses.to(device)
-        whole[:SLOTS] = walked.w
+        larger, losses = torch.zeros(SLOTS + 2, D), torch.zeros(STEPS + 1, SLOTS)
+        larger, losses = larger.to(device), losses.to(device)
+        larger[:SLOTS] = walked.w
         velocity = walked.velocity.clone()
-        replayer.run(replace(walked, w=whole[:SLOTS], velocity=velocity, losses=losses[1:]))
+        replayer.run(replace(walked, w=larger[:SLOTS], velocity=velocity, losses=losses[1:]))
         run_steps(take, walked)
-        assert torch.equal(whole[:SLOTS], walked.w)
+        assert torch.equal(larger[:SLOTS], walked.w)
         assert torch.equal(losses[1:], walked.losses)
-        assert not whole[SLOTS:].any()
+        assert not larger[SLOTS:].any()
         assert not losses[0].any()
 
 
 def test_only_recurring_shapes_are_captured_up_to_a_limit():
-    replayer = Replays(take, again)
+    replayer = Replays(take, record_calls)
     for steps in range(1, MAX_GRAPHS + 6):
         replayer.run(stretch(0, steps))
     assert not replayer.graphs

@@ -33,26 +33,31 @@ def by_hand(name):
 def test_steps_are_those_of_the_algorithm(name):
     server = Server(name=name)
     m, v = server.start(torch.zeros(1, 3))
-    for change, wanted in zip(CHANGES, by_hand(name), strict=True):
+    for change, expected in zip(CHANGES, by_hand(name), strict=True):
         step = server.step(torch.from_numpy(change[None]), m, v)
-        np.testing.assert_allclose(step[0], wanted, rtol=1e-4)
+        np.testing.assert_allclose(step[0], expected, rtol=1e-4)
 
 
 def test_momentum_zero_is_averaging_and_the_state_is_restored():
-    def rounds(made, theta, changes):
+    def rounds(trainer, theta, changes):
         slots = Slots(np.array([0]), np.array([0]), np.ones(1))
         for change in changes:
-            theta = made.advance(theta, change[None], slots, np.ones(1))
+            theta = trainer.advance(theta, change[None], slots, np.ones(1))
         return theta
 
     work = LocalWork(steps=1, batch=1, step=0.1)
-    plain, none = learner(work), learner(work, server=Server(name="fedavgm", momentum=0.0))
+    plain, without_momentum = (
+        learner(work),
+        learner(work, server=Server(name="fedavgm", momentum=0.0)),
+    )
     start = plain.start(np.array([0]))
     changes = torch.from_numpy(np.random.default_rng(0).normal(size=(4, start.shape[1]))).float()
-    torch.testing.assert_close(rounds(plain, start, changes), rounds(none, start, changes))
-    whole = learner(work, server=Server(name="fedadam"))
+    torch.testing.assert_close(
+        rounds(plain, start, changes), rounds(without_momentum, start, changes)
+    )
+    uninterrupted = learner(work, server=Server(name="fedadam"))
     first = learner(work, server=Server(name="fedadam"))
     second = learner(work, server=Server(name="fedadam"))
-    half = rounds(first, start, changes[:2])
-    resumed = rounds(second, second.restore(first.state(half)), changes[2:])
-    assert torch.equal(resumed, rounds(whole, start, changes))
+    theta = rounds(first, start, changes[:2])
+    resumed = rounds(second, second.restore(first.state(theta)), changes[2:])
+    assert torch.equal(resumed, rounds(uninterrupted, start, changes))

@@ -41,17 +41,17 @@ def stepped(network, slots, only=None):
 def test_the_explicit_step_agrees_with_automatic_differentiation(network):
     assert network.layers
     result, loss = stepped(network, 3)
-    expected, same = stepped(replace(network, layers=()), 3)
+    expected, expected_loss = stepped(replace(network, layers=()), 3)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(loss, same)
+    torch.testing.assert_close(loss, expected_loss)
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(network):
-    together, losses = stepped(network, 6)
+    stacked, losses = stepped(network, 6)
     for slot in np.arange(6):
-        alone, loss = stepped(network, 6, only=slot)
-        assert torch.equal(together[slot], alone[0])
+        single, loss = stepped(network, 6, only=slot)
+        assert torch.equal(stacked[slot], single[0])
         assert torch.equal(losses[slot], loss[0])
 
 
@@ -77,19 +77,19 @@ def test_clients_train_as_pytorchs_sgd_does(options):
         weight, steps_of = torch.full((2, 9), 1 / 9), torch.full((2, 1), step)
         sgd_step(network, work, w, start, velocity, steps_of, x[k], y[k], weight, everything)
     for slot in range(2):
-        alone = start[slot, None].clone().requires_grad_()
-        sgd = torch.optim.SGD([alone], step, options.get("momentum", 0), 0, work.weight_decay)
+        parameters = start[slot, None].clone().requires_grad_()
+        sgd = torch.optim.SGD([parameters], step, options.get("momentum", 0), 0, work.weight_decay)
         for k in range(steps):
             loss = torch.nn.functional.cross_entropy(
-                network.outputs(alone, x[k, slot, None])[0], y[k, slot]
+                network.outputs(parameters, x[k, slot, None])[0], y[k, slot]
             )
-            loss = loss + work.prox / 2 * (alone - start[slot]).square().sum()
+            loss = loss + work.prox / 2 * (parameters - start[slot]).square().sum()
             sgd.zero_grad()
             loss.backward()
             if work.clip:
-                torch.nn.utils.clip_grad_norm_([alone], work.clip)
+                torch.nn.utils.clip_grad_norm_([parameters], work.clip)
             sgd.step()
-        torch.testing.assert_close(w[slot], alone.detach()[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(w[slot], parameters.detach()[0], rtol=1e-4, atol=1e-5)
 
 
 KEYS = torch.tensor([3, 2**52 + 1, 77])
@@ -101,10 +101,10 @@ def mask(keys, step, *shape, rate=0.2):
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
 def test_dropout_has_its_rate_and_preserves_the_expectation(rate):
-    kept = mask(KEYS, 0, 1000, 100, rate=rate)
-    error = np.sqrt(rate * (1 - rate) / kept.numel())
-    assert abs(float((kept == 0).double().mean()) - rate) < 5 * error + 2**-16
-    assert abs(float(kept.double().mean()) - 1) < 5 * error / (1 - rate)
+    factors = mask(KEYS, 0, 1000, 100, rate=rate)
+    error = np.sqrt(rate * (1 - rate) / factors.numel())
+    assert abs(float((factors == 0).double().mean()) - rate) < 5 * error + 2**-16
+    assert abs(float(factors.double().mean()) - 1) < 5 * error / (1 - rate)
 
 
 def test_neighbouring_positions_steps_layers_and_slots_are_independent():
@@ -124,9 +124,9 @@ def test_neighbouring_positions_steps_layers_and_slots_are_independent():
 
 
 def test_a_mask_does_not_depend_on_the_other_slots_and_a_rate_of_zero_drops_nothing():
-    together = mask(KEYS, 4, 7, 5)
-    alone = torch.cat([mask(key[None], 4, 7, 5) for key in KEYS])
-    assert torch.equal(together, alone)
+    stacked = mask(KEYS, 4, 7, 5)
+    single = torch.cat([mask(key[None], 4, 7, 5) for key in KEYS])
+    assert torch.equal(stacked, single)
     assert torch.equal(mask(KEYS, 0, 9, rate=0.0), torch.ones(3, 9))
 
 

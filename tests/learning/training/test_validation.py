@@ -13,12 +13,12 @@ from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Setup, Slots
 
-SINCE = 4  # the round from which on the samplers here misbehave
+SINCE = 4  # the first round in which the samplers return invalid results
 
 
 def changed(slots, **parts):
-    kept = {"run": slots.run, "client": slots.client, "scale": slots.scale, "times": slots.times}
-    return Slots(**(kept | parts))
+    fields = {"run": slots.run, "client": slots.client, "scale": slots.scale, "times": slots.times}
+    return Slots(**(fields | parts))
 
 
 def first(values, value):
@@ -130,21 +130,15 @@ def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
 
 
 def test_a_run_without_weights_gives_a_warning(problem, late):
-    late.slots_of = staticmethod(lambda slots: Slots.stack([slots.client[:4]]))
-    late.omega_of = staticmethod(lambda omega: omega)
-    late.select = one_run
+    late.select = lambda self, view, rng: Slots.stack([np.arange(self.m)])
     with pytest.warns(UserWarning, match="run 1 of 2 has no weights"):
         play(problem, late, rounds=20)
-
-
-def one_run(self, view, rng):
-    return Slots.stack([np.arange(self.m)])
 
 
 @pytest.mark.parametrize("variant", ["optimal", "tracked", "tracked-estimated"])
 @pytest.mark.parametrize("step", [3.0, 1e80])
 def test_a_run_that_diverges_is_a_result(linear, variant, step):
-    """Its probabilities, step sizes and weights are not finite, which is its model's fault."""
+    """Its probabilities, step sizes and weights are not finite because its model is not."""
     with np.errstate(all="ignore"):
         tables = linear(step=step).train(variant, [0, 1], 300)
     ends = [table[table["metric"] == "diverged_at"]["value"].item() for table in tables]
@@ -214,11 +208,11 @@ def counting():
 
 
 def test_plain_attributes_survive_a_checkpoint(problem, counting, tmp_path):
-    whole = play(problem, counting, rounds=9)
-    kept = Checkpoint(tmp_path / "job.npz", "key", seconds=0)
-    play(problem, counting, rounds=5, checkpoint=kept)
-    resumed = play(problem, counting, rounds=9, checkpoint=kept)
-    for table, resumed_table in zip(whole, resumed, strict=True):
+    uninterrupted = play(problem, counting, rounds=9)
+    checkpoint = Checkpoint(tmp_path / "job.npz", "key", seconds=0)
+    play(problem, counting, rounds=5, checkpoint=checkpoint)
+    resumed = play(problem, counting, rounds=9, checkpoint=checkpoint)
+    for table, resumed_table in zip(uninterrupted, resumed, strict=True):
         assert table.equals(resumed_table)
 
 
