@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,9 @@ from filelock import FileLock
 from hypothesis import settings
 
 from fedsampling.base.families import OWN_FILE
-from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import Paper, load_paper
+from fedsampling.experiments.papers import load_paper
 
 BuildOnce = Callable[[str, Callable[[Path], None]], Path]  # name of a folder, and what fills it
 PAPER = "rizk2022importance"
@@ -66,28 +65,28 @@ class Pipeline:
     papers: Path
 
     @property
-    def paper(self) -> Paper:
+    def paper(self):
         return load_paper(PAPER, self.papers)
 
     @property
-    def summaries(self) -> dict[str, Summary]:
+    def summaries(self):
         folder = self.results / "summaries" / PAPER
         return {name: load_summary(folder / f"{name}.parquet") for name in OVERRIDES}
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}
         items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
-def in_parallel(config: pytest.Config) -> bool:
+def in_parallel(config):
     """Whether this is one of the processes of pytest-xdist."""
     return hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")
-def mirror() -> str:
+def mirror():
     """The folder of real files, where this machine has one."""
     beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
     folder = os.environ.get("FEDSAMPLING_MIRROR") or str(beside)
@@ -98,15 +97,13 @@ def mirror() -> str:
 
 
 @pytest.fixture(scope="session")
-def built_once(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> BuildOnce:
+def built_once(tmp_path_factory, request):
     """Build a folder in one process of a parallel test run; the others wait and read it."""
     base = tmp_path_factory.getbasetemp()
     if in_parallel(request.config):
         base = base.parent
 
-    def build_once(name: str, build: Callable[[Path], None]) -> Path:
+    def build_once(name, build):
         folder, complete = base / name, base / f"{name}.complete"
         with FileLock(base / f"{name}.lock"):
             if not complete.exists():
@@ -120,16 +117,16 @@ def built_once(
 
 
 @pytest.fixture(scope="session")
-def pipeline(built_once: BuildOnce) -> Pipeline:
+def pipeline(built_once):
     """Results of every job and stage of one paper, tiny; read them, do not change them."""
     return pipeline_in(built_once("pipeline", build_pipeline))
 
 
-def pipeline_in(root: Path) -> Pipeline:
+def pipeline_in(root):
     return Pipeline(root / "config.json", root / "results", Path(__file__).parents[1] / "papers")
 
 
-def build_pipeline(root: Path) -> None:
+def build_pipeline(root):
     from fedsampling.runs.execute import execute
     from fedsampling.workflow import drawing, reporting
     from fedsampling.workflow.project import Project
@@ -145,10 +142,10 @@ def build_pipeline(root: Path) -> None:
 
 
 @pytest.fixture
-def forget_own_files() -> Iterator[Callable[[], None]]:
+def forget_own_files():
     """Unload users' files of schemes and papers' modules, as a new process; at the end, too."""
 
-    def forget() -> None:
+    def forget():
         for name in [name for name in sys.modules if name.startswith((OWN_FILE, "papers."))]:
             for value in vars(sys.modules.pop(name)).values():
                 if getattr(value, "__module__", "") == name and hasattr(value, "named"):

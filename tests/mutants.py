@@ -19,7 +19,6 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,6 @@ from cosmic_ray.commands import init
 from cosmic_ray.mutating import use_mutation
 from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import use_db
-from cosmic_ray.work_item import MutationSpec
 from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +78,7 @@ TESTS = {
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=100, help="mutants that are drawn")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
@@ -94,8 +92,8 @@ def main() -> None:
         mutants = all_mutants([p for p in paths if not asked.only or module(p) in asked.only])
         size = min(asked.size, len(mutants))
         print(f"{size} of {len(mutants)} mutants, seed {asked.seed}", flush=True)
-        seconds: dict[Path, float] = {}
-        killed: Counter[bool] = Counter()
+        seconds = {}
+        killed = Counter()
         for mutant in random.Random(asked.seed).sample(mutants, size):
             if mutant.module_path not in seconds:
                 seconds[mutant.module_path] = time_of_tests(mutant.module_path)
@@ -108,7 +106,7 @@ def main() -> None:
     )
 
 
-def enter_copy(folder: Path) -> None:
+def enter_copy(folder):
     """Work in a tree whose sources can be changed, and whose other files are links to this one."""
     for path in ROOT.iterdir():
         if path.name not in ("src", ".git"):
@@ -119,11 +117,11 @@ def enter_copy(folder: Path) -> None:
     sys.dont_write_bytecode = True  # of two changes in one second, Python might see the first only
 
 
-def module(path: Path) -> str:
+def module(path):
     return path.relative_to(SOURCE).with_suffix("").as_posix()
 
 
-def all_mutants(paths: list[Path]) -> list[MutationSpec]:
+def all_mutants(paths):
     """List the mutants of some modules but for those of type hints, which change no result."""
     with use_db(":memory:") as database:
         init(paths, database, {})
@@ -135,7 +133,7 @@ def all_mutants(paths: list[Path]) -> list[MutationSpec]:
     )
 
 
-def type_hints(path: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def type_hints(path):
     """Yield where each type hint begins and ends."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for hint in (getattr(node, "annotation", None), getattr(node, "returns", None)):
@@ -143,7 +141,7 @@ def type_hints(path: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
                 yield (hint.lineno, hint.col_offset), (hint.end_lineno, hint.end_col_offset)
 
 
-def time_of_tests(path: Path) -> float:
+def time_of_tests(path):
     """Run a module's tests on the module as it is; return the seconds they take a processor."""
     passed, seconds = run_tests(path, limit=600)
     if not passed:
@@ -151,7 +149,7 @@ def time_of_tests(path: Path) -> float:
     return seconds
 
 
-def is_killed(mutant: MutationSpec, limit: float) -> bool:
+def is_killed(mutant, limit):
     """Test one mutant; print it if it survives."""
     operator = get_operator(mutant.operator_name)(**mutant.operator_args)
     with use_mutation(mutant.module_path, operator, mutant.occurrence) as (before, after):
@@ -163,7 +161,7 @@ def is_killed(mutant: MutationSpec, limit: float) -> bool:
     return False
 
 
-def run_tests(path: Path, limit: float) -> tuple[bool, float]:
+def run_tests(path, limit):
     """Run a module's tests in a process of their own; say whether they passed, and the seconds.
 
     Seconds are the processor's, so that a busy machine kills no mutant; after `limit` of them the

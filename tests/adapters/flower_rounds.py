@@ -3,13 +3,12 @@
 import json
 import logging
 import os
-from typing import Any
 
 import ray
 import torch
-from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid, ServerApp
+from flwr.serverapp import ServerApp
 from flwr.simulation import run_simulation
 from small_network import SIZES
 from small_rounds import ROUNDS, SCHEMES, SEED, SERVER_STEP, descend, first_model, loss, noting
@@ -24,14 +23,14 @@ server = ServerApp()
 
 
 @client.query()
-def about(message: Message, context: Context) -> Message:
+def about(message, context):
     own = int(context.node_config["partition-id"])
     metrics = MetricRecord({"num-examples": int(SIZES[own]), "client": own})
     return Message(RecordDict({"about": metrics}), reply_to=message)
 
 
 @client.query("losses")
-def losses(message: Message, context: Context) -> Message:
+def losses(message, context):
     model = first_model()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     metrics = MetricRecord({"loss": loss(model, int(context.node_config["partition-id"]))})
@@ -39,7 +38,7 @@ def losses(message: Message, context: Context) -> Message:
 
 
 @client.train()
-def train(message: Message, context: Context) -> Message:
+def train(message, context):
     torch.set_num_threads(1)
     own = int(context.node_config["partition-id"])
     if own == message.content["config"]["failing"]:
@@ -55,15 +54,15 @@ def train(message: Message, context: Context) -> Message:
 class Noting(SchemeStrategy):
     """The strategy, whose cohorts are noted."""
 
-    def _prepare(self, *given: Any) -> None:
+    def _prepare(self, *given):
         super()._prepare(*given)
-        self.noted: tuple[list[Any], list[Any]] = ([], [])
+        self.noted = ([], [])
         noting(self._cohort, *self.noted)
 
 
 @server.main()
-def main(grid: Grid, context: Context) -> None:
-    played: list[Any] = []
+def main(grid, context):
+    played = []
     for name, failing in [*((name, -1) for name in SCHEMES), ("md", 2)]:
         strategy = Noting(
             fs.scheme(name, **SCHEMES[name]),
@@ -85,7 +84,7 @@ def main(grid: Grid, context: Context) -> None:
     print("found", json.dumps(played), flush=True)
 
 
-def start_ray() -> None:
+def start_ray():
     """Start Ray, which gives up after 30 s where the machine is too busy to start it in time."""
     for left in reversed(range(5)):
         try:

@@ -4,15 +4,12 @@ Local work is two passes over all of a client's samples, in which nothing is dra
 between frameworks is rounding alone.
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 from small_network import SIZES, dataset, learner
 from torch import nn
 
 import fedsampling as fs
-from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.local_work import LocalWork
@@ -29,7 +26,7 @@ SCHEMES = {
 }
 
 
-def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list[float]], Any]:
+def own_rounds(name, failing=-1):
     """Return each round's clients and weights, and the last model, of our own loop.
 
     The update of a client that is `failing` is zero.
@@ -42,36 +39,36 @@ def own_rounds(name: str, failing: int = -1) -> tuple[list[list[int]], list[list
     clients, weights = [], []
     advance = ours.advance
 
-    def noted(theta: Any, updates: Any, slots: Any, omega: Any, *more: Any) -> Any:
+    def noted(theta, updates, slots, omega, *more):
         clients.append(slots.client.tolist())
         weights.append(omega.tolist())
         updates[torch.from_numpy(slots.client == failing)] = 0
         return advance(theta, updates, slots, omega, *more)
 
-    ours.advance = noted  # type: ignore[method-assign]
+    ours.advance = noted
     theta = ours.start(np.array([SEED]))
     for t in range(ROUNDS):
         theta, _ = play_round(ours, scheme, theta, Draws(np.array([SEED]), t))
     return clients, weights, theta[0].numpy()
 
 
-def noting(cohort: Cohort, clients: list[Any], weights: list[Any]) -> None:
+def noting(cohort, clients, weights):
     """Record the cohorts of a framework from now on."""
     select, weigh = cohort.select, cohort.weigh
 
-    def noted_select(*given: Any, **named: Any) -> list[int]:
+    def noted_select(*given, **named):
         clients.append(select(*given, **named))
         return clients[-1]
 
-    def noted_weigh(*given: Any) -> Any:
+    def noted_weigh(*given):
         omega = weigh(*given)
         weights.append(omega.tolist())
         return omega
 
-    cohort.select, cohort.weigh = noted_select, noted_weigh  # type: ignore[method-assign]
+    cohort.select, cohort.weigh = noted_select, noted_weigh
 
 
-def same(found: Any, name: str, failing: int = -1) -> None:
+def same(found, name, failing=-1):
     """Assert that clients, weights and the last model agree with our own loop."""
     clients, weights, theta = own_rounds(name, failing)
     assert found[0] == clients, name
@@ -80,7 +77,7 @@ def same(found: Any, name: str, failing: int = -1) -> None:
     np.testing.assert_allclose(found[2], theta, atol=2e-6, err_msg=name)
 
 
-def first_model() -> nn.Module:
+def first_model():
     """Return the network as a module, with the first parameters of our own loop."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
     theta = learner(LocalWork(epochs=1, batch=1, step=STEP)).start(np.array([SEED]))
@@ -88,14 +85,14 @@ def first_model() -> nn.Module:
     return model
 
 
-def samples(client: int) -> tuple[torch.Tensor, torch.Tensor]:
+def samples(client):
     """Return a client's samples."""
     data = dataset()
     rows = slice(data.start[client], data.start[client + 1])
     return torch.from_numpy(data.x[rows]).float() / 255, torch.from_numpy(data.y[rows])
 
 
-def descend(model: nn.Module, client: int) -> None:
+def descend(model, client):
     """A client's local work."""
     x, y = samples(client)
     optimiser = torch.optim.SGD(model.parameters(), lr=STEP)
@@ -105,7 +102,7 @@ def descend(model: nn.Module, client: int) -> None:
         optimiser.step()
 
 
-def loss(model: nn.Module, client: int) -> float:
+def loss(model, client):
     """A client's training loss."""
     x, y = samples(client)
     with torch.no_grad():

@@ -1,25 +1,24 @@
 import shutil
-from pathlib import Path
 
 import pytest
 from fake_results import Results, add_cards, add_views, make
 
 
 @pytest.fixture(scope="session")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def drawn(tmp_path_factory):
     """Return a tree with a paper at quick scale and one at paper scale on official data."""
     return make(tmp_path_factory.mktemp("drawn")).root
 
 
 @pytest.fixture
-def results(drawn: Path, tmp_path: Path) -> Results:
+def results(drawn, tmp_path):
     """Return a copy of the tree, free to be changed."""
     shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
     return Results(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def report(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(drawn, tmp_path_factory):
     """Return one built report, for tests that only read it."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(drawn, root, dirs_exist_ok=True)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import Paper, load_paper
+from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
 from fedsampling.report.drawing import views
 from fedsampling.report.drawing.printed import number_layer, printed_level, with_switch
@@ -36,11 +35,11 @@ class Results:
 
     root: Path
 
-    def papers(self) -> dict[str, Paper]:
+    def papers(self):
         folder = self.root / "papers"
         return {key: load_paper(key, folder) for key in sorted(p.name for p in folder.iterdir())}
 
-    def build(self, out: str = "report") -> Path:
+    def build(self, out="report"):
         site.build(
             self.root / "results",
             self.papers(),
@@ -52,7 +51,7 @@ class Results:
         return self.root / "results" / out
 
 
-def make(root: Path) -> Results:
+def make(root):
     """Make the tree; :func:`add_cards` adds the data sets' cards."""
     (root / "workflow" / "rules").mkdir(parents=True)
     (root / "Snakefile").write_text('include: "workflow/rules/report.smk"\n')
@@ -70,7 +69,7 @@ def make(root: Path) -> Results:
     return Results(root)
 
 
-def add_cards(root: Path) -> None:
+def add_cards(root):
     """Lay two cards beside the artefacts: of a stand-in, and of a copy nobody else vouches for."""
     folder = root / "results" / "cards"
     folder.mkdir()
@@ -82,7 +81,7 @@ def add_cards(root: Path) -> None:
     write_record(folder / "waves.json", {**waves, **nothing})
 
 
-def add_views(root: Path) -> None:
+def add_views(root):
     """Write the run explorer's views of an experiment with two samplers and three seeds."""
     rows = [
         {"case": "base", "sampler": name, "seed": seed, "at": at, "metric": metric, "value": value}
@@ -106,7 +105,7 @@ def add_views(root: Path) -> None:
     )
 
 
-def add_crossmatrix(root: Path) -> None:
+def add_crossmatrix(root):
     """Add the comparison of all schemes: MD, one of unknown name, and one that missed a target."""
     origin = {"scale": "reduced", "data": "official"}
     artefacts = ["ranks", "matrix_rounds", "clients_three"]
@@ -138,19 +137,19 @@ def add_crossmatrix(root: Path) -> None:
         redraw(folder / name)
 
 
-def redraw(folder: Path) -> None:
+def redraw(folder):
     """Describe an artefact's files as they are now."""
     content = read_record(folder / "artefact.json")
     digests = {form: sha256(folder / name) for form, name in content["files"].items()}
     change(folder / "artefact.json", digests=digests)
 
 
-def change(path: Path, **values: Any) -> None:
+def change(path, **values):
     """Write a record with other values."""
     write_record(path, read_record(path) | values)
 
 
-def _card(folder: Path, name: str, papers: list[str], data: str, badges: list[str]) -> None:
+def _card(folder, name, papers, data, badges):
     origin = {
         "dataset": name,
         "edition": "sheets",
@@ -186,14 +185,7 @@ def _card(folder: Path, name: str, papers: list[str], data: str, badges: list[st
     write_record(folder / f"{name}.json", card)
 
 
-def _paper(
-    root: Path,
-    key: str,
-    artefacts: list[str],
-    outcomes: tuple[tuple[str, str], ...],
-    link: str = "x",
-    year: int = 0,
-) -> None:
+def _paper(root, key, artefacts, outcomes, link="x", year=0):
     folder = root / "papers" / key
     folder.mkdir(parents=True)
     spec = {
@@ -259,18 +251,18 @@ def _paper(
     write_record(root / "results" / "claims" / f"{key}.json", {"paper": key, "claims": claims})
 
 
-def _reading(setting: str, verdict: str) -> dict[str, Any]:
+def _reading(setting, verdict):
     numbers = (5.0, 4.0, 6.0) if setting == "none" else (7.4, 7.1, 7.7)
     drawn = [_interval("the gap", *numbers)]
     return {"setting": setting, "verdict": verdict, "ours": "7.4 dB [7.1, 7.7]", "drawn": drawn}
 
 
-def _interval(name: str, value: float, low: float, high: float) -> dict[str, Any]:
+def _interval(name, value, low, high):
     ours = {"name": name, "unit": "dB", "value": value, "low": low, "high": high}
     return {**ours, "least": 22.1, "most": 24.1, "paper": 23.1}
 
 
-def _figure(root: Path, paper: str, name: str, origin: dict[str, str], badges: list[str]) -> None:
+def _figure(root, paper, name, origin, badges):
     folder = root / "results" / "artefacts" / paper / name
     folder.mkdir(parents=True)
     figure = Figure(figsize=(7, 3), layout="constrained")
@@ -290,9 +282,7 @@ def _figure(root: Path, paper: str, name: str, origin: dict[str, str], badges: l
     _artefact(folder, paper, name, "figure", origin, badges, alt, ("svg", "png", "csv"))
 
 
-def _table(
-    root: Path, paper: str, name: str, origin: dict[str, str], kind: str, columns: int
-) -> None:
+def _table(root, paper, name, origin, kind, columns):
     folder = root / "results" / "artefacts" / paper / name
     folder.mkdir(parents=True)
     head = "".join(f"<th>column {n}</th>" for n in range(columns))
@@ -306,16 +296,7 @@ def _table(
     _artefact(folder, paper, name, kind, origin, badges, "", ("html", "csv", "tex"))
 
 
-def _artefact(
-    folder: Path,
-    paper: str,
-    name: str,
-    kind: str,
-    origin: dict[str, str],
-    badges: list[str],
-    alt: str,
-    forms: tuple[str, ...],
-) -> None:
+def _artefact(folder, paper, name, kind, origin, badges, alt, forms):
     content = {
         "paper": paper,
         "artefact": name,

@@ -1,29 +1,20 @@
 """Rounds of a prepared sampler, without training."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Setup, View
 
 
-def equal(n: int, runs: int = 1, **more: Any) -> Setup:
+def equal(n, runs=1, **more):
     """Describe n clients with one sample each and the same importance."""
     ones = np.ones(n, np.int64)
     return Setup(ones, ones / n, runs, **more)
 
 
-def play(
-    sampler: Scheme,
-    setup: Setup,
-    t: int = 0,
-    observed: Mapping[str, Any] | None = None,
-    trained: Callable[[Slots], Mapping[str, Any]] = lambda slots: {},
-    offered: Sequence[int] | None = None,
-) -> tuple[Slots, Any]:
+def play(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):
     """Play round t; return the slots and their weights.
 
     Parameters

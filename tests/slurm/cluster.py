@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct", 
 SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 
-def obstacle(accounting: bool = False) -> str | None:
+def obstacle(accounting=False):
     """Say why no cluster can be started here; None if it can."""
     programs = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv"]
     programs += ["slurmdbd", "mariadbd", "mariadb-install-db"] if accounting else []
@@ -70,19 +69,19 @@ class Cluster:
     pids: dict[str, int] = field(default_factory=dict)
 
     @property
-    def names(self) -> list[str]:
+    def names(self):
         """The nodes' names."""
         return [f"node{number}" for number in range(self.nodes)]
 
     @property
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         """What a command needs to reach this cluster, and no other."""
         return {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "SLURM_CONF": str(self.folder / "slurm.conf"),
         }
 
-    def call(self, *command: str, check: bool = True) -> str:
+    def call(self, *command, check=True):
         """Return what a client prints."""
         result = subprocess.run(
             command,
@@ -96,7 +95,7 @@ class Cluster:
             raise RuntimeError(f"{' '.join(command)}: {result.stderr or result.stdout}")
         return result.stdout
 
-    def start(self) -> None:
+    def start(self):
         """Write the configuration and start everything, each after what it needs."""
         for name in ("state", *(f"spool-{node}" for node in self.names)):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -110,17 +109,17 @@ class Cluster:
             self.start_node(node)
         self._await("nodes", lambda: self.call("sinfo", "-h", "-N", "-o", "%T").split())
 
-    def start_controller(self) -> None:
+    def start_controller(self):
         """Start slurmctld, again after :meth:`stop_one`; it takes its state up."""
         self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
         self._await("slurmctld", lambda: "UP" in self.call("scontrol", "ping"))
 
-    def start_node(self, node: str) -> None:
+    def start_node(self, node):
         """Start a node's slurmd."""
         conf = str(self.folder / "slurm.conf")
         self._launch(node, "slurmd", "-D", "-f", conf, "-N", node)
 
-    def stop_one(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+    def stop_one(self, name, how=signal.SIGTERM):
         """End one of the processes by its id, and wait for that."""
         pid = self.pids.pop(name)
         self._note()
@@ -132,7 +131,7 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
 
-    def cancel(self) -> None:
+    def cancel(self):
         """Cancel all jobs, and wait until they are gone."""
         with suppress(RuntimeError, subprocess.TimeoutExpired):
             if jobs := self.call("squeue", "-h", "-o", "%i").split():
@@ -141,20 +140,20 @@ class Cluster:
             while self.call("squeue", "-h").strip() and time.monotonic() < deadline:
                 time.sleep(0.2)
 
-    def stop(self) -> None:
+    def stop(self):
         """Cancel all jobs, and end what was started, last first."""
         self.cancel()
         for name in list(self.pids)[::-1]:
             self.stop_one(name)
 
-    def _configure(self) -> None:
+    def _configure(self):
         slurm_conf.write_shims(self.folder, CLIENTS, SEARCHED)
         slurm_conf.write_devices(self.folder, self.gpus)
         slurm_conf.write_slurm(
             self.folder, self.port, self.names, (self.cpus, self.mem_mb, self.gpus), self.accounting
         )
 
-    def _munge(self) -> None:
+    def _munge(self):
         key, place = self.folder / "munge.key", str(self.folder / "munge.socket")
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
@@ -163,7 +162,7 @@ class Cluster:
         self._launch("munged", "munged", "-F", f"--socket={place}", f"--key-file={key}", *options)
         self._await("munged", lambda: self.call("munge", "-n", "-S", place))
 
-    def _database(self) -> None:
+    def _database(self):
         data, place = self.folder / "mysql", str(self.folder / "mysql.socket")
         subprocess.run(
             ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}"],
@@ -189,7 +188,7 @@ class Cluster:
         self._launch("slurmdbd", "slurmdbd", "-D", SLURM_CONF=str(self.folder / "slurm.conf"))
         self._await("slurmdbd", lambda: self.call("sacctmgr", "-n", "show", "cluster") or True)
 
-    def _launch(self, name: str, program: str, *arguments: str, **environment: str) -> None:
+    def _launch(self, name, program, *arguments, **environment):
         path = shutil.which(program, path=SEARCHED)
         assert path is not None
         with (self.folder / f"{name}.out").open("ab") as output:
@@ -205,10 +204,10 @@ class Cluster:
         self.pids[name] = process.pid
         self._note()
 
-    def _note(self) -> None:
+    def _note(self):
         (self.folder / "pids.json").write_text(json.dumps(self.pids))
 
-    def _await(self, name: str, ready: Callable[[], object], seconds: float = 30) -> None:
+    def _await(self, name, ready, seconds=30):
         """Ask until there is an answer: a daemon that runs need not listen yet."""
         deadline = time.monotonic() + seconds
         while True:
@@ -225,7 +224,7 @@ class Cluster:
 
 
 @contextmanager
-def running(folder: Path, **options: int) -> Iterator[Cluster]:
+def running(folder, **options):
     """Start a cluster, and end it however the block ends."""
     cluster = Cluster(folder, **options)
     try:
@@ -235,7 +234,7 @@ def running(folder: Path, **options: int) -> Iterator[Cluster]:
         cluster.stop()
 
 
-def _runs(pid: int) -> bool:
+def _runs(pid):
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
     try:
@@ -245,7 +244,7 @@ def _runs(pid: int) -> bool:
     return state != "Z"
 
 
-def main() -> None:
+def main():
     """Run a cluster until it is interrupted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)

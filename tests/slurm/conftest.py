@@ -8,7 +8,6 @@ import sys
 import sysconfig
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cluster
@@ -16,23 +15,23 @@ import pytest
 from project import Project, User
 
 USER = "fedsampling"
-created: list[str] = []  # users that were not there before
+created = []  # users that were not there before
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.slurm)
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish():
     for name in reversed(created):
         subprocess.run(["userdel", name], check=False, capture_output=True)
 
 
 @pytest.fixture(scope="session")
-def slurm() -> Iterator[cluster.Cluster]:
+def slurm():
     if reason := cluster.obstacle():
         pytest.skip(f"no SLURM: {reason}")
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))
@@ -42,20 +41,20 @@ def slurm() -> Iterator[cluster.Cluster]:
 
 
 @pytest.fixture(scope="session")
-def user() -> User:
+def user():
     """Return a user who is not root, with a Python that they can run; else who runs the tests."""
     return ordinary(USER, "--user-group")
 
 
 @pytest.fixture(scope="session")
-def colleague(user: User) -> User:
+def colleague(user):
     """Return another user of the same group."""
     if user.name is None:
         pytest.skip("no ordinary users here")
     return ordinary(f"{USER}2", "--gid", USER)
 
 
-def ordinary(name: str, *options: str) -> User:
+def ordinary(name, *options):
     try:
         pwd.getpwnam(name)
     except KeyError:
@@ -83,14 +82,14 @@ def ordinary(name: str, *options: str) -> User:
 
 
 @pytest.fixture(scope="session")
-def project(slurm: cluster.Cluster, user: User) -> Iterator[Callable[..., Project]]:
+def project(slurm, user):
     """Make projects in a folder that all users can reach, unlike pytest's own."""
     folder = Path(tempfile.mkdtemp(prefix="fedsampling-", dir="/var/tmp"))
     folder.chmod(0o755)
 
-    made: list[Project] = []
+    made = []
 
-    def make(name: str, where: cluster.Cluster = slurm, who: User = user) -> Project:
+    def make(name, where=slurm, who=user):
         made.append(Project.made(folder / name, where.environment, who))
         return made[-1]
 
@@ -103,10 +102,10 @@ def project(slurm: cluster.Cluster, user: User) -> Iterator[Callable[..., Projec
 
 
 @pytest.fixture(scope="session")
-def local_files(project: Callable[..., Project]) -> Callable[..., dict[str, bytes]]:
+def local_files(project):
     """Return what a run without SLURM makes of the toy's behaviours, without its pauses."""
 
-    def made_files(name: str, behaviours: dict[str, dict[str, int]]) -> dict[str, bytes]:
+    def made_files(name, behaviours):
         local = project(f"{name}-local")
         local.environment["TOY_SECONDS"] = "0"
         local.play(behaviours)

@@ -8,10 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -39,7 +37,7 @@ class User:
     packages: str
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self):
         """What subprocess takes to run something as this user."""
         if self.name is None:
             return {}
@@ -57,10 +55,10 @@ class Project:
     user : User
     """
 
-    def __init__(self, root: Path, environment: dict[str, str], user: User) -> None:
+    def __init__(self, root, environment, user):
         self.root, self.user, self.identity = root, user.name, user.identity
-        self.target: tuple[str, ...] = ()
-        self.live: list[Started] = []
+        self.target = ()
+        self.live = []
         bins = root / "bin"
         bins.mkdir(exist_ok=True)
         for name, module in (("snakemake", "snakemake"), ("fedsampling", "fedsampling.cli")):
@@ -81,7 +79,7 @@ class Project:
             self.environment.pop(name, None)
 
     @classmethod
-    def made(cls, root: Path, environment: dict[str, str], user: User) -> "Project":
+    def made(cls, root, environment, user):
         """Copy the project; the copy belongs to the user."""
         root.mkdir()
         for name in COPIED:
@@ -93,20 +91,20 @@ class Project:
         project.own()
         return project
 
-    def own(self) -> None:
+    def own(self):
         """Give everything to the user, also what the test has written since."""
         if self.user:
             owner = pwd.getpwnam(self.user)
             for path in (self.root, *self.root.rglob("*")):
                 os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
 
-    def configure(self, **content: Any) -> None:
+    def configure(self, **content):
         (self.root / "config.yaml").write_text(
             yaml.safe_dump({"scale": "quick", "data": "embedded"} | content)
         )
         self.own()
 
-    def play(self, behaviours: dict[str, dict[str, Any]], **config: Any) -> None:
+    def play(self, behaviours, **config):
         """Put the toy in place of an experiment, with one job for each behaviour."""
         shutil.copy2(
             Path(__file__).with_name("toy.py"),
@@ -130,30 +128,30 @@ class Project:
         overrides = {TOY: {"weights": {"title": "Toy"}}}
         self.configure(papers=[TOY], overrides=overrides, **config)
 
-    def paper(self, name: str) -> dict[str, Any]:
+    def paper(self, name):
         """Return what a paper's file says."""
         path = self.root / "papers" / name / "paper.yaml"
-        content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
         return content
 
-    def keep(self, name: str, **experiments: Any) -> None:
+    def keep(self, name, **experiments):
         """Leave these experiments of a paper, as they are given, and nothing that is drawn."""
         content = self.paper(name) | {"experiments": experiments, "artefacts": {}, "claims": {}}
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
         (self.root / "papers" / name / "paper.yaml").write_text(text, encoding="utf-8")
         self.target = (name,)
 
-    def toy(self, behaviours: dict[str, dict[str, Any]]) -> None:
+    def toy(self, behaviours):
         """Say what the toy's jobs do from now on."""
         (self.root / "toy.json").write_text(json.dumps(behaviours))
 
-    def edit(self, name: str, old: str, new: str) -> None:
+    def edit(self, name, old, new):
         path = self.root / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def command(self, *arguments: str, slurm: bool = True, jobs: int = 6) -> dict[str, Any]:
+    def command(self, *arguments, slurm=True, jobs=6):
         """Return how Snakemake is called."""
         cluster = ("--workflow-profile", "profiles/slurm", "--jobs", str(jobs))
         cluster += ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "10")
@@ -166,7 +164,7 @@ class Project:
             **self.identity,
         }
 
-    def snakemake(self, *arguments: str, slurm: bool = True, jobs: int = 6) -> str:
+    def snakemake(self, *arguments, slurm=True, jobs=6):
         """Run Snakemake to its end, which must be a good one; return what it said."""
         result = subprocess.run(
             **self.command(*arguments, slurm=slurm, jobs=jobs),
@@ -178,7 +176,7 @@ class Project:
         assert result.returncode == 0, result.stdout[-6000:]
         return result.stdout
 
-    def call(self, *command: str) -> str:
+    def call(self, *command):
         """Run a command as the user; return what it said."""
         result = subprocess.run(
             command,
@@ -191,37 +189,37 @@ class Project:
         assert result.returncode == 0, result.stdout
         return result.stdout
 
-    def started(self, *arguments: str, jobs: int = 6) -> "Started":
+    def started(self, *arguments, jobs=6):
         """Start Snakemake and go on."""
         self.live.append(Started(self, *arguments, jobs=jobs))
         return self.live[-1]
 
-    def end(self) -> None:
+    def end(self):
         """End what a failed test has left running."""
         for started in self.live:
             if started.process.poll() is None:
                 started.process.kill()
                 started.process.wait()
 
-    def computed(self) -> list[tuple[str, int, int]]:
+    def computed(self):
         """Return the rounds that the toy computed: sampler, seed, round."""
         path = self.root / "toy.log"
         lines = path.read_text().splitlines() if path.exists() else []
         return [(name, int(seed), int(t)) for name, seed, t, _ in map(str.split, lines)]
 
-    def jobs(self, sampler: str) -> list[str]:
+    def jobs(self, sampler):
         """Return the SLURM jobs that computed a toy's rounds, in order."""
         lines = (self.root / "toy.log").read_text().splitlines()
         return list(dict.fromkeys(line.split()[3] for line in lines if line.startswith(sampler)))
 
-    def made_files(self) -> dict[str, bytes]:
+    def made_files(self):
         """Return all that must not depend on where it was made: tables, digests and verdicts."""
         results = self.root / "results"
         paths = [*results.glob("runs/**/*.json"), *results.glob("claims/*.json")]
         paths += results.glob("artefacts/**/*.csv")
         return {str(path.relative_to(results)): path.read_bytes() for path in sorted(paths)}
 
-    def stored(self) -> dict[str, int]:
+    def stored(self):
         """Return the finished runs and when each was written."""
         paths = (self.root / "results" / "store").rglob("[!.]*.parquet")
         return {path.name: path.stat().st_mtime_ns for path in paths}
@@ -230,7 +228,7 @@ class Project:
 class Started:
     """A Snakemake that runs beside the test, in a session of its own."""
 
-    def __init__(self, project: Project, *arguments: str, jobs: int) -> None:
+    def __init__(self, project, *arguments, jobs):
         self.project, self.path = project, project.root / "snakemake.out"
         # Where the tests are a shell's background job, Ctrl-C would be ignored in here as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -243,10 +241,10 @@ class Started:
             )
 
     @property
-    def said(self) -> str:
+    def said(self):
         return self.path.read_text()
 
-    def end(self, how: signal.Signals | None = None) -> int:
+    def end(self, how=None):
         """Wait for its end, after a signal if one is given; return its exit status."""
         if how:
             os.kill(self.process.pid, how)
@@ -256,10 +254,10 @@ class Started:
             self.process.kill()
             raise AssertionError(self.said[-6000:]) from None
 
-    def until(self, happened: Callable[[], Any], what: str) -> Any:
+    def until(self, happened, what):
         """Wait for something that cannot happen any more once it has ended."""
 
-        def seen() -> Any:
+        def seen():
             ended = self.process.poll() is not None  # asked first: it may happen just before
             result = happened()
             assert result or not ended, f"Snakemake ended before {what}:\n{self.said[-6000:]}"
@@ -267,12 +265,12 @@ class Started:
 
         return until(seen, what)
 
-    def failures(self) -> int:
+    def failures(self):
         """Count the failures of jobs that it has noticed."""
         return len(re.findall(r"SLURM-job '\d+' failed", self.said))
 
 
-def until(happened: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+def until(happened, what, seconds=PATIENCE):
     """Wait for something; return it."""
     deadline = time.monotonic() + seconds
     while not (result := happened()):

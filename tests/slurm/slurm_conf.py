@@ -6,8 +6,6 @@ Neither cgroups nor systemd, all daemons on loopback; ``cluster.py`` starts them
 import os
 import shutil
 import socket
-from collections.abc import Sequence
-from pathlib import Path
 
 SLURM = """\
 ClusterName=test
@@ -76,9 +74,7 @@ AccountingStoragePort={port}
 AccountingStoragePass={folder}/munge.socket"""
 
 
-def write_slurm(
-    folder: Path, port: int, names: Sequence[str], size: tuple[int, int, int], accounting: bool
-) -> None:
+def write_slurm(folder, port, names, size, accounting):
     """Write slurm.conf.
 
     Parameters
@@ -104,7 +100,7 @@ def write_slurm(
     (folder / "slurm.conf").write_text(text)
 
 
-def write_slurmdbd(folder: Path, port: int, storage_port: int) -> None:
+def write_slurmdbd(folder, port, storage_port):
     """Write slurmdbd.conf, which nobody else may read."""
     conf = folder / "slurmdbd.conf"
     text = SLURMDBD.format(
@@ -114,7 +110,7 @@ def write_slurmdbd(folder: Path, port: int, storage_port: int) -> None:
     conf.chmod(0o600)
 
 
-def write_devices(folder: Path, gpus: int) -> None:
+def write_devices(folder, gpus):
     """Make GPUs that are another /dev/null, and gres.conf, which names them."""
     for number in range(gpus):
         device = folder / f"fakegpu{number}"
@@ -124,7 +120,7 @@ def write_devices(folder: Path, gpus: int) -> None:
     (folder / "gres.conf").write_text(gres)
 
 
-def write_shims(folder: Path, clients: Sequence[str], searched: str) -> None:
+def write_shims(folder, clients, searched):
     """Write clients that know this cluster: the plugin's job step takes SLURM_CONF away."""
     bins, conf = folder / "bin", folder / "slurm.conf"
     bins.mkdir(exist_ok=True)

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import cluster
@@ -10,7 +9,7 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def accounts() -> Iterator[cluster.Cluster]:
+def accounts():
     if reason := cluster.obstacle(accounting=True):
         pytest.skip(f"no SLURM with accounts: {reason}")
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))

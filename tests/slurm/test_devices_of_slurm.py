@@ -4,13 +4,13 @@ import re
 
 import pytest
 import yaml
-from project import TOY, Project
+from project import TOY
 
 KIND = '"weights": Need(20, 1500)'
 PARTITIONS = "profiles/slurm/partitions.yaml"
 
 
-def with_use_for_a_device(made: Project) -> None:
+def with_use_for_a_device(made):
     made.edit("src/fedsampling/runs/cluster/resources.py", KIND, '"weights": Need(5, 1000, 4000)')
     made.edit(
         "src/fedsampling/experiments/simulations/toy.py",

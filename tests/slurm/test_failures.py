@@ -5,8 +5,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from cluster import Cluster
-from project import Project, Started, until
+from project import until
 
 LocalFiles = Callable[[str, dict[str, dict[str, int]]], dict[str, bytes]]
 # A sampler's job, and what befalls it.
@@ -20,7 +19,7 @@ BEHAVIOURS = {
 ROUNDS = {"full": 2, "md": 2, "uniform": 2, "poisson": 110}
 
 
-def running(slurm: Cluster, sampler: str) -> list[str]:
+def running(slurm, sampler):
     """Return the running jobs of a sampler, by the comment that the executor gives them."""
     lines = slurm.call("squeue", "-h", "-t", "RUNNING", "-o", "%i %k").splitlines()
     return [line.split()[0] for line in lines if f"_{sampler}_" in line]
@@ -32,7 +31,7 @@ class TestJobs:
 
     @pytest.fixture(scope="class")
     @staticmethod
-    def ended(slurm: Cluster, project: Callable[..., Project]) -> Started:
+    def ended(slurm, project):
         copy = project("jobs")
         copy.play(BEHAVIOURS, cluster={"max_runtime": 1, "margin": 1})
         started = copy.started()

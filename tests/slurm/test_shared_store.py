@@ -1,16 +1,13 @@
 """Two users of one store, on the same cluster and at the same time."""
 
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from project import Project, User
 
 
 @pytest.fixture
-def store(project: Callable[..., Project], user: User) -> Path:
+def store(project, user):
     """Return a folder in which the users' group may write, as docs/cluster.md makes it."""
     folder = project("store-owner").root.with_name("store")
     folder.mkdir()

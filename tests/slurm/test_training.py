@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from filelock import SoftFileLease
-from project import Project
 
 PAPER = "fraboni2021clustered"
 
 
-def trains(made: Project) -> None:
+def trains(made):
     """Leave one job of one experiment."""
     mnist = made.paper(PAPER)["experiments"]["mnist"]
     mnist |= {"samplers": {"md": {"name": "md", "m": 10}}, "rounds": 400, "seeds": 2}

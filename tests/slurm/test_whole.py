@@ -1,11 +1,10 @@
 """The pipeline on SLURM, as an ordinary user: the same tables as without it, and nothing twice."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 import yaml
-from project import ROOT, Project
+from project import ROOT
 
 RIZK = "rizk2022importance"
 EXPERIMENTS = yaml.safe_load((ROOT / "papers" / RIZK / "paper.yaml").read_text())["experiments"]
@@ -21,7 +20,7 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
-def finished(project: Callable[..., Project]) -> tuple[Project, str]:
+def finished(project):
     """Return a project that has run on the cluster, and Snakemake's output."""
     on_cluster = project("whole")
     on_cluster.configure(**SMALL)

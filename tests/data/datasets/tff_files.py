@@ -5,10 +5,8 @@ import sqlite3
 import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from fedsampling.data.sources.sources import SOURCES
 
@@ -16,7 +14,7 @@ Features = Mapping[str, np.ndarray | list[bytes]]  # of one sample
 Splits = Mapping[str, Mapping[str, list[Features]]]  # by split and client
 
 
-def varint(value: int) -> bytes:
+def varint(value):
     """A number as protocol buffers write it: seven bits a byte, the low ones first."""
     value &= (1 << 64) - 1
     result = b""
@@ -26,11 +24,11 @@ def varint(value: int) -> bytes:
     return result + bytes([value])
 
 
-def message(field: int, content: bytes) -> bytes:
+def message(field, content):
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
-def example(features: Features) -> bytes:
+def example(features):
     """A record with one feature for each entry, its numbers packed."""
     entries = b""
     for name, values in features.items():
@@ -44,7 +42,7 @@ def example(features: Features) -> bytes:
     return message(1, entries)
 
 
-def database(path: Path, splits: Splits) -> Path:
+def database(path, splits):
     """Write a database; clients of different splits lie between each other."""
     connection = sqlite3.connect(path)
     connection.execute(
@@ -66,7 +64,7 @@ def database(path: Path, splits: Splits) -> Path:
     return path
 
 
-def packed(path: Path, splits: Splits) -> Path:
+def packed(path, splits):
     """Write a database and pack it as TFF does, ``<name>.sqlite.lzma``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = database(path.with_name(f"{path.name}.plain"), splits)
@@ -75,7 +73,7 @@ def packed(path: Path, splits: Splits) -> Path:
     return path
 
 
-def hdf5(path: Path, clients: Mapping[str, Mapping[str, object]]) -> Path:
+def hdf5(path, clients):
     """Write an HDF5 file: arrays over a client's samples, by client and feature."""
     import h5py
 
@@ -87,11 +85,11 @@ def hdf5(path: Path, clients: Mapping[str, Mapping[str, object]]) -> Path:
     return path
 
 
-def hdf5_of(path: Path, clients: Mapping[str, list[Features]]) -> Path:
+def hdf5_of(path, clients):
     """Write samples, as in :func:`database`, in the layout of HDF5."""
     import h5py
 
-    def arrays(samples: list[Features]) -> dict[str, object]:
+    def arrays(samples):
         parts = {name: [np.asarray(sample[name]) for sample in samples] for name in samples[0]}
         joined = {
             name: np.concatenate(values) if values[0].shape == (1,) else np.stack(values)
@@ -105,7 +103,7 @@ def hdf5_of(path: Path, clients: Mapping[str, list[Features]]) -> Path:
     return hdf5(path, {client: arrays(samples) for client, samples in clients.items()})
 
 
-def archive(path: Path, *files: Path) -> Path:
+def archive(path, *files):
     """Pack HDF5 files as TFF did, ``<name>.tar.bz2``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:bz2") as packed:
@@ -114,7 +112,7 @@ def archive(path: Path, *files: Path) -> Path:
     return path
 
 
-def unchecked(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+def unchecked(monkeypatch, *names):
     """Let sources pass without size and checksum, so that small files can stand for them."""
     for name in names:
         loose = replace(SOURCES[name], size=None, checksum=None, published=None, verified="content")

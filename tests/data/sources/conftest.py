@@ -1,25 +1,23 @@
 """A publisher on this machine, whose faults the tests choose."""
 
-from collections.abc import Iterator
-
 import pytest
 import requests
 
-from .publisher import Publisher, running
+from .publisher import running
 
 
 @pytest.fixture
-def publisher() -> Iterator[Publisher]:
+def publisher():
     with running() as server:
         yield server
 
 
 @pytest.fixture
-def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requested(monkeypatch):
     """No network: whatever is asked for is noted and cannot be reached."""
-    urls: list[str] = []
+    urls = []
 
-    def unreachable(url: str, **_: object) -> requests.Response:
+    def unreachable(url, **_):
         urls.append(url)
         raise requests.ConnectionError("name\nresolution failed")
 

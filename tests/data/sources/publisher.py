@@ -4,11 +4,8 @@ import hashlib
 import random
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,38 +24,38 @@ class Publisher(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(("127.0.0.1", 0), Answer)
         self.content = CONTENT
         self.headers = {"ETag": '"one"'}
         self.ranges = True
         self.heeds_if_range = True
         self.delay = 0.0
-        self.faults: list[Any] = []
-        self.always: Any = None
-        self.requests: list[dict[str, str]] = []
+        self.faults = []
+        self.always = None
+        self.requests = []
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.server_port}/big.bin"
 
-    def handle_error(self, *_: object) -> None:
+    def handle_error(self, *_):
         """Keep quiet about clients that hang up."""
 
 
 class Answer(BaseHTTPRequestHandler):
     server: Publisher
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.server.requests.append(dict(self.headers))
         time.sleep(self.server.delay)
         fault = self.server.faults.pop(0) if self.server.faults else self.server.always
         fault(self) if fault else self.answer()
 
-    def answer(self, cut: int | None = None, pause: float = 0, length: bool = True) -> None:
+    def answer(self, cut=None, pause=0, length=True):
         """Send the file or the range asked for; `cut` bytes of it only; slowly if need be."""
         server, start = self.server, 0
         requested = self.headers.get("Range")
@@ -85,8 +82,8 @@ class Answer(BaseHTTPRequestHandler):
             time.sleep(pause)
 
 
-def status(code: int, **headers: str) -> Any:
-    def fault(answer: Answer) -> None:
+def status(code, **headers):
+    def fault(answer):
         answer.send_response(code)
         for name, value in headers.items():
             answer.send_header(name.replace("_", "-"), value)
@@ -96,12 +93,12 @@ def status(code: int, **headers: str) -> Any:
     return fault
 
 
-def cut(after: int, **options: Any) -> Any:
+def cut(after, **options):
     return lambda answer: answer.answer(cut=after, **options)
 
 
 @contextmanager
-def running() -> Iterator[Publisher]:
+def running():
     with Publisher() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -110,7 +107,7 @@ def running() -> Iterator[Publisher]:
         thread.join()
 
 
-def big(*urls: str, content: bytes = CONTENT, **fields: Any) -> Source:
+def big(*urls, content=CONTENT, **fields):
     return Source(
         **{
             "dataset": "big",
@@ -126,24 +123,24 @@ def big(*urls: str, content: bytes = CONTENT, **fields: Any) -> Source:
     )
 
 
-def put(path: Path, content: bytes) -> Path:
+def put(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def files_in(folder: Path) -> set[str]:
+def files_in(folder):
     """Name what is in a folder but for locks, which stay."""
     return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
 
 
-def fetched_content(cache: Path, source: Source, patience: Patience = SHORT_WAITS) -> bytes:
+def fetched_content(cache, source, patience=SHORT_WAITS):
     path = fetch(source, cache, None, patience=patience)
     assert files_in(path.parent) == {path.name}  # and nothing besides
     return path.read_bytes()
 
 
-def error_line(cache: Path, source: Source, mirror: str | None = None) -> str:
+def error_line(cache, source, mirror=None):
     """The one line with which a fetch fails, leaving the file in the cache as it was."""
     target = cache / source.name
     before = target.read_bytes() if target.exists() else None

@@ -1,10 +1,6 @@
 """A small run of every kind, which the tests of simulations change as they need."""
 
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation, Where
@@ -19,7 +15,7 @@ REGRESSION = {
 }
 CONVEX = {"dataset": REGRESSION, "model": {"name": "linear", "rho": 0.001}}
 PARTITION = {"name": "dirichlet", "alpha": 0.1, "groups": [[4, 100], [6, 300], [2, 700]]}
-SMALL: dict[str, dict[str, Any]] = {
+SMALL = {
     "allocation": {  # the stand-in has a tenth of these samples: 360 in all
         "dataset": {"name": "mnist", "partition": PARTITION},
         "inputs": "unit",
@@ -104,28 +100,28 @@ SMALL: dict[str, dict[str, Any]] = {
 NOWHERE = Where(Path("nowhere"), None)
 
 
-def load_all_kinds() -> None:
+def load_all_kinds():
     for path in (Path(__file__).parents[3] / "papers").glob("*/paper.yaml"):
         load_kinds(path.parent)
 
 
-def settings(kind: str, **changes: Any) -> Any:
+def settings(kind, **changes):
     load_all_kinds()
     return Simulation.model_validate({"kind": kind, **SMALL[kind], **changes})
 
 
-def tables(kind: str, seeds: Any = (0,), **changes: Any) -> list[pd.DataFrame]:
+def tables(kind, seeds=(0,), **changes):
     return list(settings(kind, **changes).simulate("embedded", seeds, NOWHERE).tables)
 
 
-def column(table: pd.DataFrame, metric: str) -> pd.Series:
+def column(table, metric):
     """Values of a metric by ``at``."""
     return table[table["metric"] == metric].set_index("at")["value"]
 
 
-def wide(table: pd.DataFrame) -> pd.DataFrame:
+def wide(table):
     return table.pivot(index="at", columns="metric", values="value")
 
 
-def array(table: pd.DataFrame, metric: str) -> np.ndarray:
+def array(table, metric):
     return column(table, metric).to_numpy()

@@ -1,8 +1,5 @@
-from collections.abc import Sequence
-
 import pytest
 import torch
-from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
 from fedsampling.learning.models.networks import cost
@@ -15,7 +12,7 @@ def agree():
     The modules' parameters have the order of the network's.
     """
 
-    def check(network, modules: Sequence[nn.Module], inputs: Tensor, x: Tensor, tolerance=1e-5):
+    def check(network, modules, inputs, x, tolerance=1e-5):
         theta = torch.stack([parameters_to_vector(module.parameters()) for module in modules])
         assert theta.shape == (len(modules), network.dimension)
         theta = theta.detach().requires_grad_()

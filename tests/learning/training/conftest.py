@@ -1,17 +1,15 @@
 """A small problem with clients of different sizes, and independent loops to compare with."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
-from fedsampling.learning.models.linear import MODELS, Linear
+from fedsampling.learning.models.linear import MODELS
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
 from fedsampling.learning.training.loop import train
 from fedsampling.runs.store import digest
@@ -37,18 +35,18 @@ class Problem:
     iterates: list[np.ndarray] = field(default_factory=list)
 
     @property
-    def data(self) -> FederatedDataset:
+    def data(self):
         return self.learner.data
 
     @property
-    def model(self) -> Linear:
+    def model(self):
         return self.learner.model
 
     @property
-    def optimum(self) -> Any:
+    def optimum(self):
         return at_optimum(self.model, self.data)
 
-    def sampler(self, variant: str, runs: int, m: int = L) -> Any:
+    def sampler(self, variant, runs, m=L):
         if variant in ("fedavg", "md"):
             return {"fedavg": Uniform, "md": MD}[variant](m=m)
         rule, _, estimated = variant.partition("-")
@@ -56,23 +54,23 @@ class Problem:
         sampler = ISFedAvg(m=m, probabilities=rule, variability=variability)
         return build_sampler(sampler, self.learner, runs, self.optimum)
 
-    def train(self, variant: str, seeds: Any, rounds: int, m: int = L) -> list[Any]:
+    def train(self, variant, seeds, rounds, m=L):
         """Tables of all seeds; the iterates are kept."""
         self.iterates.clear()
 
-        def keep(theta: np.ndarray, _: Any) -> dict[str, np.ndarray]:
+        def keep(theta, _):
             self.iterates.append(theta.copy())
             return {"square": (theta**2).sum(-1)}
 
         sampler = self.sampler(variant, len(seeds), m)
         return train(self.learner, sampler, seeds, rounds, [(1, keep)])
 
-    def digests(self, variant: str, seeds: Any, rounds: int = 6) -> dict[int, str]:
+    def digests(self, variant, seeds, rounds=6):
         tables = self.train(variant, seeds, rounds)
         return {seed: digest(table) for seed, table in zip(seeds, tables, strict=True)}
 
 
-def make(model: str, K: int = 7, M: int = 3, **work: Any) -> Problem:
+def make(model, K=7, M=3, **work):
     """K agents with 6 to 15 samples, batches of 1 to 5, 1 to 4 epochs."""
     rng = np.random.default_rng(3)
     N = rng.integers(6, 16, K)
@@ -94,17 +92,17 @@ def make(model: str, K: int = 7, M: int = 3, **work: Any) -> Problem:
 
 
 @pytest.fixture(params=["linear", "logistic"])
-def problem(request: pytest.FixtureRequest) -> Problem:
+def problem(request):
     return make(request.param)
 
 
 @pytest.fixture
-def linear() -> Callable[..., Problem]:
+def linear():
     return lambda **work: make("linear", **work)
 
 
 @pytest.fixture(scope="session")
-def loop() -> Any:
+def loop():
     """`benchmarks/rizk_loop.py`, which shares no code with the package."""
     path = Path(__file__).parents[3] / "benchmarks" / "rizk_loop.py"
     spec = spec_from_file_location("rizk_loop", path)
@@ -114,5 +112,5 @@ def loop() -> Any:
 
 
 @pytest.fixture(params=VARIANTS)
-def variant(request: pytest.FixtureRequest) -> str:
+def variant(request):
     return request.param

@@ -1,19 +1,16 @@
 """Five clients of unequal size and a network of 59 parameters, which several tests share."""
 
-from typing import Any
-
 import numpy as np
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
 from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
 
 SIZES = np.array([7, 3, 12, 5, 9])
 TESTS = np.array([0, 2, 2, 5, 6, 8])  # where each client's tests begin; the second one has none
 
 
-def dataset() -> FederatedDataset:
+def dataset():
     rng = np.random.default_rng(1)
     total = int(SIZES.sum())
     start = np.concatenate([[0], np.cumsum(SIZES)])
@@ -30,7 +27,7 @@ def dataset() -> FederatedDataset:
     )
 
 
-def learner(work: LocalWork, **changes: Any) -> NetworkLearner:
+def learner(work, **changes):
     data = dataset()
     network = Mlp(hidden=5).build(data.x.shape[1:], data.classes)
     return NetworkLearner(network, data, work, **changes)
