@@ -12,8 +12,6 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="module")
 def tool():
     spec = spec_from_file_location("compare_results", ROOT / "benchmarks" / "compare_results.py")
-    assert spec
-    assert spec.loader
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -24,8 +24,8 @@ server = ServerApp()
 
 @client.query()
 def about(message, context):
-    own = int(context.node_config["partition-id"])
-    metrics = MetricRecord({"num-examples": int(SIZES[own]), "client": own})
+    number = int(context.node_config["partition-id"])
+    metrics = MetricRecord({"num-examples": int(SIZES[number]), "client": number})
     return Message(RecordDict({"about": metrics}), reply_to=message)
 
 
@@ -40,13 +40,13 @@ def losses(message, context):
 @client.train()
 def train(message, context):
     torch.set_num_threads(1)
-    own = int(context.node_config["partition-id"])
-    if own == message.content["config"]["failing"]:
+    number = int(context.node_config["partition-id"])
+    if number == message.content["config"]["failing"]:
         raise RuntimeError("as asked")
     model = first_model()
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
-    descend(model, own)
-    metrics = MetricRecord({"num-examples": int(SIZES[own])})
+    descend(model, number)
+    metrics = MetricRecord({"num-examples": int(SIZES[number])})
     reply = RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics})
     return Message(reply, reply_to=message)
 
@@ -54,8 +54,8 @@ def train(message, context):
 class Noting(SchemeStrategy):
     """The strategy, whose cohorts are noted."""
 
-    def _prepare(self, *given):
-        super()._prepare(*given)
+    def _prepare(self, *arguments):
+        super()._prepare(*arguments)
         self.noted = ([], [])
         noting(self._cohort, *self.noted)
 
@@ -86,13 +86,13 @@ def main(grid, context):
 
 def start_ray():
     """Start Ray, which gives up after 30 s where the machine is too busy to start it in time."""
-    for left in reversed(range(5)):
+    for attempts_left in reversed(range(5)):
         try:
             ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
             return
         except Exception:  # it has no class of its own
             ray.shutdown()
-            if not left:
+            if not attempts_left:
                 raise
 
 

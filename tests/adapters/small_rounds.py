@@ -39,11 +39,11 @@ def own_rounds(name, failing=-1):
     clients, weights = [], []
     advance = ours.advance
 
-    def noted(theta, updates, slots, omega, *more):
+    def noted(theta, updates, slots, omega, *rest):
         clients.append(slots.client.tolist())
         weights.append(omega.tolist())
         updates[torch.from_numpy(slots.client == failing)] = 0
-        return advance(theta, updates, slots, omega, *more)
+        return advance(theta, updates, slots, omega, *rest)
 
     ours.advance = noted
     theta = ours.start(np.array([SEED]))
@@ -56,25 +56,25 @@ def noting(cohort, clients, weights):
     """Record the cohorts of a framework from now on."""
     select, weigh = cohort.select, cohort.weigh
 
-    def noted_select(*given, **named):
-        clients.append(select(*given, **named))
+    def noted_select(*arguments, **keywords):
+        clients.append(select(*arguments, **keywords))
         return clients[-1]
 
-    def noted_weigh(*given):
-        omega = weigh(*given)
+    def noted_weigh(*arguments):
+        omega = weigh(*arguments)
         weights.append(omega.tolist())
         return omega
 
     cohort.select, cohort.weigh = noted_select, noted_weigh
 
 
-def same(found, name, failing=-1):
+def check_rounds(result, name, failing=-1):
     """Assert that clients, weights and the last model agree with our own loop."""
     clients, weights, theta = own_rounds(name, failing)
-    assert found[0] == clients, name
-    for omega, own in zip(found[1], weights, strict=True):
-        np.testing.assert_allclose(omega, own, rtol=1e-5, err_msg=name)
-    np.testing.assert_allclose(found[2], theta, atol=2e-6, err_msg=name)
+    assert result[0] == clients, name
+    for omega, expected in zip(result[1], weights, strict=True):
+        np.testing.assert_allclose(omega, expected, rtol=1e-5, err_msg=name)
+    np.testing.assert_allclose(result[2], theta, atol=2e-6, err_msg=name)
 
 
 def first_model():

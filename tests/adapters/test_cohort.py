@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 from small_network import SIZES
-from small_rounds import ROUNDS, SCHEMES, SEED, SERVER_STEP, descend, first_model, loss, same
+from small_rounds import (
+    ROUNDS,
+    SCHEMES,
+    SEED,
+    SERVER_STEP,
+    check_rounds,
+    descend,
+    first_model,
+    loss,
+)
 from torch import nn
 
 import fedsampling as fs
@@ -31,7 +40,7 @@ def test_clients_and_weights_are_those_of_our_own_loop(name):
         weights.append(omega.tolist())
         moved = theta.numpy() + SERVER_STEP * omega.astype(np.float32) @ updates
         nn.utils.vector_to_parameters(theta.new_tensor(moved), model.parameters())
-    same((clients, weights, flat(model)), name)
+    check_rounds((clients, weights, flat(model)), name)
 
 
 def test_a_client_that_is_away_is_not_selected():

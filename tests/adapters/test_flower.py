@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_rounds import SCHEMES, same
+from small_rounds import SCHEMES, check_rounds
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,17 +16,17 @@ def test_flower_moves_the_model_as_our_own_loop_does():
     for framework in ("flwr", "ray"):
         pytest.importorskip(framework, reason="needs Flower: make test-adapters")
     paths = [ROOT / "src", ROOT / "tests/adapters", ROOT / "tests/learning/training"]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("flower_rounds.py"))],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
         capture_output=True,
         text=True,
         check=False,
     )
-    print(done.stderr[-3000:])  # is shown where the test fails
-    lines = [line for line in done.stdout.splitlines() if line.startswith("found ")]
+    print(process.stderr[-3000:])  # is shown where the test fails
+    lines = [line for line in process.stdout.splitlines() if line.startswith("found ")]
     assert lines
     rounds = json.loads(lines[0].removeprefix("found "))
     assert {name for name, *_ in rounds} == set(SCHEMES)
     for name, failing, played in rounds:
-        same(played, name, failing)
+        check_rounds(played, name, failing)

@@ -10,10 +10,10 @@ from small_rounds import (
     SEED,
     SERVER_STEP,
     STEP,
+    check_rounds,
     first_model,
     loss,
     noting,
-    same,
     samples,
 )
 from torch import nn
@@ -76,5 +76,5 @@ def test_pfl_moves_the_model_as_our_own_loop_does(name):
         NNEvalHyperParams(local_batch_size=None),
         send_metrics_to_platform=False,
     )
-    now = nn.utils.parameters_to_vector(net.parameters()).detach()
-    same((clients, weights, now), name)
+    theta = nn.utils.parameters_to_vector(net.parameters()).detach()
+    check_rounds((clients, weights, theta), name)

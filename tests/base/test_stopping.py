@@ -21,7 +21,7 @@ from fedsampling.base.stopping import (
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch):
+def outside_slurm(monkeypatch):
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
@@ -172,18 +172,22 @@ def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
     config.write_text('{"scale": "quick", "data": "embedded"}')
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
 
-    def run(**more):
-        done = subprocess.run(
+    def run(**variables):
+        process = subprocess.run(
             [sys.executable, "-c", RUN, results, config],
-            env={**environment, **more},
+            env={**environment, **variables},
             cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
-        lines = done.stdout.splitlines()
-        return done.returncode, [int(x[6:]) for x in lines if x.startswith("round ")], done.stderr
+        lines = process.stdout.splitlines()
+        return (
+            process.returncode,
+            [int(x[6:]) for x in lines if x.startswith("round ")],
+            process.stderr,
+        )
 
     status, first, errors = run(**{END_VARIABLE: "1.5"})
     assert status == EXIT_UNFINISHED

@@ -26,21 +26,21 @@ def test_philox_gives_the_published_numbers_of_random123(counter, key, expected)
 
 def test_a_key_gives_the_same_numbers_alone_and_with_others():
     clients = np.array([5, 0, 7])
-    together = uniforms(np.array([[1], [2]]), "batches", 9, clients, n=5)
-    assert together.shape == (2, 3, 5)
+    stacked = uniforms(np.array([[1], [2]]), "batches", 9, clients, n=5)
+    assert stacked.shape == (2, 3, 5)
     for row, seed in enumerate((1, 2)):
         for column, client in enumerate(clients):
-            alone = uniforms(seed, "batches", 9, int(client), n=5)
-            np.testing.assert_array_equal(together[row, column], alone)
+            single = uniforms(seed, "batches", 9, int(client), n=5)
+            np.testing.assert_array_equal(stacked[row, column], single)
 
 
 def test_more_numbers_do_not_change_the_first():
     np.testing.assert_array_equal(uniforms(3, "a", 1, n=2), uniforms(3, "a", 1, n=9)[:2])
 
 
-@pytest.mark.parametrize("other", [(4, "a", 1, 2), (3, "b", 1, 2), (3, "a", 2, 2), (3, "a", 1, 3)])
-def test_seed_purpose_round_and_client_each_give_other_numbers(other):
-    seed, purpose, *counters = other
+@pytest.mark.parametrize("key", [(4, "a", 1, 2), (3, "b", 1, 2), (3, "a", 2, 2), (3, "a", 1, 3)])
+def test_seed_purpose_round_and_client_each_give_other_numbers(key):
+    seed, purpose, *counters = key
     assert not np.array_equal(uniforms(3, "a", 1, 2, n=4), uniforms(seed, purpose, *counters, n=4))
     streams = stream(3, "a", 1, 2), stream(seed, purpose, *counters)
     assert not np.array_equal(*(generator.random(4) for generator in streams))
@@ -56,11 +56,11 @@ def test_numbers_are_uniform_and_keys_are_independent():
 
 
 def test_draws_of_a_run_do_not_depend_on_the_other_runs_of_the_job():
-    few, many = Draws(np.array([8]), 3), Draws(np.array([1, 8, 2]), 3)
-    assert few.uniform("select")[0] == many.uniform("select")[1]
-    assert few.generators("select")[0].random() == many.generators("select")[1].random()
+    single, stacked = Draws(np.array([8]), 3), Draws(np.array([1, 8, 2]), 3)
+    assert single.uniform("select")[0] == stacked.uniform("select")[1]
+    assert single.generators("select")[0].random() == stacked.generators("select")[1].random()
     run, client = np.array([1, 0]), np.array([4, 4])
     np.testing.assert_array_equal(
-        many.client_uniforms("batches", run, client, 3)[0],
-        few.client_uniforms("batches", np.array([0]), np.array([4]), 3)[0],
+        stacked.client_uniforms("batches", run, client, 3)[0],
+        single.client_uniforms("batches", np.array([0]), np.array([4]), 3)[0],
     )

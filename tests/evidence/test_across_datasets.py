@@ -38,33 +38,33 @@ def test_no_dataset_is_trimmed_however_bad():
 
 
 def test_the_win_rate_counts_the_others_that_are_beaten_on_each_dataset():
-    one = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 0.0]])  # means 2, 2 and 0.5
-    other = np.array([[1.0, 1.0], [2.0, 2.0], [np.nan, np.nan]])
-    result = aggregate([one, other], stream(0, "test"))
+    first = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 0.0]])  # means 2, 2 and 0.5
+    second = np.array([[1.0, 1.0], [2.0, 2.0], [np.nan, np.nan]])
+    result = aggregate([first, second], stream(0, "test"))
     assert result.win_rate.tolist() == [(0.75 + 0) / 2, (0.75 + 1) / 2, 0]
 
 
 def test_the_interval_is_that_of_all_resamples():
     strata = [np.array([[1.0, 4.0]]), np.array([[1.0, 7.0, 9.0]])]
-    every = [
+    all_values = [
         np.sqrt(np.mean(a) * np.mean(b))
         for a in product(strata[0][0], repeat=2)
         for b in product(strata[1][0], repeat=3)
     ]
-    assert len(every) == 4 * 27
+    assert len(all_values) == 4 * 27
     result = aggregate(strata, stream(0, "test"), level=0.8, resamples=40_000)
     # The quantiles of 108 equally likely values are met but for a jump to a neighbour.
-    around = np.quantile(every, [0.09, 0.11, 0.89, 0.91])
+    around = np.quantile(all_values, [0.09, 0.11, 0.89, 0.91])
     assert around[0] <= result.low[0] <= around[1]
     assert around[2] <= result.high[0] <= around[3]
     assert result.value[0] == pytest.approx(np.sqrt(2.5 * 17 / 3))
 
 
 def test_a_set_with_more_seeds_weighs_no_more():
-    few, many = 1 + np.arange(6.0).reshape(2, 3), 10 + np.arange(8.0).reshape(2, 4)
-    result = aggregate([few, many], stream(0, "test"))
-    again = aggregate([few, np.repeat(many, 5, axis=1)], stream(0, "test"))
-    np.testing.assert_allclose(result.value, again.value)
+    first, second = 1 + np.arange(6.0).reshape(2, 3), 10 + np.arange(8.0).reshape(2, 4)
+    result = aggregate([first, second], stream(0, "test"))
+    repeated = aggregate([first, np.repeat(second, 5, axis=1)], stream(0, "test"))
+    np.testing.assert_allclose(result.value, repeated.value)
 
 
 def test_differences_between_sets_are_no_uncertainty():
@@ -98,9 +98,9 @@ def test_ranks_compare_schemes_on_the_same_seeds():
 
 
 def test_equals_share_a_rank_and_a_scheme_that_was_not_run_everywhere_has_none():
-    one = np.array([[1.0, 2.0], [1.0, 2.0], [5.0, 6.0]])
-    other = np.array([[3.0, 4.0], [3.0, 4.0], [np.nan, np.nan]])
-    result = aggregate([one, other], stream(0, "test"))
+    first = np.array([[1.0, 2.0], [1.0, 2.0], [5.0, 6.0]])
+    second = np.array([[3.0, 4.0], [3.0, 4.0], [np.nan, np.nan]])
+    result = aggregate([first, second], stream(0, "test"))
     assert result.rank.tolist()[:2] == [1.5, 1.5]
     assert np.isnan([result.rank[2], result.rank_low[2], result.rank_high[2]]).all()
     assert result.value[2] == pytest.approx(5.5)
@@ -119,21 +119,21 @@ def test_a_chance_to_be_better_is_mann_and_whitneys_mean_over_sets_with_ties_cou
     strata = [rng.integers(0, 5, (3, runs)).astype(float) for runs in (4, 6)]
     strata[1][2] = np.nan  # was not run there
     result = improvement(strata, 0, stream(0, "test"), resamples=10)
-    each = [
-        [stats.mannwhitneyu(own, part[0]).statistic / part.shape[1] ** 2 for own in part]
+    chances = [
+        [stats.mannwhitneyu(scores, part[0]).statistic / part.shape[1] ** 2 for scores in part]
         for part in strata
     ]
     assert result.value[0] == 0.5
-    assert result.value[1] == pytest.approx((each[0][1] + each[1][1]) / 2)
-    assert result.value[2] == pytest.approx(each[0][2])
+    assert result.value[1] == pytest.approx((chances[0][1] + chances[1][1]) / 2)
+    assert result.value[2] == pytest.approx(chances[0][2])
 
 
 def test_the_interval_of_a_chance_is_that_of_all_resamples():
     part = np.array([[1.0, 4.0], [2.0, 9.0]])
     drawn = product(range(2), repeat=2)
-    every = [np.mean([part[1][i] > part[0][j] for i in runs for j in runs]) for runs in drawn]
+    chances = [np.mean([part[1][i] > part[0][j] for i in runs for j in runs]) for runs in drawn]
     result = improvement([part], 0, stream(0, "test"), level=0.5, resamples=20_000)
-    assert (result.low[1], result.high[1]) == tuple(np.quantile(every, [0.25, 0.75]))
+    assert (result.low[1], result.high[1]) == tuple(np.quantile(chances, [0.25, 0.75]))
 
 
 # Demšar 2006, Table 5 (a): Nemenyi's critical values at 5 %, by the number of classifiers.

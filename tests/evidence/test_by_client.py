@@ -64,9 +64,9 @@ def test_for_regression_the_worst_clients_have_the_largest_losses():
 def test_a_table_has_a_row_for_each_sampler_with_intervals_over_seeds():
     table = fs.left_out({"md": history(), "uniform": history(shift=-0.01)})
     assert table["sampler"].tolist() == ["md", "uniform"]
-    other = table.set_index("sampler").loc["uniform"]
-    assert other["worst_accuracy"] == pytest.approx(0.19)
-    assert other["worst_accuracy_low"] < 0.19 < other["worst_accuracy_high"]
+    uniform = table.set_index("sampler").loc["uniform"]
+    assert uniform["worst_accuracy"] == pytest.approx(0.19)
+    assert uniform["worst_accuracy_low"] < 0.19 < uniform["worst_accuracy_high"]
 
 
 def test_samplers_are_compared_by_a_summary_of_their_clients():

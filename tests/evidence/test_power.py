@@ -17,12 +17,12 @@ def drawn(value, deviation, seeds, unit="points", **bounds):
 
 @pytest.mark.parametrize(("value", "deviation"), [(0.5, 1.0), (1.0, 1.0), (2.0, 1.0)])
 def test_power_at_the_number_of_seeds_is_80_percent(value, deviation):
-    needed = int(seeds_needed(drawn(value, deviation, 3, least=0.0)))
-    samples = np.random.default_rng(0).normal(value, deviation, (40_000, needed))
-    t = samples.mean(1) / (samples.std(1, ddof=1) / np.sqrt(needed))
-    power = (t > stats.t.ppf(0.975, needed - 1)).mean()
+    seeds = int(seeds_needed(drawn(value, deviation, 3, least=0.0)))
+    samples = np.random.default_rng(0).normal(value, deviation, (40_000, seeds))
+    t = samples.mean(1) / (samples.std(1, ddof=1) / np.sqrt(seeds))
+    power = (t > stats.t.ppf(0.975, seeds - 1)).mean()
     fewer = stats.nct.sf(
-        stats.t.ppf(0.975, needed - 2), needed - 2, value / deviation * np.sqrt(needed - 1)
+        stats.t.ppf(0.975, seeds - 2), seeds - 2, value / deviation * np.sqrt(seeds - 1)
     )
     assert power > 0.79
     assert fewer < 0.8
@@ -39,8 +39,8 @@ def test_an_effect_on_the_bound_is_never_decided():
 
 
 def test_the_nearest_bound_counts():
-    both = seeds_needed(drawn(0.9, 1.0, 5, least=0.0, most=1.0))
-    assert both == seeds_needed(drawn(0.9, 1.0, 5, most=1.0))
+    seeds = seeds_needed(drawn(0.9, 1.0, 5, least=0.0, most=1.0))
+    assert seeds == seeds_needed(drawn(0.9, 1.0, 5, most=1.0))
 
 
 def test_only_open_intervals_ask_for_seeds():
@@ -55,10 +55,10 @@ def test_only_open_intervals_ask_for_seeds():
 
 def test_further_seeds_cost_what_the_first_ones_took():
     undecided = drawn(0.5, 1.0, 5, least=0.0)
-    needed = int(seeds_needed(undecided))
-    hours = 2.0 * (needed - 5)
+    seeds = int(seeds_needed(undecided))
+    hours = 2.0 * (seeds - 5)
     assert (
-        f" {needed} if the effect is as observed ({hours:.0f} core-hours more); it has 5."
+        f" {seeds} if the effect is as observed ({hours:.0f} core-hours more); it has 5."
         in sentence([undecided], 5 * 7200)
     )
     assert "hours" not in sentence([undecided])

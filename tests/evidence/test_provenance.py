@@ -17,8 +17,8 @@ def _summary(seeds, scale="reduced", data=("official",), unverified=False):
         for sampler in ("md", "uniform")
         for seed in range(count)
     ]
-    known = {"scale": scale, "run_data": list(data), "unverified": unverified}
-    return Summary(pd.DataFrame(rows, columns=["case", "sampler", "seed"]), {}, known)
+    provenance = {"scale": scale, "run_data": list(data), "unverified": unverified}
+    return Summary(pd.DataFrame(rows, columns=["case", "sampler", "seed"]), {}, provenance)
 
 
 def test_three_seeds_of_some_cases_indicate_and_say_what_they_cover():
@@ -34,15 +34,15 @@ def test_fewer_seeds_indicate_nothing_unless_the_paper_has_no_more():
     result = assess_runs(runs, WHOLE, (), OFFICIAL)
     assert not result.preliminary
     assert result.obstacles == ("reduced scale", "fewer than 3 seeds")
-    one = {name: {**given, "seeds": [7]} for name, given in WHOLE.items()}
-    assert assess_runs(runs, one, (), OFFICIAL).preliminary
+    one_seed = {name: {**fields, "seeds": [7]} for name, fields in WHOLE.items()}
+    assert assess_runs(runs, one_seed, (), OFFICIAL).preliminary
 
 
 def test_neither_quick_scale_nor_stand_ins_indicate_anything():
-    many = {"equal": 50, "samples": 50}
-    quick = {"small": _summary(many, "quick")}
+    seeds = {"equal": 50, "samples": 50}
+    quick = {"small": _summary(seeds, "quick")}
     assert not assess_runs(quick, WHOLE, (), {"scale": "quick", "data": "official"}).preliminary
-    embedded = {"small": _summary(many, data=["embedded"])}
+    embedded = {"small": _summary(seeds, data=["embedded"])}
     assert not assess_runs(embedded, WHOLE, (), OFFICIAL).preliminary
 
 

@@ -64,8 +64,8 @@ class TestCompare:
         assert unpaired.high - unpaired.low > 10
 
     @pytest.mark.parametrize("n", [3, 5, 10, 30])
-    @pytest.mark.parametrize(("draw", "least"), [("normal", 0.92), ("exponential", 0.85)])
-    def test_interval_covers_as_often_as_it_says(self, n, draw, least, monkeypatch):
+    @pytest.mark.parametrize(("draw", "minimum"), [("normal", 0.92), ("exponential", 0.85)])
+    def test_interval_covers_as_often_as_it_says(self, n, draw, minimum, monkeypatch):
         """Of skewed differences a few seeds know too little; BCa would cover 73 % of them at 3."""
         monkeypatch.setattr(statistics, "RESAMPLES", 499)
         rng, repetitions = np.random.default_rng(2), 600
@@ -75,7 +75,9 @@ class TestCompare:
             common, noise = rng.normal(size=n), getattr(rng, draw)(size=n)
             result = compare(common + noise, common, difference)
             covered += result.low <= expected <= result.high
-        assert least < covered / repetitions < 0.985  # four standard errors are 3.6 points at 95 %
+        assert (
+            minimum < covered / repetitions < 0.985
+        )  # four standard errors are 3.6 points at 95 %
 
     def test_few_seeds_have_students_interval_of_their_contrasts(self):
         first, second = np.random.default_rng(6).uniform(1, 2, (2, 5))
@@ -109,7 +111,7 @@ class TestCompare:
     def test_decibels_of_few_seeds_cover_the_true_ratio_of_means(self):
         drawn = np.random.default_rng(8).gamma(9, size=(400, 2, 8))
         values = [compare(*pair, decibels) for pair in drawn]
-        assert 0.92 < np.mean([one.low < 0 < one.high for one in values]) < 0.98
+        assert 0.92 < np.mean([estimate.low < 0 < estimate.high for estimate in values]) < 0.98
 
     def test_a_difference_that_never_varies_is_its_own_interval(self):
         result = compare([1.0, 2.0, 3.0], [0.0, 1.0, 2.0], difference)

@@ -83,10 +83,10 @@ class TestCurves:
     def test_curve_is_the_mean_over_seeds_with_its_interval(self, runs):
         curve = runs.summarise().curves.set_index("at")
         for at in (0, 10, 20, 30):
-            known = mean([1.0 / (1 + at) + seed for seed in SEEDS])
+            expected = mean([1.0 / (1 + at) + seed for seed in SEEDS])
             result = curve.loc[at, ["mean", "low", "high", "n"]].to_numpy(float)
-            least = max(known.low, 0)  # no mean square is less
-            assert result == pytest.approx([known.value, least, known.high, 3])
+            low = max(expected.low, 0)  # no mean square is less
+            assert result == pytest.approx([expected.value, low, expected.high, 3])
 
     def test_one_seed_has_no_interval(self, runs):
         rows = runs.summarise().rows
@@ -165,13 +165,15 @@ class TestProvenance:
         result += [("vouched", sampler, run) for _, sampler, run in result[:1]]
         settings = {"cases": {"base": {}, "vouched": {}}}
         summaries.write(result, settings, {"scale": "paper"}, runs.out)
-        both = summaries.load(runs.out)
-        assert both.provenance["unverified"] is True
-        one = both.only(["vouched"])
-        assert set(one.rows["case"]) == set(one.settings["cases"]) == {"vouched"}
-        kept = {key: one.provenance[key] for key in ("runs", "seeds", "unverified", "scale")}
-        assert kept == {"runs": 1, "seeds": [0], "unverified": False, "scale": "paper"}
-        assert both.only(["no such case"]) is both is both.only([])
+        summary = summaries.load(runs.out)
+        assert summary.provenance["unverified"] is True
+        vouched = summary.only(["vouched"])
+        assert set(vouched.rows["case"]) == set(vouched.settings["cases"]) == {"vouched"}
+        provenance = {
+            key: vouched.provenance[key] for key in ("runs", "seeds", "unverified", "scale")
+        }
+        assert provenance == {"runs": 1, "seeds": [0], "unverified": False, "scale": "paper"}
+        assert summary.only(["no such case"]) is summary is summary.only([])
 
     def test_delays_of_files_that_nobody_vouches_for_are_unverified(self):
         settings = {"kind": "network", "delays": {"name": "nycmesh"}}
@@ -241,10 +243,10 @@ class TestDamage:
         assert str(runs.manifest) in line
         assert line.endswith("run the same command to rebuild it")
 
-    @pytest.mark.parametrize("kept", [[0], [2, 1, 0], [0, 0, 1, 2]])
-    def test_a_manifest_with_other_runs_than_its_jobs_is_rejected(self, runs, kept):
+    @pytest.mark.parametrize("indices", [[0], [2, 1, 0], [0, 0, 1, 2]])
+    def test_a_manifest_with_other_runs_than_its_jobs_is_rejected(self, runs, indices):
         content = json.loads(runs.manifest.read_text())
-        content["runs"] = np.array(content["runs"])[np.r_[kept]].tolist()
+        content["runs"] = np.array(content["runs"])[np.r_[indices]].tolist()
         runs.manifest.write_text(json.dumps(content))
         assert self.failing(runs) == (
             f"{runs.manifest}: must list exactly the 3 runs of {JOB}; "

@@ -61,15 +61,15 @@ def test_parts_hold_fail_or_stay_open_by_their_intervals():
 def test_equivalence_holds_by_tests_of_5_percent_and_fails_by_corrected_intervals():
     """Over five seeds: ±0.95 at 90 %, ±1.24 at 95 %, and ±1.56 at 1 − 5 %/2."""
     noise = np.array([-1, -1, 0, 1, 1])
-    one, two = (noise, np.zeros(5)), (noise + 2.4, np.zeros(5))
+    near, far = (noise, np.zeros(5)), (noise + 2.4, np.zeros(5))
 
     def judged(margin, **pairs):
         return equivalence(pairs, margin, "loss", difference, why={}, partly=True)
 
-    assert judged(1, one=one, two=two).reason == "It holds for one; undecided for two."
-    assert judged(0.9, one=one, two=two).verdict == "inconclusive"
-    assert judged(1, two=two).verdict == "contradicted"
-    (drawn,) = judged(1, one=one).drawn
+    assert judged(1, one=near, two=far).reason == "It holds for one; undecided for two."
+    assert judged(0.9, one=near, two=far).verdict == "inconclusive"
+    assert judged(1, two=far).verdict == "contradicted"
+    (drawn,) = judged(1, one=near).drawn
     assert (drawn.unit, drawn.paper, drawn.least, drawn.most, drawn.level) == (
         "loss", 0, -1, 1, 0.95,
     )  # fmt: skip

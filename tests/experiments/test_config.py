@@ -83,9 +83,9 @@ def test_all_errors_of_a_file_come_at_once(tmp_path):
 
 
 def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
-    base, more = tmp_path / "base.yaml", tmp_path / "more.yaml"
+    base, changed = tmp_path / "base.yaml", tmp_path / "more.yaml"
     base.write_text("scale: quick\npapers: null\nwrong: 1\n")
-    more.write_text("overrides: {a: {b: {rounds: 3}}}\nscale: fast\n")
+    changed.write_text("overrides: {a: {b: {rounds: 3}}}\nscale: fast\n")
     changes = {"overrides": {"a": {"c": {"rounds": 0}}}}
     lines = [
         "scale: is wrong",
@@ -96,8 +96,8 @@ def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
         "store: is the default",
         "papers/a/paper.yaml: is no key",
     ]
-    result = config.with_origins(lines, base, more, tmp_path / "none.yaml", config=changes)
-    places = [more, base, base, more, "--config", "--config", ""]
+    result = config.with_origins(lines, base, changed, tmp_path / "none.yaml", config=changes)
+    places = [changed, base, base, changed, "--config", "--config", ""]
     assert result == [
         f"{at}: {line}" if at else line for at, line in zip(places, lines, strict=True)
     ]
@@ -124,6 +124,6 @@ def test_a_report_shows_no_folder_of_this_machine():
         "papers": ["/home/me/mine2026sampling", "rizk2022importance"],
         "store": "/scratch/me",
     }
-    shown = config.parse(settings).public()
-    assert shown["papers"] == ["mine2026sampling", "rizk2022importance"]
-    assert "/" not in str(shown)
+    public = config.parse(settings).public()
+    assert public["papers"] == ["mine2026sampling", "rizk2022importance"]
+    assert "/" not in str(public)

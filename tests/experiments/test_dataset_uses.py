@@ -23,10 +23,10 @@ def test_every_dataset_is_listed_and_runs_without_data_are_skipped(uses_by_datas
 
 
 def test_samplers_and_blocks_share_a_use(uses_by_dataset):
-    use, *others = uses_by_dataset["ijcnn1"]
+    use, *further_uses = uses_by_dataset["ijcnn1"]
     assert (use.experiment, use.cases, use.files) == ("classification", ("base",), ("ijcnn1",))
-    assert others
-    assert all(other.settings != use.settings for other in others)
+    assert further_uses
+    assert all(further.settings != use.settings for further in further_uses)
     assert use.settings["smallest"] == 79
     assert "name" not in use.settings
 

@@ -121,8 +121,8 @@ def test_a_fingerprint_is_the_same_in_every_process_and_imports_nothing():
     environment = {**os.environ, "PYTHONHASHSEED": "5"}
     command = [sys.executable, "-c", code]
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    known = fingerprints.fingerprint("fedsampling.experiments.simulations.federated")
-    assert printed.stdout.split() == [known, "False"]
+    expected = fingerprints.fingerprint("fedsampling.experiments.simulations.federated")
+    assert printed.stdout.split() == [expected, "False"]
 
 
 def test_every_neutral_module_exists():

@@ -62,8 +62,8 @@ def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forg
     assert first[mine].runs[0].hash != changed[mine].runs[0].hash
     assert first[mine].code != changed[mine].code
     forget_own_files()
-    others = plan(SETTINGS, ROOT / "papers").jobs.values()
-    before = {job.sampler: job for job in others if job.experiment == "digit"}
+    jobs_without = plan(SETTINGS, ROOT / "papers").jobs.values()
+    before = {job.sampler: job for job in jobs_without if job.experiment == "digit"}
     assert before
     assert first.keys() - before.keys() == {mine}
     assert all(first[name].runs == job.runs for name, job in before.items())
@@ -105,7 +105,7 @@ def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
     (name,) = [name for name in jobs if "/mine_of_a_test/" in name and "/digit/" in name]
     command = [sys.executable, "-m", "fedsampling.cli", "run", name]
     command += ["--config", str(project.config_file), "--results", str(tmp_path / "results")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    manifest = json.loads(Path(done.stdout.strip()).read_text(encoding="utf-8"))
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    manifest = json.loads(Path(process.stdout.strip()).read_text(encoding="utf-8"))
     assert [run["hash"] for run in manifest["runs"]] == [run.hash for run in jobs[name].runs]

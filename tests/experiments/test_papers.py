@@ -34,14 +34,14 @@ def test_null_leaves_out_an_experiment_with_its_artefacts():
 
 def test_a_partial_artefact_keeps_its_remaining_experiments():
     paper = load_paper("harshvardhan2025latency", PAPERS)
-    rest = without(paper, {"femnist": "why", "dirichlet_cifar10": "why"})
-    assert rest.artefacts["table1"].experiments == [
+    partial = without(paper, {"femnist": "why", "dirichlet_cifar10": "why"})
+    assert partial.artefacts["table1"].experiments == [
         name
         for name in paper.artefacts["table1"].experiments
         if name not in ("femnist", "dirichlet_cifar10")
     ]
-    assert "table3c" in rest.omitted  # nothing of it is left
-    assert {"c1", "c8"} <= set(rest.claims)  # c8 will say that it was not run
+    assert "table3c" in partial.omitted  # nothing of it is left
+    assert {"c1", "c8"} <= set(partial.claims)  # c8 will say that it was not run
 
 
 def test_null_at_a_scale_leaves_an_experiment_out_at_that_scale_only():

@@ -40,8 +40,14 @@ def folder(tmp_path, forget_own_files):
 
 def write(folder, kind):
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
-    one = {"kind": kind, "title": "", "size": 3, "samplers": {"none": {"name": "none"}}, "seeds": 1}
-    content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": one}}
+    experiment = {
+        "kind": kind,
+        "title": "",
+        "size": 3,
+        "samplers": {"none": {"name": "none"}},
+        "seeds": 1,
+    }
+    content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": experiment}}
     folder.mkdir()
     (folder / "paper.yaml").write_text(json.dumps(content | {"artefacts": {}, "claims": {}}))
 
@@ -54,7 +60,7 @@ def planned_jobs(*folders):
 
 def test_a_run_kind_works_wherever_its_papers_folder_is(folder):
     (job,) = planned_jobs(folder)
-    table = job.simulation.table(0, lambda done: None)
+    table = job.simulation.table(0, lambda progress: None)
     assert table["value"].tolist() == [6]
 
 

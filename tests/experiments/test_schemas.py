@@ -46,14 +46,14 @@ def test_written_files_are_up_to_date_and_written_once(generated):
 @pytest.mark.parametrize("name", [*schemas.generated()])
 def test_a_changed_description_is_detected_and_rewritten(generated, name):
     path = generated / name
-    whole = path.read_text()
-    path.write_text(whole.replace("real datasets", "true datasets").replace('"type"', '"typ"', 1))
-    assert path.read_text() != whole
+    content = path.read_text()
+    path.write_text(content.replace("real datasets", "true datasets").replace('"type"', '"typ"', 1))
+    assert path.read_text() != content
     assert schemas.differing() == [name]
     path.unlink()
     assert schemas.differing() == [name]
     assert schemas.write() == [Path(name)]
-    assert path.read_text() == whole
+    assert path.read_text() == content
 
 
 def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):

@@ -322,8 +322,8 @@ class TestHash:
 
     def test_experiments_with_equal_runs_share_them(self):
         changed = TRAINING | {"title": "Again", "cases": {"wide": {"dataset": {"noise": [1, 9]}}}}
-        again = merge(changed, {"cases": {"same": {}}})
-        result = jobs(paper(one=TRAINING, two=again), config())
+        with_cases = merge(changed, {"cases": {"same": {}}})
+        result = jobs(paper(one=TRAINING, two=with_cases), config())
         runs = {(job.experiment, job.case): job.runs[0].hash for job in result[::-1]}
         assert runs["one", "base"] == runs["two", "same"] != runs["two", "wide"]
 
@@ -341,10 +341,10 @@ class TestHash:
 def test_at_paper_scale_a_sampler_runs_only_its_chosen_case():
     untuned = paper(training=TRAINING | {"cases": {"slow": {}, "fast": {"work": {"step": 0.1}}}})
     before = {job.name for job in jobs(untuned, Config(scale="paper"))}
-    for chosen, kept in (({"plain": "fast"}, {"fast"}), ({"plain": "gone"}, {"slow", "fast"})):
+    for chosen, expected in (({"plain": "fast"}, {"fast"}), ({"plain": "gone"}, {"slow", "fast"})):
         tuned = untuned.model_copy(update={"chosen": {"training": chosen}})
         result = jobs(tuned, Config(scale="paper"))
-        assert {job.case for job in result if job.sampler == "plain"} == kept
+        assert {job.case for job in result if job.sampler == "plain"} == expected
         assert {job.case for job in result if job.sampler == "weighted"} == {"slow", "fast"}
         assert {job.name for job in result} <= before
         quick = [job.name for job in jobs(tuned, Config(scale="quick"))]

@@ -14,42 +14,34 @@ KEYS = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_rule_is_dated_with_its_reason(key):
-    for name, claim in load_paper(key, PAPERS).claims.items():
-        assert claim.declared is not None, name
-        assert date(2026, 11, 20) < claim.declared.date, name
-        assert claim.declared.why.endswith("."), name
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_a_rule_that_names_a_later_date_is_not_called_earlier(key):
+def test_every_rule_has_a_reason_and_a_date_no_earlier_than_those_of_its_choices(key):
     """A choice that a claim is judged over may carry the date on which it was added."""
     for name, claim in load_paper(key, PAPERS).claims.items():
-        assert claim.declared is not None
-        for choice in claim.open_choices:
-            _, _, stamp = choice.rstrip(")").partition("(20")
-            if stamp:
-                assert claim.declared.date >= date.fromisoformat(f"20{stamp}"), name
+        assert claim.declared.why.endswith("."), name
+        dates = re.findall(r"\((20\d\d-\d\d-\d\d)", " ".join(claim.open_choices))
+        for earliest in ["2026-11-21", *dates]:
+            assert claim.declared.date >= date.fromisoformat(earliest), name
 
 
-# Names with numbers in them, and what no run decides.
+# Names that contain numbers, and numbers that no run decides.
 NAMES = re.compile(
-    r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?)\s*[\dA-Z(][\w.()]*"
-    r"(?:(?:, | and | to |[–-])\(?\d+\)?)*"
-    r"|at 5 %|\(\d+\)|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|95 %|10³|= 0\b|n/2"
+    r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?|Dataset|Algorithm|Appendix)\s*"
+    r"[\dA-Z(][\w.()]*(?:(?:, | and | to |[–-])\(?\d+\)?)*|\(\d+\)(?:[–-]\(\d+\))?|at 5 %|95 %|10³"
+    r"|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|= 0(?![.\d])|n/2"
 )
-FIXED = {
-    "crossmatrix/factors_effects": ["10", "1"],  # of the rule for effects
-    "fraboni2021clustered/figure2": ["50"],  # what is averaged, at most
-    "fraboni2021clustered/figure6": ["50"],
-    "fraboni2021clustered/figure8": ["50"],
-    "fraboni2021clustered/figure10": ["50"],
-    "fraboni2021clustered/figure3": ["1"],  # Algorithm 1
-    "fraboni2022general/figure2": ["600"],  # the paper's insets
-    "fraboni2022general/figure7": ["5"],
-    "harshvardhan2025latency/figure1_sensitivity": ["1000"],  # seconds, the threshold
-    "rizk2022importance/sensitivity": ["0.1"],  # that all its populations share
-    "rizk2022importance/figure2": ["1"],  # B_k = E_k, as the paper has them
+FIXED = {  # numbers in captions that are neither settings nor in the CSV
+    "chen2022optimal/exchanges": {"8"},
+    "crossmatrix/factors_effects": {"10", "1"},  # of the rule for effects
+    "fraboni2021clustered/figure1": {"10"},  # the slip of the paper's caption
+    "fraboni2021clustered/figure2": {"50"},  # rounds of a rolling mean, at most
+    "fraboni2021clustered/figure6": {"50"},
+    "fraboni2021clustered/figure8": {"50"},
+    "fraboni2021clustered/figure10": {"50"},
+    "fraboni2022general/figure2": {"0.5", "600", "100"},  # the paper's insets
+    "fraboni2022general/figure7": {"5"},
+    "harshvardhan2025latency/figure1_sensitivity": {"1000"},  # seconds, the threshold
+    "rizk2022importance/sensitivity": {"0.1"},  # that all its populations share
+    "rizk2022importance/figure2": {"1"},  # B_k = E_k, as the paper has them
 }
 
 
@@ -60,9 +52,9 @@ def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key):
     for name, spec in paper.artefacts.items():
         if not spec.experiments:
             continue
-        left = NAMES.sub("", PLACEHOLDER.sub("", spec.caption))
-        known = printed.union(FIXED.get(f"{key}/{name}", []))
-        assert set(re.findall(r"\d+(?:\.\d+)?", left)) <= known, name
+        text = NAMES.sub("", PLACEHOLDER.sub("", spec.caption))
+        allowed = printed.union(FIXED.get(f"{key}/{name}", []))
+        assert set(re.findall(r"\d+(?:\.\d+)?", text)) <= allowed, name
 
 
 # Phrases about scales, seeds or cases, which depend on the runs that are drawn.

@@ -27,6 +27,8 @@ from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarising import summarise
 
+from .test_declarations import FIXED, NAMES
+
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "chen2022optimal",
@@ -47,28 +49,7 @@ WITHOUT_RANGE = {
 }
 # Columns of an artefact's CSV with the number of seeds.
 SEEDS = ("n", "runs", "size", "seeds")
-# Numbers of other things than settings: names, percentages of intervals, panels.
-NAMES = re.compile(
-    r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?|Dataset|Algorithm|Appendix)\s*"
-    r"[\dA-Z(][\w.()]*(?:(?:, | and | to |[–-])\(?\d+\)?)*"
-    r"|\(\d+\)(?:[–-]\(\d+\))?|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|95 %|10³|= 0(?![.\d])|n/2"
-)
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-# What captions say of figures that no column has.
-SAID = {
-    "chen2022optimal/exchanges": {"8"},
-    "fraboni2021clustered/figure1": {"10"},  # the slip of the paper's caption
-    "fraboni2021clustered/figure2": {"50"},  # rounds of a rolling mean, at most
-    "fraboni2021clustered/figure3": {"1"},
-    "fraboni2021clustered/figure6": {"50"},
-    "fraboni2021clustered/figure8": {"50"},
-    "fraboni2021clustered/figure10": {"50"},
-    "fraboni2022general/figure2": {"0.5", "600", "100"},  # the paper's insets
-    "fraboni2022general/figure7": {"5"},
-    "harshvardhan2025latency/figure1_sensitivity": {"1000"},
-    "rizk2022importance/figure2": {"1"},
-    "rizk2022importance/sensitivity": {"0.1"},
-}
 
 
 @cache
@@ -126,8 +107,8 @@ def disagreements(paper, name, artefact, used):
     """Compare the numbers of a finished caption with the CSV, in both directions."""
     template, data = paper.artefacts[name].caption, artefact.data
     caption = artefact.caption or filled_caption(template, used, data)
-    shown = set(NUMBER.findall(NAMES.sub("", caption)))
-    printed = {row.value for row in paper.reports} | SAID.get(f"{paper.key}/{name}", set())
+    captioned = set(NUMBER.findall(NAMES.sub("", caption)))
+    printed = {row.value for row in paper.reports} | FIXED.get(f"{paper.key}/{name}", set())
     columns = {column: numbers(data[column].unique()) for column in data}
     if "at" in data:
         columns["rounds"] = numbers([data["at"].max()])
@@ -138,16 +119,17 @@ def disagreements(paper, name, artefact, used):
             for count in summary.rows.groupby("case", observed=True)["seed"].nunique()
         ]
     )
-    known = printed | seeds | set().union(*columns.values())
+    allowed = printed | seeds | set().union(*columns.values())
     for summary in used.values():
-        known |= settings(summary, data)
+        allowed |= settings(summary, data)
     wrong = [
-        f"{name}: {number} is neither drawn nor the paper's" for number in sorted(shown - known)
+        f"{name}: {number} is neither drawn nor the paper's"
+        for number in sorted(captioned - allowed)
     ]
     for place in PLACEHOLDER.finditer(template):
         column = "rounds" if place["path"] == "rounds" else SETTING_COLUMNS.get(place["path"])
         if column in columns and not place["experiment"]:
-            missing = sorted(columns[column] - shown)
+            missing = sorted(columns[column] - captioned)
             wrong += [f"{name}: {column} {number} is drawn" for number in missing]
         if place["path"] == "seeds" and not place["experiment"]:
             counted = set().union(*(columns.get(column, set()) for column in SEEDS))

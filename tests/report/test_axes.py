@@ -30,8 +30,8 @@ def test_a_statement_with_one_bound_reaches_the_end_of_the_axis(bounds, expected
 
 
 def test_intervals_of_the_same_unit_and_statement_share_an_axis():
-    other = Interval("loss", "loss", 0.1, 0.0, 0.2)
-    assert [len(axis.bars) for axis in axes([GAP, GAP, other])] == [2, 1]
+    loss = Interval("loss", "loss", 0.1, 0.0, 0.2)
+    assert [len(axis.bars) for axis in axes([GAP, GAP, loss])] == [2, 1]
     assert axes([]) == ()
     nan = float("nan")
     values = {"one seed": Estimate(1.0, nan, nan, 1), "five": Estimate(1.0, 0.5, 1.5, 5)}

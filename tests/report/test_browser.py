@@ -88,7 +88,7 @@ def seen(report, tmp_path_factory):
     (folder / "copy" / "frames.html").write_text(FRAMES % frames)
     # Images are decoded in real time: on a busy machine the virtual time may pass before they are.
     for budget in (5_000, 20_000, 80_000):
-        done = _chromium(
+        browser = _chromium(
             folder / f"profile-{budget}",
             "--enable-logging=stderr",
             "--v=0",
@@ -96,13 +96,13 @@ def seen(report, tmp_path_factory):
             "--dump-dom",
             (folder / "copy" / "frames.html").as_uri(),
         )
-        text = re.search(r"<pre>(.*?)</pre>", done.stdout)
+        text = re.search(r"<pre>(.*?)</pre>", browser.stdout)
         pages = json.loads(text[1]) if text and text[1] else []
         if len(pages) == len(WIDTHS) * (len(PAGES) + 1):
             break
     return {
         "pages": {(page["page"], page["width"]): page for page in pages},
-        "console": [line for line in done.stderr.splitlines() if "CONSOLE" in line],
+        "console": [line for line in browser.stderr.splitlines() if "CONSOLE" in line],
     }
 
 
@@ -253,9 +253,9 @@ def _seen(page, folder, *options):
     page = page.replace("<script>", f"{REPORT}<script>", 1)
     (folder / "page.html").write_text(page, encoding="utf-8")
     address = (folder / "page.html").as_uri()
-    done = _chromium(folder / "profile", *options, "--dump-dom", address)
-    result = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout)
-    assert result is not None, done.stderr
+    browser = _chromium(folder / "profile", *options, "--dump-dom", address)
+    result = re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout)
+    assert result is not None, browser.stderr
     return json.loads(html.unescape(result[1]))
 
 
@@ -293,11 +293,11 @@ def test_a_card_answers_what_if_and_lists_its_settings(report, tmp_path):
 def test_the_chooser_answers_by_the_situation(results, tmp_path):
     add_crossmatrix(results.root)
     text = (results.build() / "schemes.html").read_text(encoding="utf-8")
-    usual, known, unbiased = _seen(text.replace("</body>", CHOOSER), tmp_path)
+    usual, delays_known, unbiased = _seen(text.replace("</body>", CHOOSER), tmp_path)
     assert [name for name, _ in usual] == ["MD sampling (multinomial)"]
     assert "no allowed sampler is significantly better" in usual[0][1]
-    assert [name for name, _ in known] == ["Tier-based selection (TiFL)", usual[0][0]]
-    assert "1.50 × as fast as MD sampling" in known[0][1]
+    assert [name for name, _ in delays_known] == ["Tier-based selection (TiFL)", usual[0][0]]
+    assert "1.50 × as fast as MD sampling" in delays_known[0][1]
     assert unbiased == usual
 
 
@@ -377,9 +377,9 @@ def test_a_checkbox_hides_the_printed_numbers_of_a_figure(report, tmp_path):
         _chromium(tmp_path / "profile", *options, address)
         with Image.open(shot) as image:
             dark_pixels.append(sum(image.convert("L").histogram()[:60]))
-    shown, hidden, again = dark_pixels
-    assert hidden < 0.95 * shown
-    assert again == shown
+    with_numbers, without_numbers, with_numbers_again = dark_pixels
+    assert without_numbers < 0.95 * with_numbers
+    assert with_numbers_again == with_numbers
 
 
 @pytest.mark.parametrize(
@@ -392,12 +392,12 @@ def test_without_the_script_everything_is_shown_and_no_field_needs_it(
     style = (report / "style.css").read_text(encoding="utf-8")
     text = text.replace("</head>", f"<style>{style}</style></head>")
     # A frame that may not run scripts tells the page around it what it shows.
-    for allowed, shown in {
+    for allowed, field_count in {
         "allow-same-origin allow-scripts": fields,
         "allow-same-origin": 0,
     }.items():
         frame = f'<iframe sandbox="{allowed}" srcdoc="{html.escape(text)}"></iframe>'
-        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, shown]
+        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, field_count]
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here; 'make axe' downloads it")

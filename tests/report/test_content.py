@@ -52,8 +52,8 @@ def flipped(name):
 
 def change_verdict(path):
     claims = path.parents[3] / "claims/second2025paper.json"
-    (claim, *others) = read_record(claims)["claims"]
-    change(claims, claims=[claim | {"verdict": "proven"}, *others])
+    (claim, *remaining) = read_record(claims)["claims"]
+    change(claims, claims=[claim | {"verdict": "proven"}, *remaining])
 
 
 NOT_ITS_OWN = r"artefact\.json: (checksum differs|not JSON)"

@@ -30,7 +30,7 @@ def _references(value):
             yield from _references(inner)
 
 
-def _many(value):
+def _as_list(value):
     return value if isinstance(value, list) else [value]
 
 
@@ -84,7 +84,7 @@ def test_main_entity_is_the_snakemake_workflow(crate):
     language = crate[workflow["programmingLanguage"]["@id"]]
     assert (language["@type"], language["name"]) == ("ComputerLanguage", "Snakemake")
     assert language["version"] == "9.27.1"
-    for slot in _many(workflow["input"]):
+    for slot in _as_list(workflow["input"]):
         assert crate[slot["@id"]]["@type"] == "FormalParameter"
         assert crate[slot["@id"]]["additionalType"] == "Text"
 
@@ -95,12 +95,12 @@ def test_run_links_what_it_read_to_what_it_made(crate):
     assert run["instrument"] == crate["./"]["mainEntity"]
     assert run["startTime"] == "2026-11-21T02:00:00+00:00"
     assert run["endTime"] == "2026-11-21T02:10:00+00:00"
-    read = {_["@id"] for _ in run["object"]}
-    assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= read
-    assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= read
-    made = {_["@id"] for _ in run["result"]}
-    assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= made
-    assert not read & made
+    inputs = {_["@id"] for _ in run["object"]}
+    assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= inputs
+    assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= inputs
+    outputs = {_["@id"] for _ in run["result"]}
+    assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= outputs
+    assert not inputs & outputs
 
 
 def test_report_without_any_dated_run_is_refused(results):

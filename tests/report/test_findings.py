@@ -118,17 +118,17 @@ def test_the_document_has_every_paper_and_no_place_left_open():
 
 @pytest.mark.long
 def test_the_document_is_what_the_shipped_runs_give(tmp_path):
-    whole = Project(Config(), tmp_path / "results", ROOT / "papers")
-    for key in whole.plan.papers:
-        assert drawing.draw(key, whole) == 0
-    reporting.write_findings(whole, only_check=True)
+    project_of_all = Project(Config(), tmp_path / "results", ROOT / "papers")
+    for key in project_of_all.plan.papers:
+        assert drawing.draw(key, project_of_all) == 0
+    reporting.write_findings(project_of_all, only_check=True)
 
 
 @pytest.mark.parametrize("restriction", [{"papers": ["rizk2022importance"]}, {}])
 def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
-    whole = Project(Config(**restriction), tmp_path, Path(__file__).parents[2] / "papers")
+    selection = Project(Config(**restriction), tmp_path, Path(__file__).parents[2] / "papers")
     with pytest.raises(InputError, match=r"set both to null|not judged yet"):
-        reporting.write_findings(whole, only_check=True)
+        reporting.write_findings(selection, only_check=True)
 
 
 def test_a_speed_up_of_zero_is_a_missed_target():

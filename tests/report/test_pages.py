@@ -58,7 +58,11 @@ def test_nothing_but_citations_leads_outside_and_one_small_script_is_executed(re
     outside = {(tag, a["href"]) for tag, a in page.tags if (a.get("href") or "").startswith("http")}
     assert outside <= {("a", "https://doi.org/10.1000/xyz"), ("a", "https://example.org/data")}
     scripts = [attributes for tag, attributes in page.tags if tag == "script"]
-    assert [each for each in scripts if each != {"type": "application/ld+json"}] == [{}]
+    assert [
+        script_attributes
+        for script_attributes in scripts
+        if script_attributes != {"type": "application/ld+json"}
+    ] == [{}]
     script = page.text.partition("<script>")[2].partition("</script>")[0]
     assert 1000 < len(script.encode()) < 9000
     assert "http" not in script

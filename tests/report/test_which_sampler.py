@@ -220,8 +220,8 @@ def test_the_chooser_allows_what_the_answers_allow_and_measures_where_they_apply
     away = lookup["picks"]["rounds nothing yes yes no no no"][0]
     assert "1.20 × as fast as MD sampling [1.10, 1.30] on Away" in lookup["texts"][away][2]
     assert texts[1][2].startswith("the reference; every run reached the target; needs no info")
-    (alone,) = lookup["picks"]["rounds nothing no no no no no"]
-    assert lookup["texts"][alone][2].startswith("no allowed sampler is significantly better")
+    (place,) = lookup["picks"]["rounds nothing no no no no no"]
+    assert lookup["texts"][place][2].startswith("no allowed sampler is significantly better")
 
 
 def test_the_chooser_begins_with_the_advice_of_the_decision_map(folder):

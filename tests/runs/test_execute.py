@@ -42,7 +42,7 @@ def stored(results):
     return {path: path.stat().st_ino for path in (results / "store").rglob("*.parquet")}
 
 
-def checkout(folder: Path, *files: str) -> None:
+def checkout(folder, *files):
     """Create a Git repository with one commit of `files`."""
     for file in files:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -132,18 +132,18 @@ def test_finished_runs_are_not_recomputed(tmp_path):
 
 def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
     """A process that took the lease of a run twice would wait for itself."""
-    taken = []
+    leases = []
 
     @contextmanager
     def noted(paths, on_wait):
-        taken.extend(paths)
+        leases.extend(paths)
         yield
 
     monkeypatch.setattr(runs, "hold_leases", noted)
     planned, config = job([1, 2])
-    again = replace(planned, case="mine")
-    paths = runs.execute_stacked([planned, again], config, tmp_path, lambda *_: None)
-    assert len(taken) == len(set(taken)) == 2
+    other_case = replace(planned, case="mine")
+    paths = runs.execute_stacked([planned, other_case], config, tmp_path, lambda *_: None)
+    assert len(leases) == len(set(leases)) == 2
     first, second = (json.loads(path.read_text())["runs"] for path in paths)
     assert first == second
     assert paths[0] != paths[1]
@@ -163,8 +163,8 @@ def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
 
 def test_results_of_other_code_are_recomputed(tmp_path):
     first = execute(tmp_path, [0])
-    same, config = job([0])
-    manifest = runs.execute(replace(same, code="f" * 16), config, tmp_path, lambda *_: None)
+    planned, config = job([0])
+    manifest = runs.execute(replace(planned, code="f" * 16), config, tmp_path, lambda *_: None)
     assert json.loads(manifest.read_text("utf-8")) == first  # the result is the same
     (path,) = stored(tmp_path)
     assert store.load(path).metadata["code"] == "f" * 16
@@ -183,8 +183,8 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
 def test_a_truncated_result_is_renamed_and_recomputed(tmp_path, part):
     first = execute(tmp_path, [0, 1])
     path = store.path_of(tmp_path / "store", first["runs"][1]["hash"])
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(part * len(whole))])
+    content = path.read_bytes()
+    path.write_bytes(content[: int(part * len(content))])
     assert execute(tmp_path, [0, 1]) == first
     assert path.with_suffix(".damaged").is_file()
     assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]
@@ -195,4 +195,4 @@ def test_progress_reaches_the_total(tmp_path):
     runs.execute(*job([0]), tmp_path, lambda *args: calls.append(args))
     assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)
     assert calls[-1][1:] == (1, 1)
-    assert all(done <= total for _, done, total in calls)
+    assert all(finished <= total for _, finished, total in calls)

@@ -60,7 +60,7 @@ def elsewhere(path):
 
 
 @contextmanager
-def other(*paths):
+def held_elsewhere(*paths):
     """Hold leases in another process."""
     with subprocess.Popen(
         [sys.executable, "-c", START + HOLDER, *paths], stdout=subprocess.PIPE, text=True
@@ -92,7 +92,7 @@ def test_only_one_process_at_a_time_holds_a_lease(tmp_path):
 
 def test_a_second_process_waits_and_names_the_owner(lease):
     calls = []
-    with other(lease) as process:
+    with held_elsewhere(lease) as process:
         # One that nobody has waited for yet counts as alive.
         threading.Timer(0.5, lambda: (process.kill(), process.wait())).start()
         before = time.monotonic()
@@ -103,7 +103,7 @@ def test_a_second_process_waits_and_names_the_owner(lease):
 
 
 def test_a_killed_owners_lease_is_taken_over_at_once(lease):
-    with other(lease) as process:
+    with held_elsewhere(lease) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert lease.exists()

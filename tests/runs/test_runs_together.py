@@ -49,8 +49,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def start(folder, sampler, seconds, results="r", others=0):
-    arguments = (JOB.format(sampler), str(seconds), results, ROOT / "papers", str(1 + others))
+def start(folder, sampler, seconds, results="r", other_processes=0):
+    arguments = (
+        JOB.format(sampler),
+        str(seconds),
+        results,
+        ROOT / "papers",
+        str(1 + other_processes),
+    )
     return subprocess.Popen(
         [sys.executable, "-c", RUN, *arguments],
         cwd=folder,
@@ -74,7 +80,7 @@ def wait_for_first(folder):
 
 def test_the_same_job_in_three_processes_is_computed_once(folder):
     """Two users' folders of results, two processes in one of them, and one store."""
-    started = [start(folder, "md", 4, results, others=2) for results in ("a", "b", "a")]
+    started = [start(folder, "md", 4, results, other_processes=2) for results in ("a", "b", "a")]
     lines = [process.communicate(timeout=120)[1] for process in started]
     assert [process.returncode for process in started] == [0] * 3, lines
     assert len(computed(folder)) == 1
@@ -102,9 +108,9 @@ def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
 def test_other_jobs_of_the_store_are_not_blocked(folder):
     with start(folder, "md", 60) as busy:
         wait_for_first(folder)
-        other = start(folder, "full", 0)
-        other.communicate(timeout=60)
-        assert other.returncode == 0
+        process = start(folder, "full", 0)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
         assert busy.poll() is None
         busy.kill()
 

@@ -63,8 +63,8 @@ def test_any_table_is_read_back_exactly(tmp_path_factory, rows):
 
 
 def test_the_digest_depends_only_on_the_content():
-    same = TABLE.astype({"at": "int32", "metric": "category"}).set_index(np.array([7, 8, 9]))
-    assert store.digest(same) == store.digest(TABLE)
+    equal = TABLE.astype({"at": "int32", "metric": "category"}).set_index(np.array([7, 8, 9]))
+    assert store.digest(equal) == store.digest(TABLE)
     assert store.digest(TABLE) == KNOWN
     for column, value in (("at", 5), ("metric", "c"), ("value", 1.0000000000000002)):
         changed = TABLE.copy()
@@ -74,9 +74,9 @@ def test_the_digest_depends_only_on_the_content():
 
 def test_a_truncated_file_is_rejected_wherever_it_ends(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
-    whole = path.read_bytes()
-    for length in {*range(0, len(whole), 7), *range(len(whole) - 12, len(whole))}:
-        path.write_bytes(whole[:length])
+    content = path.read_bytes()
+    for length in {*range(0, len(content), 7), *range(len(content) - 12, len(content))}:
+        path.write_bytes(content[:length])
         with pytest.raises(
             InputError, match=r"^[^\n]*truncated or not a result file; run the same"
         ):
@@ -85,12 +85,12 @@ def test_a_truncated_file_is_rejected_wherever_it_ends(tmp_path):
 
 def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
-    whole = path.read_bytes()
-    for length in np.linspace(0, len(whole) - 1, 9).astype(int):
-        path.write_bytes(whole[:length])
+    content = path.read_bytes()
+    for length in np.linspace(0, len(content) - 1, 9).astype(int):
+        path.write_bytes(content[:length])
         assert store.find([tmp_path], HASH, "c1") is None
         assert not path.exists()
-        assert path.with_suffix(".damaged").read_bytes() == whole[:length]
+        assert path.with_suffix(".damaged").read_bytes() == content[:length]
         store.save(tmp_path, TABLE, METADATA)
         assert store.find([tmp_path], HASH, "c1")
 
@@ -135,10 +135,10 @@ def test_a_missing_run_is_a_one_line_error(tmp_path):
 
 
 def test_a_file_with_the_name_of_another_run_is_rejected(tmp_path):
-    other = "ab" + "1" * 18
+    other_hash = "ab" + "1" * 18
     path = store.save(tmp_path, TABLE, METADATA)
-    path.rename(store.path_of(tmp_path, other))
-    assert store.find([tmp_path], other, None) is None
+    path.rename(store.path_of(tmp_path, other_hash))
+    assert store.find([tmp_path], other_hash, None) is None
 
 
 def test_only_runs_of_the_requested_code_are_found(tmp_path):
@@ -172,15 +172,15 @@ def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):
         runs.append(store.Result(table, noted))
     path = tmp_path / "together.parquet"
     store.save_together(path, runs)
-    whole = path.read_bytes()
+    content = path.read_bytes()
     loaded = store.load_together(path)
     assert list(loaded) == sorted(hashes)
     for run in runs:
-        same = loaded[run.metadata["hash"]]
-        assert same.metadata == run.metadata
-        pd.testing.assert_frame_equal(same.table, run.table, check_dtype=False)
+        loaded_run = loaded[run.metadata["hash"]]
+        assert loaded_run.metadata == run.metadata
+        pd.testing.assert_frame_equal(loaded_run.table, run.table, check_dtype=False)
     store.save_together(path, reversed(runs))
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("equal", [False, True])
@@ -227,8 +227,8 @@ def test_rounding_keeps_seven_digits_and_whole_numbers(values):
     rounded = store.rounded(table)
     relative = 2.0**-store.BITS
     np.testing.assert_allclose(rounded["value"], values, rtol=relative, atol=1e-300)
-    whole = np.rint(values) == values
-    np.testing.assert_array_equal(rounded["value"][whole], table["value"][whole])
+    is_whole = np.rint(values) == values
+    np.testing.assert_array_equal(rounded["value"][is_whole], table["value"][is_whole])
     pd.testing.assert_frame_equal(store.rounded(rounded), rounded, check_exact=True)
 
 

@@ -8,10 +8,10 @@ from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Setup, View
 
 
-def equal(n, runs=1, **more):
+def equal(n, runs=1, **options):
     """Describe n clients with one sample each and the same importance."""
-    ones = np.ones(n, np.int64)
-    return Setup(ones, ones / n, runs, **more)
+    one_each = np.ones(n, np.int64)
+    return Setup(one_each, one_each / n, runs, **options)
 
 
 def play(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):

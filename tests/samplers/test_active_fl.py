@@ -17,8 +17,8 @@ def losses(slots):
 
 def test_valuation_is_the_sum_of_losses_divided_by_the_root_of_their_number():
     losses = [[0.5, 2.0, 1.0], [3.0]]
-    result = valuation(np.array([3, 1]), np.array([np.mean(mine) for mine in losses]))
-    np.testing.assert_allclose(result, [sum(mine) / sqrt(len(mine)) for mine in losses])
+    result = valuation(np.array([3, 1]), np.array([np.mean(values) for values in losses]))
+    np.testing.assert_allclose(result, [sum(values) / sqrt(len(values)) for values in losses])
 
 
 def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow_the_softmax():
@@ -31,8 +31,8 @@ def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow
 
 
 def test_unknown_valuations_count_as_the_largest_known_one():
-    known = odds(np.array([1.0, 5.0, 5.0]), 0.0, 1.0)
-    np.testing.assert_allclose(odds(np.array([1.0, 5.0, np.inf]), 0.0, 1.0), known)
+    expected = odds(np.array([1.0, 5.0, 5.0]), 0.0, 1.0)
+    np.testing.assert_allclose(odds(np.array([1.0, 5.0, np.inf]), 0.0, 1.0), expected)
     assert odds(np.full(3, np.inf), 0.0, 1.0).tolist() == [1, 1, 1]
 
 

@@ -41,15 +41,15 @@ def test_fedavg_takes_a_shorter_step_than_full_participation():
 
 
 def test_duplicate_draws_share_a_slot_or_have_one_each():
-    apart, _ = select(MD(m=3))
-    once, omega = select(MD(m=3, duplicates="once"))
+    independent, _ = select(MD(m=3))
+    shared, omega = select(MD(m=3, duplicates="once"))
     for run in range(50):
-        drawn = apart.client[apart.run == run]
+        drawn = independent.client[independent.run == run]
         client, times = np.unique(drawn, return_counts=True)
-        np.testing.assert_array_equal(once.client[once.run == run], client)
-        np.testing.assert_array_equal(once.times[once.run == run], times)
-        np.testing.assert_allclose(omega[once.run == run], times / 3)
-    assert (apart.times == 1).all()
+        np.testing.assert_array_equal(shared.client[shared.run == run], client)
+        np.testing.assert_array_equal(shared.times[shared.run == run], times)
+        np.testing.assert_allclose(omega[shared.run == run], times / 3)
+    assert (independent.times == 1).all()
 
 
 def test_a_round_can_be_without_clients():

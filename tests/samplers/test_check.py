@@ -21,6 +21,7 @@ RECORDS = [
     {"name": "clustered_size", "m": 4},
     {"name": "clustered_similarity", "m": 4},
     {"name": "clustered_similarity", "m": 5, "ward": "code", "measure": "l1"},
+    {"name": "clustered_similarity", "m": 4, "candidates": 5},
     {"name": "target"},
     *(
         {"name": "available", "available": 12, "m": 3, "report": report}
@@ -30,8 +31,11 @@ RECORDS = [
     {"name": "approx_opt", "m": 4},
     {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 20},
     {"name": "delayhet_sampling", "m": 4, "solver": "vertex"},
+    {"name": "delayhet_sampling", "m": 4, "solver": "vertex", "candidates": 5},
     {"name": "delayhet_submodular", "solver": "exact"},
+    {"name": "delayhet_submodular", "solver": "exact", "candidates": 5},
     {"name": "divfl", "m": 4},
+    {"name": "divfl", "m": 4, "candidates": 3},
     {"name": "divfl", "m": 3, "greedy": "stochastic", "weights": "covered"},
     {"name": "flanp", "first": 2},
     {"name": "flanp", "first": 2, "stop": "rounds", "rounds": 1},

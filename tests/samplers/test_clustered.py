@@ -22,12 +22,8 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.numerics.dissimilarity import (
-    BLOCK_COORDINATES,
-    dissimilarities,
-    from_pairs,
-    pairs,
-)
+from fedsampling.samplers.numerics import dissimilarity
+from fedsampling.samplers.numerics.dissimilarity import dissimilarities, pairs
 from fedsampling.samplers.numerics.similar_groups import ward_groups
 from fedsampling.samplers.scheme import Setup, Slots, View
 
@@ -62,16 +58,16 @@ def test_rows_and_columns_of_algorithm_1_sum_exactly(n_samples, data):
     n_samples = np.array(n_samples)
     m = data.draw(st.integers(1, len(n_samples))) if data else len(n_samples)
     M = n_samples.sum()
-    whole = units_by_size(n_samples, m)
-    pieces = [units for _, units in pieces_by_size(n_samples, m)]
-    np.testing.assert_allclose(allocate_by_size(n_samples, m) * M, whole, atol=1e-6)
-    assert (whole >= 0).all()
-    assert (whole.sum(axis=1) == M).all()  # (7)
-    assert (whole.sum(axis=0) == m * n_samples).all()  # (8)
-    most = np.array([floor(m * int(size) / int(M)) + 2 for size in n_samples])
-    assert ((whole > 0).sum(axis=0) <= most).all()
+    units = units_by_size(n_samples, m)
+    pieces = [piece for _, piece in pieces_by_size(n_samples, m)]
+    np.testing.assert_allclose(allocate_by_size(n_samples, m) * M, units, atol=1e-6)
+    assert (units >= 0).all()
+    assert (units.sum(axis=1) == M).all()  # (7)
+    assert (units.sum(axis=0) == m * n_samples).all()  # (8)
+    max_draws = np.array([floor(m * int(size) / int(M)) + 2 for size in n_samples])
+    assert ((units > 0).sum(axis=0) <= max_draws).all()
     assert (np.concatenate(pieces) > 0).all()
-    assert sum(map(len, pieces)) == (whole > 0).sum() < len(n_samples) + m
+    assert sum(map(len, pieces)) == (units > 0).sum() < len(n_samples) + m
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any), st.data())
@@ -118,8 +114,8 @@ def test_invalid_counts_are_rejected(n_samples, m, message):
         allocate_by_size(np.array(n_samples), m)
 
 
-def alike(n, seed=0):
-    """Updates of n clients, and dissimilarities of them."""
+def random_updates(n, seed=0):
+    """Return random updates of n clients, and their dissimilarities."""
     updates = np.random.default_rng(seed).normal(size=(n, 3))
     return updates, dissimilarities(updates, "arccos")
 
@@ -131,7 +127,7 @@ def test_rows_and_columns_of_algorithm_2_sum_exactly(n_samples, ward, data):
     n_samples = np.array(n_samples)
     m = data.draw(st.integers(1, len(n_samples))) if data else len(n_samples)
     M = n_samples.sum()
-    _, rho = alike(len(n_samples))
+    _, rho = random_updates(len(n_samples))
     units = units_by_similarity(n_samples, rho, m, np.random.default_rng(0), ward)
     assert (units >= 0).all()
     assert (units.sum(axis=1) == M).all()  # (7)
@@ -179,7 +175,7 @@ def test_algorithm_2_agrees_with_the_corrected_box(seed):
     rng = np.random.default_rng(seed)
     n, m = 12, 4
     n_samples = rng.integers(20, 30, size=n)  # so that no client fills a distribution alone
-    _, rho = alike(n, seed)
+    _, rho = random_updates(n, seed)
     groups = ward_groups(rho, m * n_samples, int(n_samples.sum()))
     ours = units_by_similarity(n_samples, rho, m, Unshuffled())
     np.testing.assert_array_equal(ours, printed_algorithm_2(groups, n_samples, m, corrected=True))
@@ -211,7 +207,7 @@ def test_ten_digits_of_ten_clients_become_ten_distributions(measure, ward):
 
 
 def test_a_client_with_more_than_its_share_has_distributions_of_its_own():
-    updates, _ = alike(5)
+    updates, _ = random_updates(5)
     n_samples = np.array([2, 13, 1, 2, 2])  # m n_i / M = 2.6 for the second
     r = allocate_by_similarity(n_samples, updates, 4, "arccos", np.random.default_rng(0))
     assert (r[:, 1] == 1).sum() == 2
@@ -234,7 +230,11 @@ def one_by_one(updates, measure):
 
 @pytest.fixture(scope="module")
 def updates():
-    return np.random.default_rng(0).normal(size=(9, BLOCK_COORDINATES + 7)).astype(np.float32)
+    return (
+        np.random.default_rng(0)
+        .normal(size=(9, dissimilarity.BLOCK_COORDINATES + 7))
+        .astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -257,8 +257,8 @@ def test_pairs_of_some_clients_are_rows_of_all_pairs(updates, measure):
 
 def test_equal_single_precision_updates_have_angle_zero(updates):
     """In single precision the angle of a product would be up to 1e-3."""
-    twice = np.concatenate([updates, 3 * updates])
-    angle = dissimilarities(twice, "arccos")
+    doubled = np.concatenate([updates, 3 * updates])
+    angle = dissimilarities(doubled, "arccos")
     assert np.diag(angle, len(updates)).max() < 1e-7
     assert (angle.diagonal() == 0).all()
 
@@ -282,15 +282,15 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
         n = int(rng.integers(2, 40))
         rho = dissimilarities(rng.normal(size=(n, 3)), "l2", ward)
         weight = rng.integers(1, 100, size=n)
-        most = int(weight.max() * rng.integers(1, 5))
+        limit = int(weight.max() * rng.integers(1, 5))
         tree = linkage(squareform(rho) if ward == "paper" else pdist(rho), "ward")
         total = [float(w) for w in weight]
         for row in tree:
             total.append(total[int(row[0])] + total[int(row[1])])
             row[2] = total[-1]
-        label = fcluster(tree, t=most, criterion="distance")
+        label = fcluster(tree, t=limit, criterion="distance")
         expected = {tuple(np.flatnonzero(label == k)) for k in np.unique(label)}
-        assert {tuple(group) for group in ward_groups(rho, weight, most, ward)} == expected
+        assert {tuple(group) for group in ward_groups(rho, weight, limit, ward)} == expected
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
 )
 def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
-        from_pairs(np.full((2, 2), value), measure, ward)
+        dissimilarity.from_pairs(np.full((2, 2), value), measure, ward)
 
 
 N, D = 10, 6

@@ -42,12 +42,15 @@ def test_greedy_selection_conditions_the_gaussian_process():
     result = greedy(K, p, alpha, 3)
     chosen = []
     for _ in range(3):
-        rest = [k for k in range(6) if k not in chosen]
-        now = K
+        candidates = [k for k in range(6) if k not in chosen]
+        posterior = K
         if chosen:
             inverse = np.linalg.inv(K[np.ix_(chosen, chosen)])
-            now = K - K[:, chosen] @ inverse @ K[chosen]
-        gain = {k: alpha[k] * sum(p[i] * now[i, k] for i in rest) / now[k, k] ** 0.5 for k in rest}
+            posterior = K - K[:, chosen] @ inverse @ K[chosen]
+        gain = {
+            k: alpha[k] * sum(p[i] * posterior[i, k] for i in candidates) / posterior[k, k] ** 0.5
+            for k in candidates
+        }
         chosen.append(max(gain, key=gain.get))
     assert result.tolist() == chosen
 
@@ -56,14 +59,14 @@ def test_losses_are_reported_in_the_warm_up_and_around_later_updates():
     n, m = 8, 3
     setup = equal(n, runs=2)
     ready = FedCor(m=m, warm_up=3, interval=4, first_steps=3, later_steps=3).prepared(setup)
-    rng, asked, selected = np.random.default_rng(0), [], []
+    rng, reported, selected = np.random.default_rng(0), [], []
     for t in range(11):
         slots, omega = play(ready, setup, t, {"losses": rng.normal(size=(2, n))})
         np.testing.assert_allclose(omega, 1 / m)
-        asked.append(bool(ready.asked().all()))
+        reported.append(bool(ready.asked().all()))
         selected.append(slots.client.reshape(2, m))
     # Warm-up in rounds 0 to 2, whose last change is known in round 3; updates in rounds 4 and 8.
-    assert [t for t, all_of_them in enumerate(asked) if all_of_them] == [0, 1, 2, 3, 4, 5, 8, 9]
+    assert [t for t, is_reported in enumerate(reported) if is_reported] == [0, 1, 2, 3, 4, 5, 8, 9]
     assert ready._times[-1] == 8
 
 

@@ -34,7 +34,7 @@ def test_the_set_maximises_the_objective_over_all_sets():
     for _ in range(60):
         H = graph_distances(similarities(rng.dirichlet(np.full(6, 0.3), size=12)), 0.01, 0.1)
         A, u = gain(H, rng.poisson(2.0, 12), 0.1, 4, 12)
-        best = max(objective(A, u, each) for each in combinations(range(12), 4))
+        best = max(objective(A, u, members) for members in combinations(range(12), 4))
         hits.append(objective(A, u, best_set(A, u, 4)) > best - 1e-12)
     assert np.mean(hits) > 0.95
 
@@ -44,8 +44,8 @@ def test_the_linear_part_is_the_growth_of_the_variance_of_the_counts():
     count = np.array([3, 0, 1, 4, 2])
     _, u = gain(np.zeros((5, 5)), count, 0.1, 2, 5)
     sets = list(combinations(range(5), 2))
-    variance = [(count + np.isin(np.arange(5), each)).var(ddof=1) for each in sets]
-    sums = np.array([u[list(each)].sum() for each in sets]) + variance
+    variance = [(count + np.isin(np.arange(5), members)).var(ddof=1) for members in sets]
+    sums = np.array([u[list(members)].sum() for members in sets]) + variance
     np.testing.assert_allclose(sums, sums[0])
 
 
@@ -76,8 +76,8 @@ def test_clients_of_different_labels_train_together_and_all_equally_often():
 
 def test_clients_that_were_unavailable_come_first_when_they_return():
     counts = np.full((6, 2), 5)
-    away = [np.arange(4)] * 6 + [np.arange(6)]
-    *_, (last, weights, bits) = played(FedGS(m=2), counts, 7, away)
+    offered = [np.arange(4)] * 6 + [np.arange(6)]
+    *_, (last, weights, bits) = played(FedGS(m=2), counts, 7, offered)
     assert last.tolist() == [4, 5]
     np.testing.assert_allclose(weights, 0.5)
     assert bits.tolist() == [0.0]

@@ -22,7 +22,7 @@ UPDATES = np.array([[0.2, -0.1, -0.1], [0.0, 0.1, -0.1], [-0.1, 0.3, -0.2], [0.1
 def test_estimated_entropy_is_that_of_the_softmax():
     result = estimated_entropy(UPDATES, 0.1)
     for row, value in zip(UPDATES, result, strict=True):
-        powers = [exp(each / 0.1) for each in row]
+        powers = [exp(update / 0.1) for update in row]
         assert value == pytest.approx(shannon(np.array(powers) / sum(powers)))
     assert result[3] == pytest.approx(log(3))  # a balanced client
 

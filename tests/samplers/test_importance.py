@@ -44,8 +44,8 @@ def pieces(totals):
 def exact_inclusion(pi):
     """Integrate the chosen set over d, which is constant on each piece."""
     totals = progressive_totals(pi)
-    left, length = pieces(totals)
-    marks = systematic_units(np.broadcast_to(totals, (len(left), len(pi))), left)
+    start, length = pieces(totals)
+    marks = systematic_units(np.broadcast_to(totals, (len(start), len(pi))), start)
     assert (marks.sum(-1) == round(pi.sum())).all()
     return length @ marks
 
@@ -132,10 +132,10 @@ class TestHartleyRao:
         rng = np.random.default_rng(2)
         pi = capped(rng.exponential(size=(7, 3, 11)), rng.integers(1, 6, (7, 3)))
         d = rng.random((7, 3))
-        together = systematic_units(progressive_totals(pi), d)
+        marks = systematic_units(progressive_totals(pi), d)
         for row in np.ndindex(7, 3):
-            alone = hartley_rao(pi[row], Fixed(d[row]))
-            np.testing.assert_array_equal(np.flatnonzero(together[row]), alone)
+            expected = hartley_rao(pi[row], Fixed(d[row]))
+            np.testing.assert_array_equal(np.flatnonzero(marks[row]), expected)
 
 
 class TestInclusion:
@@ -176,11 +176,11 @@ class TestInclusion:
         rng = np.random.default_rng(3)
         p = rng.lognormal(sigma=2, size=(50, 9))  # some rows are capped, some twice
         size = rng.integers(1, 6, 50)
-        together = capped(p, size)
-        assert (together == 1).any()
-        assert (together < 1).all(-1).any()
+        stacked = capped(p, size)
+        assert (stacked == 1).any()
+        assert (stacked < 1).all(-1).any()
         for row in range(50):
-            np.testing.assert_array_equal(together[row], capped(p[row], int(size[row])))
+            np.testing.assert_array_equal(stacked[row], capped(p[row], int(size[row])))
 
 
 class TestProbabilities:
@@ -195,8 +195,8 @@ class TestProbabilities:
         norms = np.linalg.norm(self.gradients, axis=-1)
         probabilities = in_proportion(norms)
         for k, n in itertools.product(range(self.K), range(self.N)):
-            others = sum(np.sqrt(sum(v**2 for v in self.gradients[k, m])) for m in range(self.N))
-            expected = np.sqrt(sum(v**2 for v in self.gradients[k, n])) / others
+            total = sum(np.sqrt(sum(v**2 for v in self.gradients[k, m])) for m in range(self.N))
+            expected = np.sqrt(sum(v**2 for v in self.gradients[k, n])) / total
             assert probabilities[k, n] == pytest.approx(expected)
 
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])

@@ -47,8 +47,8 @@ class OneUniform:
 def pieces(pi):
     """Middle and length of each interval of d in which the chosen set is the same."""
     ends = np.unique(np.append(np.cumsum(pi) % 1, [0, 1]))
-    real = np.diff(ends) > 1e-12  # the others are rounding
-    return ((ends[:-1] + ends[1:]) / 2)[real], np.diff(ends)[real]
+    is_interval = np.diff(ends) > 1e-12  # the others are rounding
+    return ((ends[:-1] + ends[1:]) / 2)[is_interval], np.diff(ends)[is_interval]
 
 
 def prepared(data, rule, runs, B=B, variability="optimum"):
@@ -95,10 +95,10 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
         u, share = pieces(pi)
         total = 0
         for u_piece, share_piece in zip(u, share, strict=True):
-            one = Slots(np.array([0]), np.array([k]), np.ones(1))
+            slot = Slots(np.array([0]), np.array([k]), np.ones(1))
             if rule == "approximate":
-                sampler.saw_samples(one, norms)
-            batch = sampler.batch(one, np.array([u_piece]))
+                sampler.saw_samples(slot, norms)
+            batch = sampler.batch(slot, np.array([u_piece]))
             used = batch.weight[0] > 0
             assert used.sum() == B[k]
             rows = data.start[k] + batch.index[0]
@@ -162,10 +162,12 @@ def test_tracking_agents_is_equation_52(data, variability):
         active = slots.client[rows]
         scores = []
         for row, k in zip(rows, active, strict=True):
-            known = 6 / (E[k] * B[k]) * norms[k] ** 2
-            s2 = known if variability == "optimum" else sigma2[row]
+            optimum_sigma2 = 6 / (E[k] * B[k]) * norms[k] ** 2
+            s2 = optimum_sigma2 if variability == "optimum" else sigma2[row]
             scores.append(np.sqrt(s2 + (3 + 6 / (E[k] * B[k])) * (gradient[row] ** 2).sum()))
-        others = np.delete(np.arange(K), active)
-        expected = np.array(scores) / sum(scores) * (1 - before[run, others].sum())
+        inactive = np.delete(np.arange(K), active)
+        expected = np.array(scores) / sum(scores) * (1 - before[run, inactive].sum())
         assert sampler.state()["p_agents"][run, active] == pytest.approx(expected)
-        np.testing.assert_array_equal(sampler.state()["p_agents"][run, others], before[run, others])
+        np.testing.assert_array_equal(
+            sampler.state()["p_agents"][run, inactive], before[run, inactive]
+        )

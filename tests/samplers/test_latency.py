@@ -46,8 +46,8 @@ def test_scan_of_prefixes_finds_the_best_of_all_sets(m, seed, tail, share):
     B, delays = population(m, seed, share, tail=tail)
     delays = np.round(delays, -1)  # ties too
     chosen, alpha = best_subset(B, delays)
-    least = min(subset_objective(B, delays, np.array(S)) for S in subsets(m))
-    assert subset_objective(B, delays, chosen) == pytest.approx(least, rel=1e-12)
+    minimum = min(subset_objective(B, delays, np.array(S)) for S in subsets(m))
+    assert subset_objective(B, delays, chosen) == pytest.approx(minimum, rel=1e-12)
     assert alpha.sum() == pytest.approx(1)
 
 
@@ -56,8 +56,8 @@ def test_scan_finds_the_best_of_4095_sets_without_assumption_3():
     B = np.triu(rng.uniform(0.5, 3, (12, 12)), 1)
     B, delays = B + B.T, rng.uniform(15, 100, 12)
     chosen, _ = best_subset(B, delays)
-    least = min(subset_objective(B, delays, np.array(S)) for S in subsets(12))
-    assert subset_objective(B, delays, chosen) == pytest.approx(least)
+    minimum = min(subset_objective(B, delays, np.array(S)) for S in subsets(12))
+    assert subset_objective(B, delays, chosen) == pytest.approx(minimum)
     with pytest.raises(InputError, match="Assumption 3"):
         best_subset(B, delays, "minnorm")
 
@@ -84,9 +84,9 @@ def test_minimum_norm_point_minimises_submodular_functions(m, seed):
     x = minimum_norm_point(
         lambda order: np.array([f(order[:size]) for size in range(m + 1)]), np.arange(m)
     )
-    least = min([0.0, *(f(np.array(S)) for S in subsets(m))])
-    assert f(np.flatnonzero(x < -1e-9)) == pytest.approx(least, abs=1e-6)
-    assert np.minimum(x, 0).sum() == pytest.approx(least, abs=1e-5)  # Edmonds' duality
+    minimum = min([0.0, *(f(np.array(S)) for S in subsets(m))])
+    assert f(np.flatnonzero(x < -1e-9)) == pytest.approx(minimum, abs=1e-6)
+    assert np.minimum(x, 0).sum() == pytest.approx(minimum, abs=1e-5)  # Edmonds' duality
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -94,8 +94,8 @@ def test_minnorm_terminates_and_is_no_better_than_the_scan(seed):
     B, delays = population(40, seed, tail=seed % 2 == 1)
     exact, _ = best_subset(B, delays, "exact")
     result, alpha = best_subset(B, delays, "minnorm")
-    least = subset_objective(B, delays, exact)
-    assert subset_objective(B, delays, result) >= least * (1 - 1e-12)
+    minimum = subset_objective(B, delays, exact)
+    assert subset_objective(B, delays, result) >= minimum * (1 - 1e-12)
     assert (np.diff(result) > 0).all()
     assert alpha.sum() == pytest.approx(1)
 
@@ -104,10 +104,10 @@ def test_minnorm_depends_on_the_order_it_starts_from():
     gaps = []
     for seed in range(10):
         B, delays = population(30, seed)
-        least = subset_objective(B, delays, best_subset(B, delays)[0])
+        minimum = subset_objective(B, delays, best_subset(B, delays)[0])
         for start in (None, np.random.default_rng(seed).permutation(30)):
             result, _ = best_subset(B, delays, "minnorm", start)
-            gaps.append(subset_objective(B, delays, result) / least - 1)
+            gaps.append(subset_objective(B, delays, result) / minimum - 1)
     by_delay, by_chance = np.array(gaps[::2]), np.array(gaps[1::2])
     assert by_delay.mean() < 0.01
     assert by_chance.mean() > 0.1
@@ -153,27 +153,27 @@ def test_expected_delay_is_concave_on_the_simplex():
 def test_no_distribution_is_better_than_one_client(m, k, seed, tail):
     B, delays = population(m, seed, 0.9, k, tail)
     vertex = best_distribution(B, delays, k, "vertex")
-    least = distribution_objective(B, delays, vertex, k)
+    minimum = distribution_objective(B, delays, vertex, k)
     assert sorted(vertex)[-2:] == [0, 1]
     mean = (B**2).mean(1)
     for p in np.random.default_rng(seed).dirichlet(np.full(m, 0.3), 20):
         bound = delays @ p / (1 - 2 * mean @ p)
         assert distribution_objective(B, delays, p, k) >= bound * (1 - 1e-12)
-        assert bound >= least * (1 - 1e-12)
-    assert subset_objective(B, delays, best_subset(B, delays)[0]) <= least * (1 + 1e-12)
+        assert bound >= minimum * (1 - 1e-12)
+    assert subset_objective(B, delays, best_subset(B, delays)[0]) <= minimum * (1 + 1e-12)
 
 
 def test_the_papers_solver_depends_on_start_and_iterations():
     B, delays = population(20, 0, 0.9, 1)
-    least = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
+    minimum = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
     short, long = (best_distribution(B, delays, iterations=size) for size in (5, 60))
     fast = best_distribution(B, delays, start=1 / delays / (1 / delays).sum(), iterations=5)
-    values = [distribution_objective(B, delays, p) / least for p in (short, long, fast)]
+    values = [distribution_objective(B, delays, p) / minimum for p in (short, long, fast)]
     assert min(values) > 1.02
     assert np.abs(short - long).max() > 0.01
     assert np.abs(short - fast).max() > 0.01
-    same = best_distribution(B, delays, iterations=5, jacobian="exact")
-    np.testing.assert_allclose(same, short, atol=1e-4)
+    with_gradient = best_distribution(B, delays, iterations=5, jacobian="exact")
+    np.testing.assert_allclose(with_gradient, short, atol=1e-4)
     np.testing.assert_allclose([short.sum(), long.sum()], 1)
 
 
@@ -183,10 +183,10 @@ def test_descent_with_the_exact_gradient_reaches_the_minimum_for_one_draw(k, lar
     B, delays = population(50, 1, 0.9, k)
     uniform = best_distribution(B, delays, k, iterations=0)
     np.testing.assert_array_equal(uniform, np.full(50, 0.02))
-    least = distribution_objective(B, delays, best_distribution(B, delays, k, "vertex"), k)
+    minimum = distribution_objective(B, delays, best_distribution(B, delays, k, "vertex"), k)
     descended = best_distribution(B, delays, k, "analytic")
     reached = distribution_objective(B, delays, descended, k)
-    assert least * (1 - 1e-9) <= reached < largest_ratio * least
+    assert minimum * (1 - 1e-9) <= reached < largest_ratio * minimum
     assert reached < distribution_objective(B, delays, uniform, k)
 
 
@@ -207,10 +207,10 @@ def test_represented_clients_are_determined_from_b_before_it_is_capped():
     """All B are beyond the bound: cut off, they would make one client the proxy of all."""
     B, delays = population(20, 3)
     B *= 1e5
-    one = np.ones(20, np.int64)
+    n_samples = np.ones(20, np.int64)
     scheme = DelayHetSubmodular(solver="exact", share=0.99, rule="clip")
-    scheme = scheme.prepared(Setup(one, one / 20, delays=delays))
-    view = View(one, one / 20, 1, 1, {"delays": delays})
+    scheme = scheme.prepared(Setup(n_samples, n_samples / 20, delays=delays))
+    view = View(n_samples, n_samples / 20, 1, 1, {"delays": delays})
     view.observed["heterogeneity"] = B[None]
     slots = scheme.select(view, None)
     assert 1 < len(slots.client) < 20

@@ -62,8 +62,8 @@ def test_greedy_selection_meets_the_deadline_and_is_maximal():
         deadline = 2 + 4 * rng.random()
         chosen = before_deadline(download, update, upload, deadline).tolist()
         assert duration(download, update, upload, chosen) < deadline or not chosen
-        for other in set(range(7)) - set(chosen):
-            assert duration(download, update, upload, [*chosen, other]) >= deadline
+        for client in set(range(7)) - set(chosen):
+            assert duration(download, update, upload, [*chosen, client]) >= deadline
         # The next is always the one that lengthens the round least.
         for k in range(1, len(chosen)):
             before = chosen[:k]

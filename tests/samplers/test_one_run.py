@@ -114,8 +114,8 @@ class FreshStacked(fs.Scheme, name="fresh_of_a_stack"):
 
     def select(self, view, rng):
         chosen = []
-        for waited, one in zip(self.waited, rng.generators("clients"), strict=True):
-            order = np.lexsort([one.random(len(view.p)), -waited])
+        for waited, generator in zip(self.waited, rng.generators("clients"), strict=True):
+            order = np.lexsort([generator.random(len(view.p)), -waited])
             waited += 1
             waited[order[: self.m]] = 0
             chosen.append(order[: self.m])
@@ -161,14 +161,14 @@ def trained(scheme, rounds=4, checkpoint=None):
     sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(SEEDS)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
     measures = [(1, lambda theta, _: evaluate(trainer, theta))]
-    kept = {} if checkpoint is None else {"checkpoint": checkpoint}
-    return train(trainer, sampler, SEEDS, rounds, measures, costs="each", **kept)
+    options = {} if checkpoint is None else {"checkpoint": checkpoint}
+    return train(trainer, sampler, SEEDS, rounds, measures, costs="each", **options)
 
 
-@pytest.mark.parametrize(("alone", "stacked"), PAIRS)
-def test_one_run_and_stacked_forms_give_the_same_runs(alone, stacked):
-    for one, other in zip(trained(alone(m=2)), trained(stacked(m=2)), strict=True):
-        pd.testing.assert_frame_equal(one, other)
+@pytest.mark.parametrize(("single", "stacked"), PAIRS)
+def test_one_run_and_stacked_forms_give_the_same_runs(single, stacked):
+    for table, expected in zip(trained(single(m=2)), trained(stacked(m=2)), strict=True):
+        pd.testing.assert_frame_equal(table, expected)
 
 
 @pytest.mark.parametrize("member", [MDAlone, ByLossAlone, FreshAlone])
@@ -177,14 +177,14 @@ def test_samplers_of_one_run_pass_the_check(member):
 
 
 def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
-    whole = trained(FreshAlone(m=2))
+    uninterrupted = trained(FreshAlone(m=2))
     path = tmp_path / "checkpoint.npz"
     rounds = iter([False, False, True, True])
     with pytest.raises(Stopped):
         trained(FreshAlone(m=2), checkpoint=Checkpoint(path, stop=lambda: next(rounds)))
     resumed = trained(FreshAlone(m=2), checkpoint=Checkpoint(path))
-    for one, other in zip(whole, resumed, strict=True):
-        pd.testing.assert_frame_equal(one, other)
+    for expected, table in zip(uninterrupted, resumed, strict=True):
+        pd.testing.assert_frame_equal(expected, table)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from .rounds import play as play_one
 
 def test_statistical_utility_is_that_of_single_samples():
     losses = [np.array([0.5, 2.0, 1.0]), np.array([3.0])]
-    samples = np.array([len(mine) for mine in losses])
-    result = statistical_utility(samples, np.array([sqrt((mine**2).mean()) for mine in losses]))
-    printed = [len(mine) * sqrt(sum(loss**2 for loss in mine) / len(mine)) for mine in losses]
+    samples = np.array([len(part) for part in losses])
+    result = statistical_utility(samples, np.array([sqrt((part**2).mean()) for part in losses]))
+    printed = [len(part) * sqrt(sum(loss**2 for loss in part) / len(part)) for part in losses]
     np.testing.assert_allclose(result, printed)
 
 
@@ -27,8 +27,8 @@ def test_utilities_follow_the_box_line_by_line():
         if d > T:
             util *= (T / d) ** alpha
         expected.append(util)
-    found = utilities(U, system_utility(D, T, alpha), L, R, clip=1.0)
-    np.testing.assert_allclose(found, expected)
+    result = utilities(U, system_utility(D, T, alpha), L, R, clip=1.0)
+    np.testing.assert_allclose(result, expected)
     # Larger utilities are cut off; where nothing distinguishes clients only time does.
     assert utilities(U, np.ones(3), np.ones(3), 1, clip=0.5).tolist() == [0, 1, 1]
     assert utilities(np.ones(3), np.ones(3), np.ones(3), 1).tolist() == [1, 1, 1]
@@ -52,15 +52,15 @@ def play(scheme, rounds, loss, n=10, runs=4):
 
 def test_each_round_takes_m_different_clients_and_explores_at_its_rate():
     _, played = play(Oort(m=4, explore=0.5, explore_least=0.25), 4, lambda t, who: 1.0 + who)
-    known = [set() for _ in range(4)]
+    explored = [set() for _ in range(4)]
     for t, slots in enumerate(played):
         for run in range(4):
-            mine = set(slots.client[slots.run == run].tolist())
-            assert len(mine) == 4
+            clients = set(slots.client[slots.run == run].tolist())
+            assert len(clients) == 4
             # Nobody is known at first; then (1 - ε) m, rounded up, are, as long as others are left.
-            new = 4 if t == 0 else min(int(4 * 0.5 * 0.98**t), 10 - len(known[run]))
-            assert len(mine - known[run]) == new
-            known[run] |= mine
+            new = 4 if t == 0 else min(int(4 * 0.5 * 0.98**t), 10 - len(explored[run]))
+            assert len(clients - explored[run]) == new
+            explored[run] |= clients
 
 
 def test_unexplored_clients_are_drawn_by_speed():

@@ -20,12 +20,12 @@ from .rounds import play as play_one
 def test_rewards_are_scaled_by_the_range_of_all_clients():
     rewards = [3.0, 10.0, 5.0, 8.0, 1.0, 2.0, 4.0, 6.0, 7.0, 40.0]
     ordered = sorted(rewards)
-    ceiling, least, most = ordered[9], 0.999 * ordered[0], ordered[-1]  # ⌊10 × 0.9⌋ = 9
+    ceiling, floor, maximum = ordered[9], 0.999 * ordered[0], ordered[-1]  # ⌊10 × 0.9⌋ = 9
     result = scaled(np.array([3.0, 40.0]), np.array(rewards), 0.9)
-    expected = [(min(reward, ceiling) - least) / (most - least) for reward in (3.0, 40.0)]
+    expected = [(min(reward, ceiling) - floor) / (maximum - floor) for reward in (3.0, 40.0)]
     np.testing.assert_allclose(result, expected)
     half = scaled(np.array([40.0]), np.array(rewards), 0.5)  # clipped to ordered[5]
-    assert half[0] == pytest.approx((ordered[5] - least) / (most - least))
+    assert half[0] == pytest.approx((ordered[5] - floor) / (maximum - floor))
 
 
 def test_slow_clients_are_penalised_beyond_a_percentile():
@@ -72,9 +72,9 @@ def test_the_utility_adds_uncertainty_to_the_scaled_reward():
     ready = [*play(OortFedScale(m=5), 6)][-1][0]
     old = np.flatnonzero(ready._last[0] > 0)
     rewards = sorted(ready._reward[0])
-    ceiling, least = rewards[int(30 * 0.9)], 0.999 * rewards[0]
+    ceiling, floor = rewards[int(30 * 0.9)], 0.999 * rewards[0]
     expected = [
-        (min(ready._reward[0, k], ceiling) - least) / (rewards[-1] - least)
+        (min(ready._reward[0, k], ceiling) - floor) / (rewards[-1] - floor)
         + sqrt(0.1 * log(7) / ready._last[0, k])
         for k in old
     ]

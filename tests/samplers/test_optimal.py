@@ -10,13 +10,8 @@ from scipy.optimize import minimize
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.optimal import (
-    Available,
-    approximate,
-    approximate_probabilities,
-    probabilities,
-)
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.optimal import approximate, approximate_probabilities, probabilities
+from fedsampling.samplers.scheme import Setup, View, scheme
 
 from . import rounds
 
@@ -173,7 +168,9 @@ SETUP = Setup(np.arange(1, N + 1), P)
 
 def play(report, runs, t=0, norms=NORMS, j_max=4, **options):
     setup = replace(SETUP, runs=runs)
-    sampler = Available(available=A, m=M, report=report, j_max=j_max, **options).prepared(setup)
+    sampler = scheme("available", available=A, m=M, report=report, j_max=j_max, **options).prepared(
+        setup
+    )
     trained = lambda slots: {"update_norms": norms[slots.client]} if sampler.needs else {}  # noqa: E731
     return sampler, *rounds.play(sampler, setup, t, trained=trained)
 
@@ -258,7 +255,7 @@ def test_an_update_that_is_not_finite_is_reported_and_ends_only_its_run(report, 
 def test_unbiased_only_if_the_denominator_is_constant():
     claims = []
     for available, p in ((A, P), (N, P), (A, np.full(N, 1 / N))):
-        sampler = Available(available=available, m=M, report="full")
+        sampler = scheme("available", available=available, m=M, report="full")
         claims.append(sampler.prepared(replace(SETUP, p=p)).unbiased)
     assert claims == [False, True, True]
 
@@ -283,7 +280,7 @@ def test_other_numbers_of_exchanges_are_also_measured():
 
 def test_scale_changes_local_steps_but_no_draw():
     _, slots, omega = play("uniform", 4)
-    _, scaled, same = play("uniform", 4, scale=0.25)
+    _, scaled, omega_scaled = play("uniform", 4, scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
     np.testing.assert_array_equal(scaled.client, slots.client)
-    np.testing.assert_array_equal(omega, same)
+    np.testing.assert_array_equal(omega, omega_scaled)

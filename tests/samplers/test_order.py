@@ -47,8 +47,8 @@ def test_candidates_replace_the_number_of_clients():
 
 
 def test_observations_stored_at_the_server_count_for_each_run():
-    one, five = (memory_bytes(scheme("divfl", m=4), 100, 1000, runs) for runs in (1, 5))
-    assert five - one == 4 * 4 * 100 * 1000
+    for_one, for_five = (memory_bytes(scheme("divfl", m=4), 100, 1000, runs) for runs in (1, 5))
+    assert for_five - for_one == 4 * 4 * 100 * 1000
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -5,12 +5,7 @@ import pytest
 from papers.rizk2022importance.simulations_inclusion import successive_inclusion
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.power_of_choice import (
-    PowerOfChoice,
-    RememberedPowerOfChoice,
-    candidates,
-    largest_losses,
-)
+from fedsampling.samplers.power_of_choice import PowerOfChoice, candidates, largest_losses
 from fedsampling.samplers.scheme import scheme
 
 from .rounds import equal, play
@@ -39,13 +34,13 @@ def test_losses_are_requested_from_the_candidates():
     sampler = PowerOfChoice(m=2, d=5)
     losses = np.random.default_rng(0).random((3, 8))
     slots, _ = play(sampler, equal(8, runs=3), observed={"losses": losses})
-    asked = sampler.asked()
-    assert (asked.sum(1) == 5).all()
-    assert asked[slots.run, slots.client].all()
+    requested = sampler.asked()
+    assert (requested.sum(1) == 5).all()
+    assert requested[slots.run, slots.client].all()
     for run in range(3):
         chosen = slots.client[slots.run == run]
         np.testing.assert_array_equal(
-            np.sort(losses[run, chosen]), np.sort(losses[run, asked[run]])[-2:]
+            np.sort(losses[run, chosen]), np.sort(losses[run, requested[run]])[-2:]
         )
 
 
@@ -60,7 +55,7 @@ def test_too_few_and_too_many_candidates_are_rejected():
 def test_the_remembered_variant_selects_new_clients_first_then_the_largest_reports():
     n, runs = 6, 3
     setup = equal(n, runs)
-    ready = RememberedPowerOfChoice(m=2, d=6).prepared(setup)
+    ready = scheme("rpow_d", m=2, d=6).prepared(setup)
     loss = np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.7])
     seen = np.zeros((runs, n), np.int64)
     for t in range(4):

@@ -23,17 +23,17 @@ PLAIN = {
 def test_plain_data_survive_packing(tmp_path):
     np.savez(tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN, "mine"))
     with np.load(tmp_path / "kept.npz", allow_pickle=False) as file:
-        back = unpack({name: file[name] for name in file.files})
-    assert back == PLAIN
-    assert [type(back[name]) for name in PLAIN] == [type(value) for value in PLAIN.values()]
-    assert back["last"].maxlen == 2
+        unpacked = unpack({name: file[name] for name in file.files})
+    assert unpacked == PLAIN
+    assert [type(unpacked[name]) for name in PLAIN] == [type(value) for value in PLAIN.values()]
+    assert unpacked["last"].maxlen == 2
 
 
 def test_arrays_survive_packing():
     arrays = {"x": np.arange(6).reshape(2, 3), "few": [np.zeros((0, 4), np.float32), None]}
-    back = unpack(pack(arrays, "mine"))
-    np.testing.assert_array_equal(back["x"], arrays["x"])
-    assert (back["few"][0].shape, back["few"][0].dtype) == ((0, 4), np.float32)
+    unpacked = unpack(pack(arrays, "mine"))
+    np.testing.assert_array_equal(unpacked["x"], arrays["x"])
+    assert (unpacked["few"][0].shape, unpacked["few"][0].dtype) == ((0, 4), np.float32)
 
 
 def test_an_attribute_that_cannot_be_stored_is_an_error_that_names_it():

@@ -57,8 +57,8 @@ def test_approximately_optimal_is_no_worse_than_its_starts(tail):
     delays, scores = clients(40, tail)
     q = approximately_optimal(delays, scores, 0.1, 8)
     value = runtime_objective(delays, scores, 0.1, q, 8)
-    for other in (luo_probabilities(delays, scores, 0.1), np.full(40, 1 / 40)):
-        assert value < runtime_objective(delays, scores, 0.1, other, 8)
+    for start in (luo_probabilities(delays, scores, 0.1), np.full(40, 1 / 40)):
+        assert value < runtime_objective(delays, scores, 0.1, start, 8)
     assert q.min() > 0
     # No small exchange between two clients is better: a local minimum.
     rng = np.random.default_rng(0)
@@ -80,8 +80,8 @@ def test_trust_constr_starts_at_the_uniform_distribution_and_improves_on_it():
     assert value < runtime_objective(delays, scores, 0.1, uniform, 5)
     # With finite differences it meets the minimum of the other solver, after more iterations.
     differences = approximately_optimal(*problem, 300, "trust-constr", "2-point")
-    least = runtime_objective(delays, scores, 0.1, approximately_optimal(*problem), 5)
-    assert runtime_objective(delays, scores, 0.1, differences, 5) == pytest.approx(least, rel=0.01)
+    best = runtime_objective(delays, scores, 0.1, approximately_optimal(*problem), 5)
+    assert runtime_objective(delays, scores, 0.1, differences, 5) == pytest.approx(best, rel=0.01)
 
 
 def test_for_one_draw_both_objectives_are_the_same():
@@ -120,8 +120,8 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
 
 def test_luo_remembers_the_largest_norm_and_approx_opt_the_last():
     p, delays = np.full(3, 1 / 3), np.ones(3)
-    one = np.ones(3, np.int64)
-    setup = Setup(one, p, delays=delays)
+    n_samples = np.ones(3, np.int64)
+    setup = Setup(n_samples, p, delays=delays)
     q = {}
     for scheme in (Luo, ApproxOpt):
         sampler = scheme(m=1, c=0.0).prepared(setup)

@@ -57,8 +57,8 @@ def test_invert_never_returns_a_client_with_probability_zero():
 
 
 def test_too_many_clients_and_missing_information_are_rejected():
-    one = np.ones(4, np.int64)
-    setup = Setup(one, one / 4)
+    n_samples = np.ones(4, np.int64)
+    setup = Setup(n_samples, n_samples / 4)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
         scheme("md", m=5).prepared(setup)
     for name, settings, lacking in (("flanp", {"first": 1}, "delays"), ("target", {}, "labels")):
@@ -67,9 +67,9 @@ def test_too_many_clients_and_missing_information_are_rejected():
 
 
 def test_preparing_a_job_does_not_change_the_settings():
-    one = np.ones(4, np.int64)
+    n_samples = np.ones(4, np.int64)
     sampler = scheme("clustered_similarity", m=2)
-    ready = sampler.prepared(Setup(one, one / 4, dimension=3))
+    ready = sampler.prepared(Setup(n_samples, n_samples / 4, dimension=3))
     assert ready.state().keys() == {"G", "pairs"}
     assert ready.model_dump() == sampler.model_dump()
     with pytest.raises(InputError, match="memory names 'G'"):

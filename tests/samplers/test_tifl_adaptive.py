@@ -74,12 +74,12 @@ def test_losses_are_charged_only_every_interval():
         evaluate_every=7,
         **settings,
     )
-    for metric, all_of_them in (("observation_bits", 6 * 32), ("asking_seconds", None)):
+    for metric, maximum in (("observation_bits", 6 * 32), ("asking_seconds", None)):
         part = history[(history["metric"] == metric) & (history["seed"] == 0)]
         charged = part.set_index("at")["value"]
         assert charged[charged > 0].index.tolist() == [1, 4, 7]  # rounds 0, 3 and 6
-        if all_of_them:
-            assert charged.max() == all_of_them
+        if maximum:
+            assert charged.max() == maximum
     slowest = history[history["metric"] == "asking_seconds"]["value"].max()
     assert slowest >= history[history["metric"] == "seconds"]["value"].max()
 

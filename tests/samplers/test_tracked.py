@@ -47,13 +47,13 @@ def test_delta_is_unbiased_with_unequal_probabilities():
 
 def test_agents_are_included_in_proportion_to_their_probability():
     ready = ISFedAvgAgents(m=2).prepared(MANY)
-    held = np.array([0.3, 0.05, 0.2, 0.25, 0.1, 0.1])
-    ready._tracked[:] = held
+    probabilities = np.array([0.3, 0.05, 0.2, 0.25, 0.1, 0.1])
+    ready._tracked[:] = probabilities
     slots, omega = play(ready, MANY, trained=lambda _: {"update_norms": np.ones(40_000)})
     assert (np.bincount(slots.run) == 2).all()
     share = np.bincount(slots.client) / 20_000
-    np.testing.assert_allclose(share, 2 * held, atol=5 * 0.5 / np.sqrt(20_000))
-    np.testing.assert_allclose(omega, (P / (2 * held))[slots.client])
+    np.testing.assert_allclose(share, 2 * probabilities, atol=5 * 0.5 / np.sqrt(20_000))
+    np.testing.assert_allclose(omega, (P / (2 * probabilities))[slots.client])
     # Equal norms, and importances as they are: those who took part share by importance.
     i, j = slots.client[:2]
     np.testing.assert_allclose(ready._tracked[0, i] / ready._tracked[0, j], P[i] / P[j])

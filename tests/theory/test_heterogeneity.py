@@ -36,11 +36,11 @@ def test_single_precision_drops_directions_of_little_variance():
     features = drawn(6, 30, 8)
     np.testing.assert_array_equal(pairwise(features, cutoff="float32"), pairwise(features))
     features[..., -1] *= 1e-4  # 1e-8 of the variance, below 8 ε of single precision
-    kept = pairwise(features[..., :-1])
-    np.testing.assert_allclose(pairwise(features, cutoff="float32"), kept, rtol=1e-2)
-    assert (pairwise(features) >= 0.99 * kept).all()
-    renewed = refresh(kept, features, np.array([2]), cutoff="float32")
-    np.testing.assert_allclose(renewed, kept, rtol=1e-2)
+    expected = pairwise(features[..., :-1])
+    np.testing.assert_allclose(pairwise(features, cutoff="float32"), expected, rtol=1e-2)
+    assert (pairwise(features) >= 0.99 * expected).all()
+    renewed = refresh(expected, features, np.array([2]), cutoff="float32")
+    np.testing.assert_allclose(renewed, expected, rtol=1e-2)
 
 
 @pytest.mark.parametrize("shape", [(23, 15, 90), (12, 120, 40), (4, 3, 60)])
@@ -87,14 +87,16 @@ def test_ridge_is_added_in_units_of_the_mean_eigenvalue():
 def test_refresh_renews_the_participants_and_no_other_pair():
     old, new = drawn(25, 4, 10), drawn(25, 4, 10, seed=1)
     took_part = np.array([3, 21])
-    now = old.copy()
-    now[took_part] = new[took_part]
-    before, fresh = pairwise(old), pairwise(now)
-    after = refresh(before, now, took_part)
+    renewed = old.copy()
+    renewed[took_part] = new[took_part]
+    before, fresh = pairwise(old), pairwise(renewed)
+    after = refresh(before, renewed, took_part)
     np.testing.assert_allclose(after[took_part], fresh[took_part], rtol=1e-6)
     np.testing.assert_array_equal(after, after.T)
-    others = np.setdiff1d(np.arange(25), took_part)
-    np.testing.assert_array_equal(after[np.ix_(others, others)], before[np.ix_(others, others)])
+    unchanged = np.setdiff1d(np.arange(25), took_part)
+    np.testing.assert_array_equal(
+        after[np.ix_(unchanged, unchanged)], before[np.ix_(unchanged, unchanged)]
+    )
 
 
 @given(st.integers(2, 8), st.integers(1, 5), st.floats(0.1, 0.99), st.integers(0, 99))

@@ -49,8 +49,8 @@ def test_equal_updates_are_the_worst_case_and_few_updates_the_best():
     equal = variance_ratio(np.ones(n), probabilities(np.ones(n), m), m)
     assert equal == pytest.approx(1)
     assert improvement_factor(equal, n, m) == pytest.approx(m / n)
-    few = np.array([5.0, 0, 0, 1, 0, 2, 0, 0])
-    assert variance_ratio(few, probabilities(few, m), m) == 0
+    norms = np.array([5.0, 0, 0, 1, 0, 2, 0, 0])
+    assert variance_ratio(norms, probabilities(norms, m), m) == 0
     assert improvement_factor(0.0, n, m) == 1
 
 

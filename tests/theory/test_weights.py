@@ -42,8 +42,8 @@ def outcomes(scheme):
         yield 1.0, P, np.ones(n, dtype=bool)
     else:
         q = {"poisson": M * P, "binomial": np.full(n, M / n), "optimal": Q}[scheme]
-        for taken in product([False, True], repeat=n):
-            chosen = np.array(taken)
+        for members in product([False, True], repeat=n):
+            chosen = np.array(members)
             yield np.prod(np.where(chosen, q, 1 - q)), chosen * P / q, chosen
 
 

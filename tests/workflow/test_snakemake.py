@@ -383,11 +383,6 @@ class TestWhatRunsAgain:
         checkout.configure(mirror="/tmp", reuse=["/usr"])
         assert checkout.due() == {}
 
-    def test_a_changed_configuration_reruns_its_steps(self, finished, copied):
-        checkout = copied(finished)
-        checkout.configure(regression={"seeds": [0, 1, 2]})
-        assert checkout.due() == AFTER | {"simulate": 3}
-
     def test_changed_code_reruns_what_depends_on_it(self, finished, copied):
         checkout = copied(finished)
         for module, due in {

@@ -1,6 +1,5 @@
 """Working folders, created from a checkout and from a wheel."""
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.runs.places import PUBLISHED, index
 from fedsampling.workflow.working_folder import PROJECT, create_working_folder
 
 ROOT = Path(__file__).parents[2]
@@ -46,12 +44,6 @@ def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
         create_working_folder(tmp_path / "new" / "Snakefile")
     (line,) = error.value.lines
     assert line.endswith("cannot be written (Not a directory); name another folder")
-
-
-def test_the_index_of_published_runs_matches_their_files():
-    published = ROOT / PUBLISHED
-    written = json.loads((published / "index.json").read_text("utf-8"))
-    assert index(published) == {name: runs for name, runs in written.items() if name != "sha256"}
 
 
 def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):

@@ -54,10 +54,10 @@ def test_markov_availability_keeps_the_rate_and_decorrelates_geometrically():
     assert trace.mean() == pytest.approx(0.4, abs=0.01)
     assert trace[0].mean() == pytest.approx(0.4, abs=5 * 0.5 / 10)
     for lag in (1, 2, 4):
-        both = (trace[lag:] * trace[:-lag]).mean() - 0.4**2
-        assert both / (0.4 * 0.6) == pytest.approx(persistence**lag, abs=0.03)
-    none = Markov(persistence=0.0)
-    np.testing.assert_array_equal(none.trace(0, 50, 9), Bernoulli().trace(0, 50, 9))
+        covariance = (trace[lag:] * trace[:-lag]).mean() - 0.4**2
+        assert covariance / (0.4 * 0.6) == pytest.approx(persistence**lag, abs=0.03)
+    independent = Markov(persistence=0.0)
+    np.testing.assert_array_equal(independent.trace(0, 50, 9), Bernoulli().trace(0, 50, 9))
 
 
 def test_diurnal_availability_rises_and_falls():

@@ -10,11 +10,11 @@ NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormal(np.array([1.0, 0.0, 5.0])
 
 def test_draws_depend_on_seed_round_and_client_alone():
     clients = np.arange(3)
-    together = NOISY.round_seconds(7, np.arange(4)[:, None], clients)
-    assert together.shape == (4, 3)
-    assert NOISY.round_seconds(7, 2, [2])[0] == together[2, 2]
-    np.testing.assert_array_equal(NOISY.round_seconds(7, 3, clients[::-1]), together[3, ::-1])
-    assert (NOISY.round_seconds(8, np.arange(4), 0) != together[:, 0]).all()
+    seconds = NOISY.round_seconds(7, np.arange(4)[:, None], clients)
+    assert seconds.shape == (4, 3)
+    assert NOISY.round_seconds(7, 2, [2])[0] == seconds[2, 2]
+    np.testing.assert_array_equal(NOISY.round_seconds(7, 3, clients[::-1]), seconds[3, ::-1])
+    assert (NOISY.round_seconds(8, np.arange(4), 0) != seconds[:, 0]).all()
 
 
 def test_without_noise_every_round_is_the_same():
@@ -41,9 +41,9 @@ def test_a_client_without_median_has_no_noise():
 
 
 def test_assign_repeats_places_only_when_they_run_out():
-    few, many = assign(NOISY, 3, 0), assign(NOISY, 7, 0)
-    np.testing.assert_array_equal(np.sort(few.base), NOISY.base)
-    np.testing.assert_array_equal(many.base[:3], few.base)
-    np.testing.assert_array_equal(many.base[3:6], few.base)
+    three, seven = assign(NOISY, 3, 0), assign(NOISY, 7, 0)
+    np.testing.assert_array_equal(np.sort(three.base), NOISY.base)
+    np.testing.assert_array_equal(seven.base[:3], three.base)
+    np.testing.assert_array_equal(seven.base[3:6], three.base)
     noise = dict(zip(NOISY.base, NOISY.noise.median, strict=True))
-    assert [noise[base] for base in many.base] == list(many.noise.median)
+    assert [noise[base] for base in seven.base] == list(seven.noise.median)

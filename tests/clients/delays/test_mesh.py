@@ -76,8 +76,8 @@ def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
         for row in tables["network-map/nodes_installed"].itertuples()
     ]
     for file, features in {"active.json": points, "links.json": lines}.items():
-        whole = {"type": "FeatureCollection", "features": features}
-        (folder / file).write_text(json.dumps(whole))
+        collection = {"type": "FeatureCollection", "features": features}
+        (folder / file).write_text(json.dumps(collection))
     (folder / "network-map" / "nodes.json").write_text(json.dumps(placed))
     data = load("official", tmp_path / "cache", str(folder.parent))
     expected = load("official", tmp_path / "other", mirror)
@@ -106,9 +106,9 @@ def test_json_of_something_else_is_one_line(mirror, tmp_path):
 
 
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():
-    one, other = (load("embedded", Path(), None) for _ in range(2))
-    pd.testing.assert_frame_equal(one.nodes, other.nodes)
-    assert len(one.nodes) == 194
-    assert (np.diff(one.nodes["degree"]) <= 0).all()
-    assert one.nodes["degree"].sum() == 2 * len(one.links)
-    assert one.nodes["degree"][0] > 5 * one.nodes["degree"][4]
+    network, reloaded = (load("embedded", Path(), None) for _ in range(2))
+    pd.testing.assert_frame_equal(network.nodes, reloaded.nodes)
+    assert len(network.nodes) == 194
+    assert (np.diff(network.nodes["degree"]) <= 0).all()
+    assert network.nodes["degree"].sum() == 2 * len(network.links)
+    assert network.nodes["degree"][0] > 5 * network.nodes["degree"][4]

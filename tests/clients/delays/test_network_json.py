@@ -24,7 +24,9 @@ def geojson(kind, entries):
 
 
 def plain(entries):
-    return json.dumps([{**given, "coordinates": place} for given, place in entries]).encode()
+    return json.dumps(
+        [{**properties, "coordinates": place} for properties, place in entries]
+    ).encode()
 
 
 def test_installed_nodes_of_either_form_are_the_same():

@@ -68,16 +68,16 @@ def test_a_better_link_slows_no_client(better):
 def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
     hub = DEFAULT.model_copy(update={"gateway": "hub", "shadowing": 0.0})
     result = clients(STANDIN, hub, 0)
-    alone = clients(STANDIN, hub.model_copy(update={"gateway": "supernode"}), 0)
+    with_supernode = clients(STANDIN, hub.model_copy(update={"gateway": "supernode"}), 0)
     assert len(result) == len(STANDIN.nodes) - 6
     assert result["communication"].min() > 18.72
-    assert (result["loss"] <= alone["loss"]).all()
+    assert (result["loss"] <= with_supernode["loss"]).all()
 
 
 def test_a_population_is_its_seed():
-    one, again, other = (Nycmesh().draw(seed, STANDIN) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.base, again.base)
-    assert (one.base != other.base).all()
+    delays, same_seed, other_seed = (Nycmesh().draw(seed, STANDIN) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(delays.base, same_seed.base)
+    assert (delays.base != other_seed.base).all()
 
 
 def test_parameters_out_of_range_are_all_named():

@@ -78,9 +78,9 @@ def test_ends_can_be_exchanged_and_no_loss_is_below_free_space(d, h_one, h_other
     loss = p1411_over_rooftops(d, h_one, h_other, f, LARGE)
     assert loss == p1411_over_rooftops(d, h_other, h_one, f, LARGE)
     assert loss >= 32.4 + 20 * np.log10(d / 1000) + 20 * np.log10(f) - 1e-9
-    both = [hybrid(d, *ends, f, LARGE) for ends in ((h_one, h_other), (h_other, h_one))]
-    assert both[0] == both[1]
-    assert np.isfinite(both[0])
+    losses = [hybrid(d, *ends, f, LARGE) for ends in ((h_one, h_other), (h_other, h_one))]
+    assert losses[0] == losses[1]
+    assert np.isfinite(losses[0])
 
 
 @given(st.floats(1.5, 19), st.sampled_from([700.0, 2160.0]))

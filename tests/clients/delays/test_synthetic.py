@@ -22,12 +22,12 @@ def test_means_are_those_of_the_text():
 
 
 def test_per_round_redraws_only_the_computation():
-    once, redrawn = synthetic(50, MS, 3), synthetic(50, MS, 3, per_round=True)
+    fixed, redrawn = synthetic(50, MS, 3), synthetic(50, MS, 3, per_round=True)
     seconds = redrawn.round_seconds(0, np.arange(2)[:, None], np.arange(50)) - redrawn.base
     assert (seconds >= 15).all()
     assert (seconds < 100).all()
     assert (seconds[0] != seconds[1]).all()
-    computation = once.base - redrawn.base
+    computation = fixed.base - redrawn.base
     assert (computation >= 15).all()
     assert (computation < 100).all()
 

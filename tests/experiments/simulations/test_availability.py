@@ -7,7 +7,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check, merge
-from fedsampling.experiments.simulations.network import Network, load_trace
+from fedsampling.experiments.simulations.network import load_trace
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 
 SETTINGS = {
@@ -28,9 +28,7 @@ HALF = {"name": "bernoulli", "rate": [0.3, 0.7]}
 
 
 def network(changes=()):
-    result = check(Simulation, merge(SETTINGS, dict(changes)), "")
-    assert isinstance(result, Network)
-    return result
+    return check(Simulation, merge(SETTINGS, dict(changes)), "")
 
 
 def tables(settings, seeds=(0, 1)):
@@ -83,9 +81,9 @@ def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
 
 def test_a_run_alone_is_the_run_among_others():
     settings = network({"availability": {"name": "markov"}})
-    together = tables(settings, (0, 1))
-    (alone,) = tables(settings, (1,))
-    np.testing.assert_allclose(together[1]["value"], alone["value"], rtol=1e-14)
+    stacked = tables(settings, (0, 1))
+    (single,) = tables(settings, (1,))
+    np.testing.assert_allclose(stacked[1]["value"], single["value"], rtol=1e-14)
 
 
 def test_a_scheme_that_counts_on_everybody_is_refused_in_one_line():
@@ -108,23 +106,23 @@ def test_absences_can_follow_labels():
 
 
 def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
-    one = network({"sampler": {"name": "uniform", "m": 4}})
-    other = network(
+    slow = network({"sampler": {"name": "uniform", "m": 4}})
+    fast = network(
         {"sampler": {"name": "uniform", "m": 4}, "work": {"step": 0.02}, "server_step": 2}
     )
-    assert one.stacks_with(other)
-    assert not one.stacks_with(network())
+    assert slow.stacks_with(fast)
+    assert not slow.stacks_with(network())
     where = Where(Path("unused"), None)
-    variants, seeds = [one, one, other, other], [0, 1, 0, 1]
-    stacked = one.simulate_stacked(variants, "embedded", seeds, where).tables
-    for table, alone in zip(stacked, [*tables(one), *tables(other)], strict=True):
-        np.testing.assert_array_equal(table["value"], alone["value"])
+    variants, seeds = [slow, slow, fast, fast], [0, 1, 0, 1]
+    stacked = slow.simulate_stacked(variants, "embedded", seeds, where).tables
+    for table, single in zip(stacked, [*tables(slow), *tables(fast)], strict=True):
+        np.testing.assert_array_equal(table["value"], single["value"])
 
 
 def test_thin_tables_sum_the_costs_between_measurements():
-    whole = tables(network())[0]
+    full = tables(network())[0]
     thin = tables(network({"evaluation": {"thin": True, "every": 4}}))[0]
-    spent = by_round(whole, "seconds")
+    spent = by_round(full, "seconds")
     assert by_round(thin, "seconds").to_dict() == {4: spent[:4].sum(), 6: spent[4:].sum()}
     assert "clients" not in set(thin["metric"])
 

@@ -35,8 +35,8 @@ def test_msd_begins_at_the_squared_norm_of_the_minimiser(sampler):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_table_has_costs_once_and_distances_where_there_are_probabilities(sampler):
     (table,) = tables("federated", sampler=SAMPLERS[sampler])
-    once = {"uplink_bits_per_round", "gradients_per_round", "diverged_at"}
-    assert once <= set(table[table["at"] == -1].metric)
+    totals = {"uplink_bits_per_round", "gradients_per_round", "diverged_at"}
+    assert totals <= set(table[table["at"] == -1].metric)
     has_distances = {"agent_distance", "data_distance"} <= set(table.metric)
     assert has_distances == sampler.startswith(("optimal", "approximate", "tracked"))
     assert not table.duplicated(["at", "metric"]).any()
@@ -70,10 +70,10 @@ def test_distances_are_those_of_the_definitions():
 @pytest.mark.parametrize("sampler", ["fedavg", "tracked"])
 def test_the_problem_is_the_same_for_all_seeds_and_another_for_another_problem_seed(sampler):
     changes = {"seeds": (0, 1), "sampler": SAMPLERS[sampler]}
-    one, two = tables("federated", **changes)
-    assert curve(one, "msd")[0] == curve(two, "msd")[0]
-    other, _ = tables("federated", problem_seed=1, **changes)
-    assert curve(other, "msd")[0] != curve(one, "msd")[0]
+    first, second = tables("federated", **changes)
+    assert curve(first, "msd")[0] == curve(second, "msd")[0]
+    other_problem, _ = tables("federated", problem_seed=1, **changes)
+    assert curve(other_problem, "msd")[0] != curve(first, "msd")[0]
 
 
 def test_classification_measures_the_test_set_independently_of_the_stack():
@@ -85,8 +85,8 @@ def test_classification_measures_the_test_set_independently_of_the_stack():
         work={"step": 0.25, "epochs": [1, 1], "batch": [1, 1]},
     )
     result = run.simulate("embedded", (0, 1, 2), NOWHERE).tables
-    (alone,) = run.simulate("embedded", (1,), NOWHERE).tables
-    assert digest(alone) == digest(result[1])
+    (single,) = run.simulate("embedded", (1,), NOWHERE).tables
+    assert digest(single) == digest(result[1])
     problem = run.dataset.load("embedded", run.problem_seed, Path("unused"), None)
     assert curve(result[0], "error")[0] == 1  # a margin of zero is wrong for either label
     assert curve(result[0], "loss")[0] == pytest.approx(np.log(2))

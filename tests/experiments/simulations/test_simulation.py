@@ -28,10 +28,10 @@ def test_every_kind_has_a_small_run():
 @pytest.mark.parametrize("run", RUNS)
 def test_a_seed_does_not_depend_on_its_company(run):
     kind = run.split()[0]
-    together = tables(kind, seeds=(0, 5), sampler=RUNS[run])
-    (alone,) = tables(kind, seeds=(5,), sampler=RUNS[run])
-    assert together[1].equals(alone)
-    assert not together[0].equals(alone)
+    stacked = tables(kind, seeds=(0, 5), sampler=RUNS[run])
+    (single,) = tables(kind, seeds=(5,), sampler=RUNS[run])
+    assert stacked[1].equals(single)
+    assert not stacked[0].equals(single)
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -97,7 +97,7 @@ def test_wrong_settings_are_named(kind, changes, line):
 
 
 @pytest.mark.parametrize(
-    ("kind", "largest", "more"),
+    ("kind", "largest", "too_large"),
     [
         ("federated", {"sampler": {"m": 8}}, {"sampler": {"m": 9}}),
         ("federated", {"work": {"batch": [12, 12]}}, {"work": {"batch": [12, 13]}}),
@@ -105,9 +105,9 @@ def test_wrong_settings_are_named(kind, changes, line):
         ("inclusion", {"size": 4}, {"size": 5}),
     ],
 )
-def test_all_clients_and_whole_agents_are_allowed_and_no_more(kind, largest, more):
+def test_all_clients_and_whole_agents_are_allowed_and_no_more(kind, largest, too_large):
     run = check(Simulation, {"kind": kind, **merge(SMALL[kind], largest)}, "")
     (table,) = run.simulate("embedded", [0], NOWHERE).tables
     assert np.isfinite(table["value"]).all()
     with pytest.raises(InputError, match="exceed"):
-        check(Simulation, {"kind": kind, **merge(SMALL[kind], more)}, "")
+        check(Simulation, {"kind": kind, **merge(SMALL[kind], too_large)}, "")

@@ -49,10 +49,10 @@ def test_standard_errors_describe_the_scatter_of_independent_runs():
 
 
 def test_errors_do_not_depend_on_where_blocks_end(monkeypatch):
-    whole = compare(5, "equal", 2, "md", 999, 3)
+    one_block = compare(5, "equal", 2, "md", 999, 3)
     monkeypatch.setattr(weights, "BLOCK", 100)
-    parts = compare(5, "equal", 2, "md", 999, 3)
-    pd.testing.assert_frame_equal(whole, parts, rtol=1e-9, atol=1e-12)
+    several_blocks = compare(5, "equal", 2, "md", 999, 3)
+    pd.testing.assert_frame_equal(one_block, several_blocks, rtol=1e-9, atol=1e-12)
 
 
 def test_what_never_varies_has_no_error():

@@ -68,7 +68,7 @@ def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, output
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES + SMALL + ODD)
-def test_a_slots_results_do_not_depend_on_its_position(library, rows, inputs, outputs):
+def test_results_do_not_depend_on_a_slots_position(library, rows, inputs, outputs):
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(5, rows, inputs, generator=rng)
     weight = torch.randn(5, outputs, inputs, generator=rng)

@@ -26,8 +26,8 @@ def test_problem_has_the_optimum_and_the_constants_that_it_says():
     assert np.linalg.norm(result.start - result.optimum) == pytest.approx(3)
     third = result.hessians[3] @ (result.start - result.minima[3])
     np.testing.assert_allclose(gradients[1][3], third, atol=1e-12)
-    apart = result.optimum - result.minima[3]
-    assert result.mismatch[3] == pytest.approx(apart @ result.hessians[3] @ apart / 2)
+    offset = result.optimum - result.minima[3]
+    assert result.mismatch[3] == pytest.approx(offset @ result.hessians[3] @ offset / 2)
 
 
 def test_first_round_has_the_expected_distance():
@@ -68,9 +68,15 @@ def test_recursion_holds_where_weights_are_equal():
 
 
 def test_recursion_as_printed_fails_near_the_optimum_and_mended_holds():
-    near = {"start": 0.2, "direction": "steepest", "gamma": "own", "rounds": 1, "draws": 6000}
-    near |= {"clients": 32, "m": 3, "dimension": 5, "spread": 1.5, "eigenvalues": [1, 1]}
-    first = measured(**near, relative=0, noise=0).loc[0]
+    near_optimum = {
+        "start": 0.2,
+        "direction": "steepest",
+        "gamma": "own",
+        "rounds": 1,
+        "draws": 6000,
+    }
+    near_optimum |= {"clients": 32, "m": 3, "dimension": 5, "spread": 1.5, "eigenvalues": [1, 1]}
+    first = measured(**near_optimum, relative=0, noise=0).loc[0]
     assert first["excess/printed"] > 4 * first["excess_se/printed"]
     assert first["excess/mended"] < 0
 
@@ -97,8 +103,8 @@ def test_estimates_are_unbiased_and_a_bias_would_be_seen(monkeypatch):
 
 
 def test_aocs_is_ocs_with_enough_exchanges_along_training():
-    few, enough, exact = measured(sampler=aocs(0)), measured(sampler=aocs(1)), measured()
-    assert few.loc[0:, "gap"].max() > 1e-3
-    assert few.loc[0:, "batch_low"].min() < 2 - 1e-3
-    assert enough.loc[0:, "gap"].max() < 1e-12
-    np.testing.assert_allclose(enough.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9)
+    none, one, exact = measured(sampler=aocs(0)), measured(sampler=aocs(1)), measured()
+    assert none.loc[0:, "gap"].max() > 1e-3
+    assert none.loc[0:, "batch_low"].min() < 2 - 1e-3
+    assert one.loc[0:, "gap"].max() < 1e-12
+    np.testing.assert_allclose(one.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9)

@@ -21,9 +21,9 @@ SAMPLER = {"name": "available", "available": N, "m": M, "beside": 2}
 SPEED = {"full": 20.0, "uniform": 400.0, "optimal": 25.0}  # rounds to 63 % of what can be learnt
 
 
-def run(sampler, seed, speed, every=5):
+def run(sampler, seed, speed, period=5):
     """Accuracy rises to 98 % with time constant `speed`; reports are what they are expected to."""
-    measured = np.arange(0, ROUNDS + 1, every)
+    measured = np.arange(0, ROUNDS + 1, period)
     accuracy = 0.1 + 0.88 * (1 - np.exp(-measured / speed)) + 0.001 * seed
     rounds = np.arange(1, ROUNDS + 1)
     reports = np.full(ROUNDS, float(N if sampler == "full" else M))
@@ -246,14 +246,16 @@ def writers(speed, uniform=0.25):
     ],
 )
 def test_c1_writers_is_judged_over_the_steps_of_uniform_sampling(speed, sets, verdict):
-    other = writers({**SPEED, "uniform": speed}, uniform=0.5)
-    cases = {f"dataset{k}": other.settings["cases"][f"dataset{k}"] for k in sets}
-    other = replace(
-        other,
-        rows=other.rows[(other.rows["sampler"] == "uniform") & other.rows["case"].isin(cases)],
-        settings={**other.settings, "cases": cases},
+    tuned_runs = writers({**SPEED, "uniform": speed}, uniform=0.5)
+    cases = {f"dataset{k}": tuned_runs.settings["cases"][f"dataset{k}"] for k in sets}
+    tuned_runs = replace(
+        tuned_runs,
+        rows=tuned_runs.rows[
+            (tuned_runs.rows["sampler"] == "uniform") & tuned_runs.rows["case"].isin(cases)
+        ],
+        settings={**tuned_runs.settings, "cases": cases},
     )
-    finding = judge("c1_writers", {"writers_training": writers(SPEED), "writers_tuned": other})
+    finding = judge("c1_writers", {"writers_training": writers(SPEED), "writers_tuned": tuned_runs})
     assert finding.verdict == verdict
     assert len(finding.readings) == 2
 

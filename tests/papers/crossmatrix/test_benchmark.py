@@ -36,9 +36,9 @@ def test_the_paper_lists_the_trials_that_the_search_draws():
             for name, case in cases.items()
         }
         assert steps == {name: pytest.approx(pair) for name, pair in TRIALS.items()}
-        drawn, *others = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
+        drawn, *repeated = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
         assert drawn in draws
-        assert others == [drawn] * len(others)
+        assert repeated == [drawn] * len(repeated)
     assert {name for draw in draws for name in draw} == set(search.SPACES)
 
 

@@ -26,8 +26,8 @@ def test_regret_never_sees_the_dataset_that_it_is_judged_on():
     # Without a the others cost y 1.5·1·1 and x 1·4·4, without c 1.5·1.5·1 and 1·1·4: always y.
     np.testing.assert_allclose(result["always"], [1.5, 1.5, 1, 1])
     # With a dataset whose answers no other has, the map is learned from all the others.
-    alone = answers.assign(skewed=[True, False, False, False])
-    assert decision_map.regrets(log_costs, alone).loc["a", "map"] == pytest.approx(1.5)
+    unique = answers.assign(skewed=[True, False, False, False])
+    assert decision_map.regrets(log_costs, unique).loc["a", "map"] == pytest.approx(1.5)
 
 
 def random_costs(rng):
@@ -50,7 +50,7 @@ def test_the_rule_is_chosen_without_the_dataset_too():
 
 
 def test_md_is_advised_unless_another_rule_is_better_on_datasets_that_it_has_not_seen():
-    rng, kept = np.random.default_rng(1), []
+    rng, rule_used = np.random.default_rng(1), []
     for _ in range(20):
         log_costs, answers = random_costs(rng)
         mean_regrets = decision_map.regrets(log_costs, answers).mean()
@@ -58,8 +58,8 @@ def test_md_is_advised_unless_another_rule_is_better_on_datasets_that_it_has_not
         row = decision_map.advice_by_answers(log_costs, answers)[0]
         is_better = nested < mean_regrets["md"]
         assert row["rule"] == (mean_regrets.idxmin() if is_better else "md")
-        kept.append(is_better)
-    assert 0 < sum(kept) < len(kept)
+        rule_used.append(is_better)
+    assert 0 < sum(rule_used) < len(rule_used)
 
 
 def test_related_datasets_are_left_out_together():
@@ -69,12 +69,12 @@ def test_related_datasets_are_left_out_together():
     answers = pd.DataFrame(
         {"unequal": [True, True, False, False, False], "skewed": False}, list("abcde")
     )
-    alone = decision_map.nested_regrets(log_costs, answers)
-    together = decision_map.nested_regrets(
+    unrelated = decision_map.nested_regrets(log_costs, answers)
+    related = decision_map.nested_regrets(
         log_costs, answers, lambda name: "twins" if name in "ab" else name
     )
-    assert alone["a"] == pytest.approx(1)  # the map knows x from b
-    assert together["a"] == pytest.approx(3)  # without both twins, only y is known to be good
+    assert unrelated["a"] == pytest.approx(1)  # the map knows x from b
+    assert related["a"] == pytest.approx(3)  # without both twins, only y is known to be good
 
 
 def test_two_datasets_of_one_origin_give_no_map(monkeypatch):
@@ -87,8 +87,8 @@ def test_two_datasets_of_one_origin_give_no_map(monkeypatch):
 
 
 def test_what_is_known_decides_which_samplers_are_usable():
-    def is_usable(sampler, needs, *known):
-        information = {name: name in known for name in decision_map.INFORMATION}
+    def is_usable(sampler, needs, *available):
+        information = {name: name in available for name in decision_map.INFORMATION}
         return decision_map.is_usable(sampler, frozenset(needs), information)
 
     assert is_usable("tifl", {"delays"}, "delays")

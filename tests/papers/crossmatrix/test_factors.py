@@ -63,14 +63,14 @@ def test_a_run_is_compared_with_mds_run_of_the_same_seed():
 
 
 def test_md_is_level_with_itself_and_some_samplers_stay_away(monkeypatch):
-    kept = tuple(cell for cell in simulations.CELLS if cell[:3] == ("skewed", "equal", "few"))[::5]
-    monkeypatch.setattr(simulations, "CELLS", kept)
+    cells = tuple(cell for cell in simulations.CELLS if cell[:3] == ("skewed", "equal", "few"))[::5]
+    monkeypatch.setattr(simulations, "CELLS", cells)
     where = Where(cache=Path("unused"), mirror=None)
     (table,) = factors().simulate("generated", [1], where).tables
-    assert sorted(table["at"].unique()) == [*range(len(kept))]
+    assert sorted(table["at"].unique()) == [*range(len(cells))]
     assert table[table["metric"] == "rounds"]["value"].abs().max() == 0
     (table,) = factors("clustered_size").simulate("generated", [1], where).tables
-    always = [index for index, cell in enumerate(kept) if cell[-1] == "always"]
+    always = [index for index, cell in enumerate(cells) if cell[-1] == "always"]
     assert sorted(table["at"].unique()) == always
 
 

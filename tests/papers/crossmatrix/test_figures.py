@@ -134,8 +134,8 @@ def test_where_there_is_no_accuracy_the_loss_decides_on_a_logarithmic_scale():
 
 def test_scores_are_read_only_in_rounds_that_were_measured(tuning):
     rows = tuning.rows
-    kept = rows[(rows["metric"] != "accuracy") | (rows["at"] % 2 == 0)]
-    table = costs_to_target(Summary(kept, SETTINGS, {}), Summary(kept, SETTINGS, {}))
+    measured = rows[(rows["metric"] != "accuracy") | (rows["at"] % 2 == 0)]
+    table = costs_to_target(Summary(measured, SETTINGS, {}), Summary(measured, SETTINGS, {}))
     # Rounds 0, 2, 4 are the only three until half of the rounds.
     assert table.loc[table["sampler"] == "md", "rounds"].tolist() == [4]
     assert table.loc[table["sampler"] == "md", "bits"].tolist() == [400]
@@ -143,8 +143,8 @@ def test_scores_are_read_only_in_rounds_that_were_measured(tuning):
 
 def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluation, tuning):
     slow = with_accuracy(evaluation, "user_defined", 0.0, seeds=[1])
-    both = {"a": slow, "tuning_a": tuning}
-    artefact = figures_by_dataset.matrix_rounds(both, None)
+    summaries = {"a": slow, "tuning_a": tuning}
+    artefact = figures_by_dataset.matrix_rounds(summaries, None)
     table = artefact.table.set_index("scheme")["A set"]
     assert table["MD"] == "5.00 [5.00, 5.00]"
     assert table["other"] == "3.00 [3.00, 3.00] *"
@@ -158,7 +158,7 @@ def test_tables_show_targets_that_were_missed_and_mark_the_smallest_mean(evaluat
     ]
     assert np.isnan(tidy.loc["user_defined", "speed_up"])
     assert tidy.loc["user_defined", "missed_after"] == 10
-    bits = figures_by_dataset.matrix_bits(both, None).table.set_index("scheme")["A set"]
+    bits = figures_by_dataset.matrix_bits(summaries, None).table.set_index("scheme")["A set"]
     assert bits["user_defined"] == ">0.00100 (1 of 2)"
 
 
@@ -200,14 +200,14 @@ def test_a_run_that_diverged_gains_nothing_from_there_on(evaluation, tuning):
 
 def test_a_set_on_which_md_gains_nothing_is_left_out_of_the_areas(evaluation, tuning):
     flat = summary(*(run("small", name, 0, rising(0)) for name in ("md", "other")))
-    alone = figures_over_datasets.areas({"b": flat, "tuning_b": tuning}, None)
-    assert alone.data.empty
-    (why,) = alone.notes
-    assert why == "Left out, because MD gains nothing there: A set."
+    empty = figures_over_datasets.areas({"b": flat, "tuning_b": tuning}, None)
+    assert empty.data.empty
+    (note,) = empty.notes
+    assert note == "Left out, because MD gains nothing there: A set."
     summaries = {"a": evaluation, "tuning_a": tuning}
-    both = figures_over_datasets.areas({**summaries, "b": flat, "tuning_b": tuning}, None)
-    pd.testing.assert_frame_equal(both.data, figures_over_datasets.areas(summaries, None).data)
-    assert why in both.notes
+    areas = figures_over_datasets.areas({**summaries, "b": flat, "tuning_b": tuning}, None)
+    pd.testing.assert_frame_equal(areas.data, figures_over_datasets.areas(summaries, None).data)
+    assert note in areas.notes
 
 
 def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(evaluation, tuning):
@@ -225,8 +225,8 @@ def test_what_is_cheaper_in_every_run_is_so_with_certainty_and_first(evaluation,
         3,
     ]
     assert "0 of 3 pairs are farther apart" in order.notes[0]  # two sets tell nobody apart
-    alone = figures_over_datasets.agreement({"a": evaluation, "tuning_a": tuning}, None)
-    assert alone.notes == ("With a single dataset there is no agreement to test.",)
+    single = figures_over_datasets.agreement({"a": evaluation, "tuning_a": tuning}, None)
+    assert single.notes == ("With a single dataset there is no agreement to test.",)
 
 
 def test_clients_are_shown_over_mds_rounds_as_far_as_runs_record_them(tuning):

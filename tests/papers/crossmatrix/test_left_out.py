@@ -14,10 +14,10 @@ N, SEEDS = 10, 5
 def summary():
     """MD selects everybody, one sampler never selects two clients and loses their accuracy."""
     rows = []
-    for name, left in (("md", 0), ("flanp", 2), ("uniform", 0)):
+    for name, excluded in (("md", 0), ("flanp", 2), ("uniform", 0)):
         for seed in range(SEEDS):
             rng = np.random.default_rng(seed)
-            used = np.where(np.arange(N) < left, 0.0, 4.0)
+            used = np.where(np.arange(N) < excluded, 0.0, 4.0)
             accuracy = 0.8 - 0.5 * (used == 0) + 0.01 * rng.random(N)
             columns = {
                 "samples": np.arange(N, 0, -1.0), "importance": np.full(N, 1 / N),

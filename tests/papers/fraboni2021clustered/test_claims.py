@@ -229,9 +229,9 @@ def test_c9_wants_every_bound_in_every_allocation(metric, value, verdict):
         for sampler in SCHEMES
         for name in BOUNDS
     }
-    once = np.zeros(AT.shape)
-    once[3] = value
-    levels["mnist", "algorithm1", metric] = once
+    values = np.zeros(AT.shape)
+    values[3] = value
+    levels["mnist", "algorithm1", metric] = values
     assert judge("c9", allocation_mnist=runs(levels)).verdict == verdict
 
 

@@ -115,10 +115,10 @@ def test_figure2_smooths_the_loss_and_not_the_accuracy(artefacts, summaries):
     data, case = artefacts["figure2"].data, by_alpha(summaries["alpha"])[10]
     chosen = data[(data["sampler"] == "md") & (data["case"] == case) & (data["at"] == 8)]
     # The window is a quarter of the run, and so the last measurement alone.
-    whole = summaries["alpha"].per_seed("md", "loss", case, since=8).mean()
+    mean_loss = summaries["alpha"].per_seed("md", "loss", case, since=8).mean()
     last = summaries["alpha"].per_seed("md", "accuracy", case, since=8).mean()
-    shown = chosen.set_index("shown")["mean"]
-    assert shown.to_dict() == pytest.approx({"loss, rolling mean": whole, "accuracy": last})
+    means = chosen.set_index("shown")["mean"]
+    assert means.to_dict() == pytest.approx({"loss, rolling mean": mean_loss, "accuracy": last})
 
 
 def test_figures_3_and_4_lay_out_whole_distributions(artefacts):

@@ -31,8 +31,8 @@ def test_means_agree_with_the_closed_form(scheme, minima):
 
 @pytest.mark.parametrize("scheme", ["md", "uniform"])
 def test_whole_runs_agree_with_the_closed_form(scheme):
-    whole = {"p_1": 0.3, "local_steps": 1, "rounds": 12, "every": 5}
-    table = measured(**whole, sampler={"name": scheme})
+    changes = {"p_1": 0.3, "local_steps": 1, "rounds": 12, "every": 5}
+    table = measured(**changes, sampler={"name": scheme})
     assert list(table.index) == [0, 5, 10, 12]
     assert ((table["mean"] - table["expected"]).abs() <= 5 * table["se"] + 1e-12).all()
 

@@ -26,8 +26,8 @@ def summaries(simulated):
 def changed(summaries, name, change, **chosen):
     """The summaries with some values of one changed."""
     rows = summaries[name].rows.copy()
-    changed = rows.index.isin(summaries[name].select(**chosen).index)
-    rows.loc[changed, "value"] = change(rows.loc[changed, "value"])
+    is_changed = rows.index.isin(summaries[name].select(**chosen).index)
+    rows.loc[is_changed, "value"] = change(rows.loc[is_changed, "value"])
     return {**summaries, name: replace(summaries[name], rows=rows)}
 
 
@@ -62,10 +62,10 @@ def test_table2_has_every_symbol_once():
 
 
 def test_seeds_are_pooled_with_a_smaller_error(summaries):
-    both, rows = comparisons(summaries["weights"]), summaries["weights"].rows
+    pooled, rows = comparisons(summaries["weights"]), summaries["weights"].rows
     first = comparisons(replace(summaries["weights"], rows=rows[rows.seed == 0]))
     random = first.error > 1e-9
-    assert (both.error / first.error)[random].median() == pytest.approx(np.sqrt(0.5), rel=0.02)
+    assert (pooled.error / first.error)[random].median() == pytest.approx(np.sqrt(0.5), rel=0.02)
 
 
 def test_c6_notices_a_wrong_sign_and_demands_exactness_where_nothing_varies(summaries):

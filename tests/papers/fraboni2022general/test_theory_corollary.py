@@ -22,8 +22,8 @@ def test_equivalence_holds_in_rational_arithmetic(counts, data):
     sigma_u = (Fraction(n, m) - 1) * s
     sigma_md = (1 - s) / m
     gamma_u, gamma_md = Fraction(n, n - 1) * sigma_u, Fraction(1, m)
-    both = sigma_u <= sigma_md and gamma_u <= gamma_md
-    assert both == (s <= Fraction(1, n - m + 1))
+    uniform_is_better = sigma_u <= sigma_md and gamma_u <= gamma_md
+    assert uniform_is_better == (s <= Fraction(1, n - m + 1))
     result = margins(np.array(counts) / sum(counts), m)
     assert result == pytest.approx(
         (float(sigma_md - sigma_u), float(gamma_md - gamma_u), float(Fraction(1, n - m + 1) - s)),

@@ -171,10 +171,10 @@ def test_c1_is_partly_so_where_the_gap_does_not_shrink():
 
 def test_orderings_are_open_where_noise_hides_them_or_seeds_are_too_few():
     noisy = training_runs(equal={}, samples={}, noise=0.3, names=CLAIMED)
-    few = training_runs(seeds=range(2), names=CLAIMED)
+    two_seeds = training_runs(seeds=range(2), names=CLAIMED)
     for name in ("c1", "c2", "c4", "c8"):
-        assert verdict(name, noisy) == verdict(name, few) == "inconclusive"
-    assert verdict("c3", few) == "inconclusive"
+        assert verdict(name, noisy) == verdict(name, two_seeds) == "inconclusive"
+    assert verdict("c3", two_seeds) == "inconclusive"
 
 
 def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
@@ -183,8 +183,8 @@ def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
     assert claims.covariance_gap(10, 5) == pytest.approx(8 / 900)
     assert claims.covariance_gap(10, 10) == pytest.approx(0)
     assert verdict("c3", summaries) == "partly reproduced"
-    apart = training_runs(equal={"clustered": 0.5}, shrinks=False, names=HALF)
-    assert verdict("c3", apart) == "contradicted"
+    different = training_runs(equal={"clustered": 0.5}, shrinks=False, names=HALF)
+    assert verdict("c3", different) == "contradicted"
 
 
 def test_populations_with_another_network_do_not_decide():
@@ -223,8 +223,8 @@ def test_choices_are_compared_on_common_rounds_and_seeds(summaries):
     table = figures_settings.by_choice(summaries)
     assert len(table) == 12
     assert set(table[table["own"]]["choice"]) == {2240}
-    others = table[(table["case"] == "equal") & ~table["own"]]
-    np.testing.assert_allclose(others["gap"], 0.3 * 10 / 80, atol=0.005)
+    other_choices = table[(table["case"] == "equal") & ~table["own"]]
+    np.testing.assert_allclose(other_choices["gap"], 0.3 * 10 / 80, atol=0.005)
     np.testing.assert_allclose(table[table["own"] & (table["case"] == "equal")]["gap"], 0.3, 0.02)
 
 

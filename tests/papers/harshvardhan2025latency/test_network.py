@@ -19,8 +19,8 @@ KEPT = ("base", "gain-20", "log_sd-1", "cap-2000", "bandwidth-5e6", "shared-fals
 @pytest.fixture(scope="module")
 def summaries(simulated):
     left_out = {case: None for case in VARIED if case not in KEPT}
-    few = {"seeds": 3}
-    return simulated(PAPER, {"delays": few, "sensitivity": few | {"cases": left_out}})
+    seeds = {"seeds": 3}
+    return simulated(PAPER, {"delays": seeds, "sensitivity": seeds | {"cases": left_out}})
 
 
 def test_figure1_shows_every_round_and_marks_the_paper(summaries):
@@ -36,10 +36,10 @@ def test_figure1_shows_every_round_and_marks_the_paper(summaries):
 def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries):
     scalars = {"ks/comp.txt": 0.25, "reference_share/comp.txt": 0.5}
     scalars |= {f"reference_quantile/comp.txt/{q:g}": 7.0 for q in (0.01, 0.1, 0.5, 0.9, 0.99)}
-    known = tidy({name: (np.array([-1]), np.array([value])) for name, value in scalars.items()})
+    published = tidy({name: (np.array([-1]), np.array([value])) for name, value in scalars.items()})
     seconds = tidy({"reference_seconds/comp.txt": (np.arange(2), np.array([50.0, 2000.0]))})
     ours = summaries["delays"]
-    extra = pd.concat([known, seconds]).assign(case="base", sampler="none", seed=0)
+    extra = pd.concat([published, seconds]).assign(case="base", sampler="none", seed=0)
     delays = replace(ours, rows=pd.concat([ours.rows, extra], ignore_index=True))
     artefact = page.figure1({"delays": delays}, PAPER)
     assert (artefact.data["series"] == "comp.txt").sum() == 2

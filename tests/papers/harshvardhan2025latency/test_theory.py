@@ -34,11 +34,11 @@ def test_every_point_has_its_numbers_and_its_proof(summaries):
     artefact = page.findings(summaries, PAPER)
     assert list(artefact.data["the paper"]) == list(page.POINTS)
     assert len(artefact.notes) == len(page.POINTS)
-    shown = artefact.data["in numbers"]
-    assert "8,640 triples" in shown[0]
-    assert "supermodularity of h fails 0 times" in shown[0]
-    assert "long-tail" in shown[1]
-    assert "scaled to 0.9" in shown[5]
+    numbers = artefact.data["in numbers"]
+    assert "8,640 triples" in numbers[0]
+    assert "supermodularity of h fails 0 times" in numbers[0]
+    assert "long-tail" in numbers[1]
+    assert "scaled to 0.9" in numbers[5]
 
 
 def test_the_solvers_figure_has_a_row_for_each_delay(summaries):

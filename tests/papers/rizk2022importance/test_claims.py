@@ -57,8 +57,11 @@ def levels(case="base", spread=0.01, seeds=SEEDS, **decibel):
 
 def steady(standard=8.0, tracked=2.0, **how):
     """Both experiments behind Figure 1; FedAvg with its steps divided by E_k is 3 dB lower."""
-    others = {"fedavg": standard - 3, "isfedavg_tracked": tracked, "isfedavg_optimal": 0.0}
-    return {"steady": levels(**others, **how), "steady_standard": levels(standard=standard, **how)}
+    corrected = {"fedavg": standard - 3, "isfedavg_tracked": tracked, "isfedavg_optimal": 0.0}
+    return {
+        "steady": levels(**corrected, **how),
+        "steady_standard": levels(standard=standard, **how),
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,14 +85,14 @@ def test_c1_standard_fedavg_within_the_margin_of_the_papers(decibel, spread, ver
 
 def test_c1_is_judged_over_the_populations_that_are_steady():
     panels = {}
-    for name, (other, sampler) in BASELINES.items():
+    for name, (baseline, sampler) in BASELINES.items():
         standard = {"sensitivity": 8.0, "few": 23.0}[name]
         # In `few` single repetitions drift too much for the test.
         case = levels("a", fedavg=5.0, isfedavg_tracked=0.5, isfedavg_optimal=0.0)
         still = {"sensitivity": 1.0, "few": np.exp(-0.02 * AT)}[name]
         curve = case.rows["at"].map(pd.Series(still * np.ones_like(AT), index=AT))
         case = replace(case, rows=case.rows.assign(value=case.rows["value"] * curve))
-        panels |= {name: case, other: levels("a", **{sampler: standard})}
+        panels |= {name: case, baseline: levels("a", **{sampler: standard})}
     finding = judge("c1", **steady(), **panels)
     assert finding.verdict == "partly reproduced"
     assert [(reading.setting, reading.verdict) for reading in finding.readings] == [
@@ -104,9 +107,9 @@ def test_c1_is_judged_over_the_populations_that_are_steady():
 
 
 def test_c1_depends_on_the_population_where_a_steady_one_has_the_papers_gap():
-    few = levels(case="a", isfedavg_tracked=0.0, isfedavg_optimal=0.0)
+    four_noisy = levels(case="a", isfedavg_tracked=0.0, isfedavg_optimal=0.0)
     standard = levels(case="a", seeds=2 * SEEDS, standard=23.0)  # more seeds are left out
-    finding = judge("c1", **steady(), few_steady=few, few_steady_standard=standard)
+    finding = judge("c1", **steady(), few_steady=four_noisy, few_steady_standard=standard)
     assert [reading.verdict for reading in finding.readings] == ["partly reproduced", "reproduced"]
     assert finding.verdict == "depends on unstated choices"
 
@@ -140,8 +143,8 @@ def test_c2_distances_at_the_end(agents, data, verdict):
 
 def test_c2_is_judged_in_other_populations_too():
     chosen = distances(np.sign(AT), 1.22e-2, 1.54e-2)
-    other = distances(np.sign(AT), 1.22e-2, 8e-2, case="a")
-    finding = judge("c2", longer=chosen, few_steady=other)
+    other_population = distances(np.sign(AT), 1.22e-2, 8e-2, case="a")
+    finding = judge("c2", longer=chosen, few_steady=other_population)
     assert finding.verdict == "depends on unstated choices"
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
@@ -208,8 +211,8 @@ def population(rates, level, spread, standard):
     ],
 )
 def test_c3_the_approximate_probabilities_fall_fastest(rates, level, spread, standard, verdict):
-    both = population(rates, level, spread, standard)
-    finding = judge("c3", regression=both, standard=both)
+    runs = population(rates, level, spread, standard)
+    finding = judge("c3", regression=runs, standard=runs)
     assert finding.verdict == verdict
 
 
@@ -251,8 +254,8 @@ def test_c4_says_how_much_of_the_gain_is_kept():
     ("elsewhere", "verdict"), [(0.0, "depends on unstated choices"), (3.0, "contradicted")]
 )
 def test_c4_depends_on_the_population_where_verdicts_differ(elsewhere, verdict):
-    few = levels(case="4-1e6-p0", isfedavg_tracked=elsewhere, isfedavg_optimal=0.0)
-    finding = judge("c4", **steady(tracked=3.0), few_steady=few)
+    four_noisy = levels(case="4-1e6-p0", isfedavg_tracked=elsewhere, isfedavg_optimal=0.0)
+    finding = judge("c4", **steady(tracked=3.0), few_steady=four_noisy)
     assert finding.verdict == verdict
     assert [reading.setting for reading in finding.readings] == [
         claims.OURS,

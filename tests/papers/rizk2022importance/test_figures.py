@@ -33,10 +33,10 @@ def test_figure1_is_the_mean_over_seeds_and_one_line_for_each_scheme(pipeline, a
     data = artefacts["figure1"].data
     for sampler in ("fedavg", "isfedavg-tracked"):
         chosen = pipeline.summaries["regression"].select(sampler, "msd", since=40, until=40)
-        shown = data[(data["sampler"] == sampler) & (data["at"] == 40)]
-        shown = shown[shown["panel"] == "the fall"]
-        assert shown["mean"].item() == pytest.approx(chosen["value"].mean())
-        assert shown["n"].item() == 4
+        row = data[(data["sampler"] == sampler) & (data["at"] == 40)]
+        row = row[row["panel"] == "the fall"]
+        assert row["mean"].item() == pytest.approx(chosen["value"].mean())
+        assert row["n"].item() == 4
     for axes, (_, panel) in zip(
         artefacts["figure1"].figure.axes, data.groupby("panel"), strict=True
     ):
@@ -62,10 +62,10 @@ def test_sensitivity_is_drawn_against_noise_and_as_maps(artefacts):
     np.testing.assert_allclose(x, [1, 1e2, 1e4, 1e6, 1e8])
     assert [text.get_text() for text in problems.get_xticklabels()] == ["default"]
     data = artefacts["sensitivity"].data
-    few = data[data["experiment"] == "few"].groupby("comparison")["gap_db"].mean()
+    gaps = data[data["experiment"] == "few"].groupby("comparison")["gap_db"].mean()
     for axes, name in zip(maps, ("FedAvg over true", "tracked over true"), strict=True):
         (cell,) = axes.images[0].get_array().ravel()
-        assert cell == pytest.approx(few[name])
+        assert cell == pytest.approx(gaps[name])
 
 
 def test_figure2_is_in_per_cent_and_has_a_row_for_the_balanced_data(pipeline, artefacts):
@@ -73,8 +73,8 @@ def test_figure2_is_in_per_cent_and_has_a_row_for_the_balanced_data(pipeline, ar
     keys = ["case", "sampler", "metric", "at"]
     for case in ("base", "balanced"):
         chosen = pipeline.summaries["classification"].select("fedavg", "error", case, 20, 20)
-        shown = data.set_index(keys).loc[(case, "fedavg", "error", 20), "mean"]
-        assert shown == pytest.approx(100 * chosen["value"].mean())
+        mean = data.set_index(keys).loc[(case, "fedavg", "error", 20), "mean"]
+        assert mean == pytest.approx(100 * chosen["value"].mean())
     assert len(artefacts["figure2"].figure.axes) == 6
 
 

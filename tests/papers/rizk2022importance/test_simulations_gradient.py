@@ -22,8 +22,8 @@ def test_means_lie_within_their_errors_of_the_exact_gradient(rule, point):
 
 
 def test_all_agents_with_all_their_data_make_no_noise():
-    every = {"name": "isfedavg", "m": 8, "probabilities": "optimal"}
-    (table,) = tables("gradient", sampler=every, draws=10, batch=[12, 12])
+    all_agents = {"name": "isfedavg", "m": 8, "probabilities": "optimal"}
+    (table,) = tables("gradient", sampler=all_agents, draws=10, batch=[12, 12])
     assert column(table, "noise") == pytest.approx([0], abs=1e-9)
     assert column(table, "mean") == pytest.approx(column(table, "exact"), rel=1e-4)
 

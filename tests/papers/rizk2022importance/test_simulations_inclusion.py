@@ -15,11 +15,11 @@ def simulate(scheme, **changes):
     [("fixed", "target"), ("shuffled", "target"), ("successive", "equation3")],
 )
 def test_frequencies_are_those_that_each_scheme_promises(scheme, expected):
-    table, other = simulate(scheme)
+    table, second_seed = simulate(scheme)
     off = np.abs(column(table, "frequency") - column(table, expected))
     # Five standard errors: twelve comparisons raise a false alarm with probability 7e-6.
     assert (off < 5 * column(table, "se")).all()
-    assert not np.array_equal(column(table, "frequency"), column(other, "frequency"))
+    assert not np.array_equal(column(table, "frequency"), column(second_seed, "frequency"))
 
 
 def test_successive_draws_miss_the_inclusion_probabilities_asked_for():

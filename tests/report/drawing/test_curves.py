@@ -97,10 +97,10 @@ def test_four_seeds_have_a_band_of_their_interval():
 def test_panels_with_the_same_axis_show_the_curves_of_all():
     high, low = (summary(md=4 * [values]).curves for values in ([9.0, 8, 8, 8], [2.0, 1, 1, 1]))
     with style():
-        _, both = panels(1, 2, sharey=True)
-        for axes, curves in zip(both, (high, low), strict=True):
+        _, both_axes = panels(1, 2, sharey=True)
+        for axes, curves in zip(both_axes, (high, low), strict=True):
             learning_curves(axes, curves, LINES, "loss")
-    bottom, top = both[0].get_ylim()
+    bottom, top = both_axes[0].get_ylim()
     assert bottom <= 1
     assert top >= 9
 
@@ -145,8 +145,8 @@ def test_curves_of_another_run_are_dotted_where_they_differ_and_the_panels_show_
     figure, (first, second) = drawn({"md": [falling, falling]}, {"md": [falling, falling]})
     limits = second.axis()
     before = len(first.lines)
-    other, _ = drawn({"md": [slower, slower], "other": [falling]}, {"md": [falling, falling]})
-    assert overlay(figure, other)
+    compared, _ = drawn({"md": [slower, slower], "other": [falling]}, {"md": [falling, falling]})
+    assert overlay(figure, compared)
     (added,) = first.lines[before:]  # the variant's is where ours is, and a level is no curve
     assert added.get_color() == "red"
     np.testing.assert_array_equal(added.get_ydata(), slower)
@@ -158,6 +158,6 @@ def test_curves_of_another_run_are_dotted_where_they_differ_and_the_panels_show_
 def test_a_figure_of_other_panels_has_nothing_to_overlay():
     loss = [3.0, 2.0, 1.0, 1.0]
     figure, _ = drawn({"md": [loss]})
-    other, _ = drawn({"md": [loss]}, {"md": [[1.0, 1.0, 1.0, 1.0]]})
-    assert not overlay(figure, other)
+    two_panels, _ = drawn({"md": [loss]}, {"md": [[1.0, 1.0, 1.0, 1.0]]})
+    assert not overlay(figure, two_panels)
     assert not overlay(figure, figure)

@@ -27,10 +27,10 @@ def test_a_case_without_curves_says_so():
 
 def test_a_difference_shows_zero_and_its_whole_band():
     result = curves(half_width=30)
-    cut, whole = (
+    cut, full = (
         learning_grid([Panel(result, LINES, zero=zero)], 1, width=3, height=3)[1][0].get_ylim()
         for zero in (False, True)
     )
     assert cut[1] - cut[0] < 10
-    assert whole[0] < -25
-    assert whole[1] > 34
+    assert full[0] < -25
+    assert full[1] > 34

@@ -66,10 +66,10 @@ def save(artefact, name, folder, **summaries):
 
 def captioned(folder, caption, experiments, data):
     """Return the caption of a figure; the experiment f has a seed more than the others."""
-    whole = {"settings": {}, "cases": {"b": {}}, "samplers": {}}
+    defaults = {"settings": {}, "cases": {"b": {}}, "samplers": {}}
     runs = {
         name: replace(
-            summary(seeds=[0, 1, 2] if name == "f" else [0, 1]), settings=whole | settings
+            summary(seeds=[0, 1, 2] if name == "f" else [0, 1]), settings=defaults | settings
         )
         for name, settings in experiments.items()
     }
@@ -205,7 +205,7 @@ class TestBadges:
         ],
     )
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
-        by_name = {str(i): each for i, each in enumerate(summaries)}
+        by_name = {str(i): runs for i, runs in enumerate(summaries)}
         assert badges(by_name, facts) == expected
 
     def test_a_note_names_what_is_larger_than_the_badge_says(self, tmp_path):
@@ -218,16 +218,20 @@ class TestBadges:
         assert artefact["notes"] == ["It rises."]
 
     def test_what_was_changed_is_said_with_both_values_and_at_its_scale(self, tmp_path):
-        one = summary("official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced")
-        assert badges({"e": one}, PAPER_SCALE) == [
+        one_change = summary(
+            "official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced"
+        )
+        assert badges({"e": one_change}, PAPER_SCALE) == [
             "reduced scale",
             "changed settings: rounds 9 (20)",
         ]
-        save(figure(), "figure1", tmp_path, e=one)
+        save(figure(), "figure1", tmp_path, e=one_change)
         (note,) = json.loads((tmp_path / "artefact.json").read_text())["notes"][-1:]
         assert note == "Changed settings, with the paper's value in brackets: rounds 9 (20)."
-        many = summary("official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"])
-        assert badges({"e": many}, PAPER_SCALE) == ["changed settings: 3 keys"]
+        three_changes = summary(
+            "official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"]
+        )
+        assert badges({"e": three_changes}, PAPER_SCALE) == ["changed settings: 3 keys"]
 
 
 class TestFaces:
@@ -263,10 +267,10 @@ class TestFaces:
 
 class TestProvenance:
     def test_summaries_are_joined(self):
-        other = summary(
+        second = summary(
             "embedded", hashes=["h3"], code=["c2"], seeds=list(range(7)), started="2025", inputs={}
         )
-        result = provenance({"a": summary(), "b": other}, QUICK)
+        result = provenance({"a": summary(), "b": second}, QUICK)
         assert (result.runs, result.seeds, result.seconds) == (8, "2 to 7", 2.5)
         assert (result.code, result.data) == (("c1", "c2"), "embedded, generated")
         assert (result.started, result.finished) == ("2025", "2026-01-01T00:01:00Z")

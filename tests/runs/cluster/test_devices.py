@@ -25,7 +25,7 @@ with claimed(sys.argv[2:], Path(sys.argv[1])) as device:
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
+def private_devices(tmp_path, monkeypatch):
     """Give this test devices of its own."""
     for name in (VISIBLE, "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
@@ -78,10 +78,10 @@ class TestLockFolder:
 
 
 def test_each_job_gets_another_device(tmp_path):
-    known = ["0", "1", "GPU-3f2a"]
+    names = ["0", "1", "GPU-3f2a"]
     with ExitStack() as stack:
-        got = [stack.enter_context(claimed(known, tmp_path)) for _ in known]
-    assert got == known
+        claims = [stack.enter_context(claimed(names, tmp_path)) for _ in names]
+    assert claims == names
 
 
 def test_a_job_waits_until_a_device_is_free(tmp_path):
@@ -126,8 +126,8 @@ def test_a_device_assigned_by_a_scheduler_is_not_locked(tmp_path, monkeypatch):
     """With cgroups every job of a node calls its device 0."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv(VISIBLE, "0")
-    with assigned(True) as one, assigned(True) as other:
-        assert one == other == "0"
+    with assigned(True) as first, assigned(True) as second:
+        assert first == second == "0"
     assert list(tmp_path.iterdir()) == []
 
 

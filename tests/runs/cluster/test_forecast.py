@@ -69,9 +69,9 @@ def test_more_devices_take_less_time_until_the_longest_job_remains():
 
 def test_a_job_longer_than_the_limit_runs_in_pieces():
     measured = {measurement_key(job("network")): Measured(0, 24.0, "cuda")}  # four hours
-    one = task(job("network"), measured, cluster(gpu="gpu", max_runtime=60, grace=120))
-    assert one.pieces == 5
-    assert one.occupied == pytest.approx(240 + 5 * SUBMISSION_MINUTES + 4 * REQUEUE_MINUTES)
+    long_task = task(job("network"), measured, cluster(gpu="gpu", max_runtime=60, grace=120))
+    assert long_task.pieces == 5
+    assert long_task.occupied == pytest.approx(240 + 5 * SUBMISSION_MINUTES + 4 * REQUEUE_MINUTES)
 
 
 def test_a_plan_without_unfinished_jobs_takes_no_time():

@@ -57,8 +57,8 @@ def test_each_attempt_requests_more_up_to_the_configured_limits():
 
 
 def test_measured_times_replace_the_default_with_a_margin():
-    known = {measurement_key(job()): Measured(fixed=60, step=0.6)}
-    assert need(job(), known, cluster(), 2).minutes == pytest.approx(2 * (60 + 600) / 60)
+    measurements = {measurement_key(job()): Measured(fixed=60, step=0.6)}
+    assert need(job(), measurements, cluster(), 2).minutes == pytest.approx(2 * (60 + 600) / 60)
     assert need(job(), {}, cluster(), 2).minutes == DEFAULTS["federated"].minutes
 
 
@@ -69,14 +69,14 @@ def test_measured_times_replace_the_default_with_a_margin():
 def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
     gpu, measured_on, minutes
 ):
-    known = {measurement_key(job("network")): Measured(0, 0.06, measured_on)}
-    assert need(job("network"), known, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
+    measurements = {measurement_key(job("network")): Measured(0, 0.06, measured_on)}
+    assert need(job("network"), measurements, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
 
 
 def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
-    known, seeds = {measurement_key(job("network")): Measured(0, 1, "cpu", 700)}, 20
+    measurements, seeds = {measurement_key(job("network")): Measured(0, 1, "cpu", 700)}, 20
     block = replace(job("network"), runs=seeds * job("network").runs)
-    with_gpu, without = (need(block, known, cluster(gpu=gpu)) for gpu in ("gres", "none"))
+    with_gpu, without = (need(block, measurements, cluster(gpu=gpu)) for gpu in ("gres", "none"))
     assert (with_gpu.mem_mb, with_gpu.device_mb) == (DEFAULTS["network"].mem_mb, 14000)
     assert without.mem_mb == DEFAULTS["network"].mem_mb + 14000
 
