@@ -68,7 +68,7 @@ TESTS = {
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/target": ("samplers/test_groups.py",),
-    "samplers/tifl": ("samplers/test_latency_aware.py", "samplers/test_tifl_adaptive.py"),
+    "samplers/tifl": ("samplers/test_latency_aware.py",),
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",

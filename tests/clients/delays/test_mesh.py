@@ -1,4 +1,4 @@
-"""The mesh network: distances, joins, and facts about the real files."""
+"""The mesh network: distances, joins, NYC Mesh's JSON, and facts about the real files."""
 
 import json
 import shutil
@@ -10,7 +10,14 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.clients.delays.nycmesh import Nycmesh
-from fedsampling.clients.delays.radio.mesh import EARTH, assemble, great_circle, load
+from fedsampling.clients.delays.radio.mesh import (
+    EARTH,
+    assemble,
+    great_circle,
+    load,
+    map_links,
+    map_nodes,
+)
 
 
 def test_great_circle_on_known_arcs():
@@ -53,32 +60,22 @@ def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
     }
     folder = tmp_path / "mirror" / "nycmesh"
     (folder / "network-map").mkdir(parents=True)
+    installed = {"status": "Installed"}
     points = [
-        {
-            "properties": {"id": int(row.id), "status": "Installed"},
-            "geometry": {"type": "Point", "coordinates": [row.lon, row.lat]},
-        }
+        (installed | {"id": int(row.id)}, [row.lon, row.lat])
         for row in tables["nodes"].itertuples()
     ]
     lines = [
-        {
-            "properties": {"status": row.status},
-            "geometry": {"coordinates": [[row.lon1, row.lat1], [row.lon2, row.lat2]]},
-        }
+        ({"status": row.status}, [[row.lon1, row.lat1], [row.lon2, row.lat2]])
         for row in tables["links"].itertuples()
     ]
-    placed = [
-        {
-            "id": int(row.id),
-            "status": "Installed",
-            "coordinates": [row.lon, row.lat, row.alt_m if row.alt_m > 0 else 5],
-        }
+    places = [
+        (installed | {"id": int(row.id)}, [row.lon, row.lat, row.alt_m if row.alt_m > 0 else 5])
         for row in tables["network-map/nodes_installed"].itertuples()
     ]
-    for file, features in {"active.json": points, "links.json": lines}.items():
-        collection = {"type": "FeatureCollection", "features": features}
-        (folder / file).write_text(json.dumps(collection))
-    (folder / "network-map" / "nodes.json").write_text(json.dumps(placed))
+    (folder / "active.json").write_bytes(geojson("Point", points))
+    (folder / "links.json").write_bytes(geojson("LineString", lines))
+    (folder / "network-map" / "nodes.json").write_bytes(plain(places))
     data = load("official", tmp_path / "cache", str(folder.parent))
     expected = load("official", tmp_path / "other", mirror)
     measured = expected.nodes["height"] != 5  # which the plain lists write for the unknown, too
@@ -112,3 +109,67 @@ def test_the_stand_in_is_of_the_same_build_and_always_the_same():
     assert (np.diff(network.nodes["degree"]) <= 0).all()
     assert network.nodes["degree"].sum() == 2 * len(network.links)
     assert network.nodes["degree"][0] > 5 * network.nodes["degree"][4]
+
+
+POINTS = {2: ("Installed", [-73.99, 40.71]), 5: ("Potential", [-73.98, 40.72])}
+LINES = {"active": [[-73.99, 40.71], [-74.0, 40.7]], "dead": [[-73.9, 40.6], [-73.8, 40.5]]}
+
+
+def geojson(kind, entries):
+    features = [
+        {
+            "type": "Feature",
+            "properties": properties,
+            "geometry": {"type": kind, "coordinates": coordinates},
+        }
+        for properties, coordinates in entries
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def plain(entries):
+    return json.dumps(
+        [{**properties, "coordinates": place} for properties, place in entries]
+    ).encode()
+
+
+def test_installed_nodes_of_either_form_are_the_same():
+    entries = [({"id": n, "status": status}, place) for n, (status, place) in POINTS.items()]
+    for content in (geojson("Point", entries), plain(entries)):
+        result = map_nodes(content)
+        assert result[["id", "lon", "lat"]].to_numpy().tolist() == [[2, -73.99, 40.71]]
+        assert result["alt_m"].isna().all()
+
+
+def test_links_of_either_form_are_the_same():
+    entries = [({"status": status}, ends) for status, ends in LINES.items()]
+    for content in (geojson("LineString", entries), plain(entries)):
+        result = map_links(content)
+        assert result["status"].tolist() == ["active", "dead"]
+        ends = result[["lon1", "lat1", "lon2", "lat2"]].to_numpy()
+        np.testing.assert_array_equal(ends.reshape(2, 2, 2), list(LINES.values()))
+
+
+def test_altitudes_are_metres_and_the_maps_default_is_none():
+    entries = [({"id": n, "status": "Installed"}, [-74, 40.7, alt]) for n, alt in ((1, 31), (2, 5))]
+    np.testing.assert_array_equal(map_nodes(plain(entries))["alt_m"], [31, np.nan])
+
+
+def test_nodes_without_a_status_are_not_installed():
+    assert map_nodes(plain([({"id": 46}, [-74, 40.7, 5])])).empty
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"<html>", "Expecting value"),
+        (b'{"type": "Topology"}', "neither GeoJSON nor a list"),
+        (b"[1, 2]", "neither GeoJSON nor a list"),
+        (b'[{"id": 1, "status": "active"}]', "an entry has no 'coordinates'"),
+        (plain([({"status": "active"}, [[1, 2]])]), "a link has 1 ends"),
+        (plain([({"status": "active"}, [[1, 2], [3]])]), r"\[3\] is not a place"),
+    ],
+)
+def test_anything_else_is_refused(content, fault):
+    with pytest.raises(ValueError, match=fault):
+        map_links(content)
