@@ -310,12 +310,12 @@ def _artefact(folder, paper, name, kind, origin, badges, alt, forms):
         "digests": {form: sha256(folder / f"{name}.{form}") for form in forms},
         "command": f"fedsampling render {paper} {name}",
         "marks_printed": kind == "figure",
-        "provenance": {**origin, "runs": 0, "seeds": 0}
+        "provenance": {**origin, "runs": 0, "seeds": "0"}
         if kind == "text"
         else {
             **origin,
             "runs": 40,
-            "seeds": 10,
+            "seeds": "10",
             "spec_digest": "ab" * 32,
             "code": ["cd" * 32],
             "package": "0.1.0",
