@@ -102,7 +102,7 @@ def test_who_is_first_and_by_how_much(claim, case, rounds, verdict):
 def noisy_draws():
     """Give DelayHetSampling a lead over random selection that varies between draws."""
     pairs = ((9, 12), (12, 11), (10, 13))
-    rounds = [{"sampling": ours, "random": other, "flanp": 99} for ours, other in pairs]
+    rounds = [{"sampling": ours, "random": random, "flanp": 99} for ours, random in pairs]
     return joined(
         *(
             summary("quadratic_problems", row, f"synthetic-p{problem}", seeds=(0,))
@@ -128,20 +128,23 @@ def test_an_undecided_main_reading_leaves_c1_open_where_the_others_agree():
 
 def test_c1_depends_on_the_open_choices_where_they_differ():
     main = {"submodular": 20, "sampling": 22, "random": 30}
-    same = {"flanp-first-10": 99, "flanp-first-10-0.1": 99}
+    slow_flanp = {"flanp-first-10": 99, "flanp-first-10-0.1": 99}
     summaries = {"quadratic_problems": draws("quadratic_problems", main)}
     depends = "depends on unstated choices"
-    for rules, verdict in ((same, "reproduced"), (same | {"flanp-first-10": 9}, depends)):
+    for rules, verdict in (
+        (slow_flanp, "reproduced"),
+        (slow_flanp | {"flanp-first-10": 9}, depends),
+    ):
         summaries["quadratic_problems_flanp"] = draws("quadratic_problems_flanp", rules)
         assert judged("c1", **summaries) == verdict
     finding = judge_function(PAPER, "c1")(summaries, PAPER.claims["c1"], PAPER)
-    other = finding.readings[1]
+    reading = finding.readings[1]
     assert [reading.verdict == "reproduced" for reading in finding.readings] == [True, False, True]
-    assert other.setting == (
+    assert reading.setting == (
         "FLANP: 10 clients first; stages end by the statistical rule, "
         "DelayHetSampling: Assumption 3 alone; 1000 iterations"
     )
-    assert (other.verdict, other.drawn[0].unit) == ("contradicted", "times")
+    assert (reading.verdict, reading.drawn[0].unit) == ("contradicted", "times")
 
 
 def test_runs_are_to_reach_the_papers_targets_and_no_less():
@@ -169,10 +172,10 @@ def test_what_flanps_stages_decide():
 
 def test_what_the_readings_of_delayhetsampling_decide():
     rounds = {"submodular": 99, "sampling": 10, "random": 12}
-    others = {"sampling-100": 10, "sampling-everywhere": 15, "sampling-everywhere-100": 99}
+    readings = {"sampling-100": 10, "sampling-everywhere": 15, "sampling-everywhere-100": 99}
     runs = {
         "quadratic_problems": draws("quadratic_problems", rounds),
-        "quadratic_problems_sampling": draws("quadratic_problems_sampling", others),
+        "quadratic_problems_sampling": draws("quadratic_problems_sampling", readings),
     }
     table = tables.sampling_readings(runs, PAPER).table
     assert table["bound"].tolist() == ["Assumption 3 alone"] * 2 + ["B_p < 1 everywhere"] * 2
@@ -235,8 +238,8 @@ def by_clients(*rounds, **how):
 
 
 def test_an_end_that_is_not_clearly_slower_leaves_the_u_shape_open():
-    usual, other = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
-    assert judged("c23", quadratic_clients=joined(usual, other)) == "inconclusive"
+    usual, reverse = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
+    assert judged("c23", quadratic_clients=joined(usual, reverse)) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -260,8 +263,8 @@ def test_the_overheads(minnorm, approx, verdict):
 
 
 def test_c23_depends_on_the_bound_where_both_readings_decide():
-    main, other = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)
-    verdict = judged("c23", quadratic_clients=main, quadratic_clients_bounded=other)
+    main, bounded = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)
+    verdict = judged("c23", quadratic_clients=main, quadratic_clients_bounded=bounded)
     assert verdict == "depends on unstated choices"
 
 
