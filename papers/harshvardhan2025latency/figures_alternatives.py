@@ -63,8 +63,7 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
         bounded = "without DelayHetSampling, which is run with B_p < 1 everywhere"
         yield instead_of(bounded, without, frozenset(PROPOSED))
     elif whole.readings:
-        readings_of = " × readings of DelayHetSampling" if name == "c1" else ""
-        yield counted(name, f"stages of FLANP{readings_of}", whole.readings)
+        yield counted(name, "stages of FLANP × readings of DelayHetSampling", whole.readings)
     else:
         yield Alternative(name, "other stages of FLANP", "not run", "")
     warm_up = "seconds of warm-up rounds and candidates' losses count as well"
@@ -101,7 +100,7 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 
 
 def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Judge a sweep by its means, by each seed's ends, and for one sampler only."""
+    """Judge a sweep by its means, by its ends in each seed, and by its readings or one sampler."""
     spec = paper.claims[name]
     main = next(iter(claims_trends.sampling_readings(summaries, SWEEPS[spec.artefact][1])))
     tables = claims_trends.seconds_along_sweep(summaries, paper, spec.artefact, SWEPT[name], main)
@@ -118,7 +117,9 @@ def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
         finding = verdict(parts, "", {}, contrary_decides=False)
         yield instead(name, choice, finding, finding.reason.rstrip("."))
     label = LINES["submodular"].label
-    if label in tables:
+    if judged_readings := judge_function(paper, name)(summaries, spec, paper).readings:
+        yield counted(name, "readings of DelayHetSampling", judged_readings)
+    elif label in tables:
         table = tables[label]
         end = compare(table.iloc[:, -1], table.iloc[:, 0], ratio)
         yield instead(

@@ -78,7 +78,9 @@ def test_verdicts_over_open_choices_are_counted(table):
     assert table.loc[("c1", "stages of FLANP × readings of DelayHetSampling"), "ours"] == (
         "reproduced in 2 and contradicted in 2"
     )
-    assert table.loc[("c3", "stages of FLANP"), "gives"] == "2 verdicts"
+    assert (
+        table.loc[("c3", "stages of FLANP × readings of DelayHetSampling"), "gives"] == "2 verdicts"
+    )
     assert table.loc[("c2", "other stages of FLANP"), "gives"] == "not run"
 
 
