@@ -73,17 +73,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=5000)
     parser.add_argument("--seconds", type=float, default=60, help="of each job")
-    given = parser.parse_args()
-    total = -(-given.jobs // COMBINATIONS) * COMBINATIONS
+    arguments = parser.parse_args()
+    total = -(-arguments.jobs // COMBINATIONS) * COMBINATIONS
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = prepare(folder, plan_of({"seeds": total // COMBINATIONS, "seed_block": 1}))
-        node = Node(folder, given.seconds)
+        node = Node(folder, arguments.seconds)
         begin = time.time()
         first = start(folder, environment)
         peak = node.until(first, total // 2)
         half = [job.when for job in node.jobs]
-        print(f"jobs: {total}, of {given.seconds:.0f} s each; load {os.getloadavg()[0]:.1f}")
+        print(f"jobs: {total}, of {arguments.seconds:.0f} s each; load {os.getloadavg()[0]:.1f}")
         print(f"until the first submission: {half[0] - begin:.1f} s")
         print(f"submission of the first half: {len(half) / (half[-1] - half[0]):.1f} jobs/s")
         print(f"controller's peak memory: {peak:.0f} MB")

@@ -27,30 +27,30 @@ from toy import ROUND
 SAMPLERS = ("full", "md", "uniform")
 
 
-def times(made: Project, slurm: cluster.Cluster, said: str, sampler: str) -> dict[str, float]:
+def times(project: Project, slurm: cluster.Cluster, output: str, sampler: str) -> dict[str, float]:
     """Return the seconds of a job's parts."""
-    (number,) = made.jobs(sampler)
-    shown = slurm.call("scontrol", "show", "job", number)
+    (number,) = project.jobs(sampler)
+    description = slurm.call("scontrol", "show", "job", number)
     submitted, started, ended = (
-        datetime.fromisoformat(re.findall(rf"{name}Time=(\S+)", shown)[0]).timestamp()
+        datetime.fromisoformat(re.findall(rf"{name}Time=(\S+)", description)[0]).timestamp()
         for name in ("Submit", "Start", "End")
     )
-    (path,) = (made.root / "results" / "benchmarks").glob(f"simulate/*/*/*/{sampler}/*.tsv")
+    (path,) = (project.root / "results" / "benchmarks").glob(f"simulate/*/*/*/{sampler}/*.tsv")
     verb = float(path.read_text().splitlines()[1].split()[0])
-    own = ROUND * sum(name == sampler for name, *_ in made.computed())
+    own = ROUND * sum(name == sampler for name, *_ in project.computed())
     return {
         "submission until start, free node": started - submitted,
         "starts of Snakemake before and after the verb": ended - started - verb,
         "the verb beside its work: imports, store": verb - own,
         "own work": own,
-        "until Snakemake notices": noticed(said, number) - ended,
+        "until Snakemake notices": noticed(output, number) - ended,
     }
 
 
-def noticed(said: str, number: str) -> float:
+def noticed(output: str, number: str) -> float:
     """Return the time at which Snakemake logged the end of the job that ran inside SLURM's job."""
-    (inner,) = re.findall(rf"Job (\d+) has been submitted with SLURM jobid {number}\b", said)
-    stamp, _ = re.findall(rf"\[(.*)\]\n(Finished jobid: {inner}\b)", said)[0]
+    (inner,) = re.findall(rf"Job (\d+) has been submitted with SLURM jobid {number}\b", output)
+    stamp, _ = re.findall(rf"\[(.*)\]\n(Finished jobid: {inner}\b)", output)[0]
     return datetime.strptime(stamp, "%a %b %d %H:%M:%S %Y").timestamp()
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     """Run the measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10, help="of work of each job")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if reason := cluster.obstacle():
         sys.exit(reason)
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))
@@ -66,17 +66,17 @@ def main() -> None:
     try:
         with cluster.running(folder / "cluster", nodes=1, port=17200) as slurm:
             user = User(None, sys.executable, sysconfig.get_path("purelib"))
-            made = Project.made(folder / "project", slurm.environment, user)
-            rounds = round(given.seconds / ROUND)
-            made.play({sampler: {"rounds": rounds} for sampler in SAMPLERS})
+            project = Project.made(folder / "project", slurm.environment, user)
+            rounds = round(arguments.seconds / ROUND)
+            project.play({sampler: {"rounds": rounds} for sampler in SAMPLERS})
             clock = time.perf_counter()
-            said = made.snakemake("--until", "simulate", jobs=1)
+            output = project.snakemake("--until", "simulate", jobs=1)
             print(f"load {os.getloadavg()[0]:.1f}; {time.perf_counter() - clock:.0f} s in all")
-            found = [times(made, slurm, said, sampler) for sampler in SAMPLERS]
+            measurements = [times(project, slurm, output, sampler) for sampler in SAMPLERS]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    for name in found[0]:
-        seconds = [one[name] for one in found]
+    for name in measurements[0]:
+        seconds = [measurement[name] for measurement in measurements]
         print(f"{name}: {statistics.median(seconds):.1f} s ({min(seconds):.1f}–{max(seconds):.1f})")
 
 

@@ -89,11 +89,11 @@ CASES = [
 
 def main() -> None:
     """Measure case after case."""
-    given = timing.arguments(__doc__, repetitions=5)
+    arguments = timing.arguments(__doc__, repetitions=5)
     for case in CASES:
         torch.manual_seed(0)
         print(f"\n{case.title}")
-        compare(case, given.repetitions)
+        compare(case, arguments.repetitions)
 
 
 def compare(case: Case, repetitions: int) -> None:

@@ -91,8 +91,8 @@ if __name__ == "__main__":
     parser.add_argument("after", type=Path)
     parser.add_argument("--tolerance", type=float, default=0.0, help="relative, of numbers")
     parser.add_argument("--except", dest="ignored", default="", help="fields of claims, by comma")
-    given = parser.parse_args()
-    names = [name for name in given.ignored.split(",") if name]
-    found = [*differences(given.before, given.after, given.tolerance, names)]
-    print(*found or ["equal: tables, runs and claims"], sep="\n")
-    sys.exit(bool(found))
+    arguments = parser.parse_args()
+    names = [name for name in arguments.ignored.split(",") if name]
+    lines = [*differences(arguments.before, arguments.after, arguments.tolerance, names)]
+    print(*lines or ["equal: tables, runs and claims"], sep="\n")
+    sys.exit(bool(lines))

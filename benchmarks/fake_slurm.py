@@ -138,13 +138,13 @@ def usage(pid: int) -> Usage:
 
 def submissions(folder: Path, after: int = 0) -> list[Submission]:
     """Return the jobs submitted after a number, in order."""
-    found = []
+    result = []
     for number in range(after + 1, int((folder / "count").read_text() or after) + 1):
         path = folder / "jobs" / str(number)
         if not path.is_file():  # still being written
             break
-        found.append(Submission(number, path.stat().st_mtime, path.read_text()))
-    return found
+        result.append(Submission(number, path.stat().st_mtime, path.read_text()))
+    return result
 
 
 def finish(folder: Path, job: Submission) -> None:

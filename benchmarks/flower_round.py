@@ -62,16 +62,16 @@ def train(message: Message, context: Context) -> Message:
 class Clocked(FedAvg):
     """Federated averaging that waits for a line before each round, and prints its seconds."""
 
-    def configure_train(self, *given):
+    def configure_train(self, *arguments):
         if not sys.stdin.readline():  # the parent has closed the pipe
             ray.shutdown()
             os._exit(0)
         self.begin = perf_counter()
-        return super().configure_train(*given)
+        return super().configure_train(*arguments)
 
-    def aggregate_train(self, *given):
-        result = super().aggregate_train(*given)
-        replies = len(list(given[1]))
+    def aggregate_train(self, *arguments):
+        result = super().aggregate_train(*arguments)
+        replies = len(list(arguments[1]))
         if replies == M:
             print("seconds", perf_counter() - self.begin, flush=True)
         return result

@@ -48,7 +48,8 @@ BYTES = M * STEPS * 4 * (BATCH * 784 + 2 * 39_760)
 
 def main() -> None:
     """Measure all contestants and print the tables."""
-    given = timing.arguments(__doc__, repetitions=9, engines=("flower", "pfl"))
+    arguments = timing.arguments(__doc__, repetitions=9, engines=("flower", "pfl"))
+    threads = arguments.threads
     data = images()
     network = Mlp().build(data.x.shape[1:], data.classes)
     work = LocalWork(batch=BATCH, step=STEP, steps=STEPS)
@@ -77,11 +78,11 @@ def main() -> None:
     contestants = {name: per_round(run) for name, run in contestants.items()}
     with ExitStack() as stack:
         for name in ("flower", "pfl"):
-            if python := getattr(given, name):
+            if python := getattr(arguments, name):
                 script = Path(__file__).with_name(f"{name}_round.py")
-                contestants[name] = stack.enter_context(engine(python, script, data, given.threads))
+                contestants[name] = stack.enter_context(engine(python, script, data, threads))
         contestants["large product"] = large
-        times = timing.take_turns(contestants, given.repetitions)
+        times = timing.take_turns(contestants, arguments.repetitions)
     product = {"large product": times.pop("large product")}
     timing.print_ratios(times, "stacked")
     print()

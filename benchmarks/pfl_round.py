@@ -65,10 +65,10 @@ class Clock(TrainingProcessCallback):
 def main() -> None:
     """Train until standard input ends."""
     torch.set_num_threads(int(sys.argv[2]))
-    given = np.load(sys.argv[1])
-    x, y = torch.from_numpy(given["x"]), torch.from_numpy(given["y"])
+    inputs = np.load(sys.argv[1])
+    x, y = torch.from_numpy(inputs["x"]), torch.from_numpy(inputs["y"])
     clients = list(range(len(y)))
-    batch = int(given["batch"])
+    batch = int(inputs["batch"])
     data = FederatedDataset(
         lambda own: Dataset([x[own], y[own]], user_id=str(own)), get_user_sampler("random", clients)
     )
@@ -78,14 +78,14 @@ def main() -> None:
         NNAlgorithmParams(
             central_num_iterations=10**6,
             evaluation_frequency=10**7,
-            train_cohort_size=int(given["m"]),
+            train_cohort_size=int(inputs["m"]),
             val_cohort_size=0,
         ),
         SimulatedBackend(training_data=data, val_data=data),
         model,
         NNTrainHyperParams(
-            local_num_epochs=int(given["steps"]) * batch // y.shape[1],
-            local_learning_rate=float(given["step"]),
+            local_num_epochs=int(inputs["steps"]) * batch // y.shape[1],
+            local_learning_rate=float(inputs["step"]),
             local_batch_size=batch,
         ),
         NNEvalHyperParams(local_batch_size=batch),

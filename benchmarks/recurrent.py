@@ -86,9 +86,9 @@ def loop(module: Reader, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
     for client in range(CLIENTS):
         vector_to_parameters(theta[client].clone(), module.parameters())
         optimiser = torch.optim.SGD(module.parameters(), lr=RATE)
-        for given, target in zip(x[:, client], y[:, client], strict=True):
+        for inputs, target in zip(x[:, client], y[:, client], strict=True):
             optimiser.zero_grad()
-            z = module(given)
+            z = module(inputs)
             nn.functional.cross_entropy(z.flatten(0, -2), target.flatten()).backward()
             optimiser.step()
         after.append(parameters_to_vector(module.parameters()).detach())
@@ -97,9 +97,9 @@ def loop(module: Reader, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def stack(network: Network, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """All clients in one stack."""
-    for given, target in zip(x, y, strict=True):
+    for inputs, target in zip(x, y, strict=True):
         theta = theta.detach().requires_grad_()
-        z = network.outputs(theta, given)
+        z = network.outputs(theta, inputs)
         losses = nn.functional.cross_entropy(z.flatten(0, -2), target.flatten(), reduction="sum")
         (gradient,) = torch.autograd.grad(losses / target[0].numel(), theta)
         theta = torch.add(theta.detach(), gradient, alpha=-RATE)

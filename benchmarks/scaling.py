@@ -24,7 +24,7 @@ SIZES = [(1, 1), (10, 1), (100, 1), (1000, 1), (10, 4), (10, 16), (100, 4), (100
 
 def main() -> None:
     """Measure all sizes in turn."""
-    given = timing.arguments(__doc__, repetitions=5)
+    arguments = timing.arguments(__doc__, repetitions=5)
     made = learner()
     contestants = {
         size: timing.seconds(
@@ -32,7 +32,7 @@ def main() -> None:
         )
         for size in SIZES
     }
-    times = timing.take_turns(contestants, given.repetitions)
+    times = timing.take_turns(contestants, arguments.repetitions)
     print(f"{'m':>5} {'seeds':>6} {'s per round':>12} {'ms per slot':>12} {'against m=10':>13}")
     for (m, seeds), spent in times.items():
         slot = [each / m / seeds for each in spent]

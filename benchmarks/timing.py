@@ -39,12 +39,12 @@ def arguments(
         parser.add_argument(f"--{engine}", metavar="PYTHON")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repetitions", type=int, default=repetitions)
-    given = parser.parse_args()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
-    torch.set_num_threads(given.threads)
+    options = parser.parse_args()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    torch.set_num_threads(options.threads)
     keep_memory()  # as in the package; the loops profit as well
-    print(f"{hardware()}; {given.threads} thread(s), {given.repetitions} repetitions")
-    return given
+    print(f"{hardware()}; {options.threads} thread(s), {options.repetitions} repetitions")
+    return options
 
 
 def hardware() -> str:

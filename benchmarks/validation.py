@@ -99,7 +99,7 @@ def mlp(runs: int) -> Game:
 
 def main() -> None:
     """Print the share of validation in a round for each game."""
-    given = timing.arguments(__doc__, repetitions=11)
+    arguments = timing.arguments(__doc__, repetitions=11)
     games = {
         "convex, 1 run": convex(1),
         "convex, 100 runs": convex(100),
@@ -111,7 +111,7 @@ def main() -> None:
             "rounds": timing.seconds(game.rounds()),
             "validation": timing.seconds(game.validations()),
         }
-        times = timing.take_turns(parts, given.repetitions)
+        times = timing.take_turns(parts, arguments.repetitions)
         share = np.median(np.divide(times["validation"], times["rounds"]))
         round_ms, validation_us = (1e3 * np.median(times[part]) / ROUNDS for part in parts)
         print(

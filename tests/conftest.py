@@ -7,7 +7,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_paper
 
-BuildOnce = Callable[[str, Callable[[Path], None]], Path]  # name of a folder, and what fills it
 PAPER = "rizk2022importance"
 SMALL = {"agents": 20, "samples": 12}
 SHORT = {"rounds": 20, "seeds": 3, "seed_block": 3}

@@ -83,18 +83,20 @@ def main():
     parser.add_argument("--size", type=int, default=100, help="mutants that are drawn")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("only", nargs="*", help="modules, as theory/weights; all if none is named")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     for name in LIBRARIES:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         enter_copy(Path(folder))
         paths = [path for pattern in MODULES for path in sorted(Path().glob(f"{SOURCE}/{pattern}"))]
-        mutants = all_mutants([p for p in paths if not asked.only or module(p) in asked.only])
-        size = min(asked.size, len(mutants))
-        print(f"{size} of {len(mutants)} mutants, seed {asked.seed}", flush=True)
+        mutants = all_mutants(
+            [p for p in paths if not arguments.only or module(p) in arguments.only]
+        )
+        size = min(arguments.size, len(mutants))
+        print(f"{size} of {len(mutants)} mutants, seed {arguments.seed}", flush=True)
         seconds = {}
         killed = Counter()
-        for mutant in random.Random(asked.seed).sample(mutants, size):
+        for mutant in random.Random(arguments.seed).sample(mutants, size):
             if mutant.module_path not in seconds:
                 seconds[mutant.module_path] = time_of_tests(mutant.module_path)
             killed[is_killed(mutant, 10 + 5 * seconds[mutant.module_path])] += 1

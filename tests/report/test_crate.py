@@ -1,14 +1,11 @@
 import hashlib
 import json
-from typing import Any
 
 import pytest
 from fake_results import change
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
-
-Entity = dict[str, Any]
 
 
 @pytest.fixture(scope="session")

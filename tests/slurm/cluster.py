@@ -250,12 +250,14 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--accounting", action="store_true")
-    given = parser.parse_args()
-    if reason := obstacle(given.accounting):
+    arguments = parser.parse_args()
+    if reason := obstacle(arguments.accounting):
         sys.exit(reason)
-    given.folder.mkdir(parents=True, exist_ok=True)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     clock = time.perf_counter()
-    with running(given.folder.resolve(), nodes=given.nodes, accounting=given.accounting) as cluster:
+    with running(
+        arguments.folder.resolve(), nodes=arguments.nodes, accounting=arguments.accounting
+    ) as cluster:
         print(f"ready after {time.perf_counter() - clock:.1f} s: {cluster.pids}", flush=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):

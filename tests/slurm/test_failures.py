@@ -2,12 +2,10 @@
 
 import re
 import signal
-from collections.abc import Callable
 
 import pytest
 from project import until
 
-LocalFiles = Callable[[str, dict[str, dict[str, int]]], dict[str, bytes]]
 # A sampler's job, and what befalls it.
 BEHAVIOURS = {
     "full": {"once": "fail"},

@@ -3,14 +3,13 @@
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from fedsampling.base.files import write_record
-from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stop, Stopped
+from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.cluster.rule_resources import RuleResources
@@ -75,9 +74,6 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
         assert request["gpu"] == (1 if network else None)
         assert request["runtime"] >= (241 if network else 6)
-
-
-Work = Callable[[Stop], None]
 
 
 def listening(stop):

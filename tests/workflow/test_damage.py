@@ -2,10 +2,8 @@
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from fedsampling.runs import store
 PUBLISHED = Path(__file__).parents[2] / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
 JOB = "chen2022optimal/dsgd_near/base/full/block-0"
 FEW, MANY = 30, 834  # mutations of each of six kinds of files: MANY are 5,000 in total
-Read = Callable[[Path], Any]  # its content, comparable; raises InputError if it is rejected
 
 
 def run_file(path):

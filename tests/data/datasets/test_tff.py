@@ -3,7 +3,6 @@
 import hashlib
 import lzma
 import sqlite3
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +13,9 @@ from fedsampling.data.formats import tff
 from fedsampling.data.formats.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
 from fedsampling.data.samples import Samples
 
-from .tff_files import Features, database, hdf5, hdf5_of
+from .tff_files import database, hdf5, hdf5_of
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
-
-Write = Callable[[str, Mapping[str, list[Features]]], Part]
 
 
 @pytest.fixture(params=["hdf5", "sqlite"])

@@ -3,15 +3,11 @@
 import lzma
 import sqlite3
 import tarfile
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from fedsampling.data.sources.sources import SOURCES
-
-Features = Mapping[str, np.ndarray | list[bytes]]  # of one sample
-Splits = Mapping[str, Mapping[str, list[Features]]]  # by split and client
 
 
 def varint(value):

@@ -26,7 +26,6 @@ PAPERS = Path(__file__).parents[3] / "papers"
 ROUNDS = 10
 STEPS = {"small": {"work": {"step": 0.1}}, "large": {"work": {"step": 0.3}}}
 SETTINGS = {"title": "A set", "settings": {}, "cases": STEPS}
-Rows = list[tuple[str, str, int, int, str, float]]
 
 
 def run(case, sampler, seed, scores, metric="accuracy"):

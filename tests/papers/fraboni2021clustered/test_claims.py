@@ -4,7 +4,6 @@ The summaries are made up: levels and spreads over seeds are known.
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ MNIST = {
     "settings": {"dataset": {"partition": {"name": "by_digit"}}},
     "samplers": {name: {"m": 10} for name in SCHEMES},
 }
-Levels = dict[tuple[str, str, str], Any]  # by case, sampler and metric
 
 
 def judge(name, **summaries):
