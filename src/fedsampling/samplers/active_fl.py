@@ -49,8 +49,8 @@ def odds(values: Array, least: float, temperature: float) -> Array:
     float array, shape (n,)
         Relative to the largest, which is one.
     """
-    known = np.isfinite(values)
-    values = np.where(known, values, values[known].max() if known.any() else 0.0)
+    finite = np.isfinite(values)
+    values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)
     relative: Array = np.exp(temperature * (values - values.max()))
     relative[are_smallest(values, int(least * len(values)))] = 0.0
     return relative

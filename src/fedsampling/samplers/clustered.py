@@ -180,11 +180,11 @@ def units_by_similarity(
     already has, so the client's share is r'_{k,i} ← u_i, and q_k must grow by it before the next
     client.
     """
-    own, rest, u = _own_distributions(n_samples, m)
-    if not rest.size:
-        return own
-    groups = ward_groups(rho[np.ix_(rest, rest)], u, int(n_samples.sum()), ward)  # lines 2, 3
-    return _add_groups(own, m, groups, rest, u, rng, ward)
+    single, clients, u = _single_client_distributions(n_samples, m)
+    if not clients.size:
+        return single
+    groups = ward_groups(rho[np.ix_(clients, clients)], u, int(n_samples.sum()), ward)  # lines 2, 3
+    return _add_groups(single, m, groups, clients, u, rng, ward)
 
 
 def units_by_sample(
@@ -213,12 +213,12 @@ def units_by_sample(
     int array, shape (m, n)
         Rows sum to M and columns to m n_i for any groups, so the sampler stays unbiased.
     """
-    own, rest, u = _own_distributions(n_samples, m)
-    if not rest.size:
-        return own
-    known = updates if len(rest) == len(updates) else updates[rest]
-    groups = ward_groups_from_sample(known, u, int(n_samples.sum()), measure, rng, size, ward)
-    return _add_groups(own, m, groups, rest, u, rng, ward)
+    single, clients, u = _single_client_distributions(n_samples, m)
+    if not clients.size:
+        return single
+    updates = updates if len(clients) == len(updates) else updates[clients]
+    groups = ward_groups_from_sample(updates, u, int(n_samples.sum()), measure, rng, size, ward)
+    return _add_groups(single, m, groups, clients, u, rng, ward)
 
 
 def shares(units: Ints) -> Array:
@@ -232,15 +232,15 @@ def one_from_each(r: Array, u: Array) -> Ints:
     return np.stack([invert(r[k], u[..., k]) for k in range(len(r))], axis=-1)
 
 
-def _own_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
+def _single_client_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
     """Give each client with m n_i ≥ M its ⌊m n_i/M⌋ distributions.
 
     Returns
     -------
     units : int array, shape (distributions, n)
-    rest : int array
+    clients : int array
         Clients with units left.
-    u : int array, shape of `rest`
+    u : int array, shape of `clients`
         These units.
     """
     M = int(n_samples.sum())
@@ -248,20 +248,26 @@ def _own_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
     client = np.repeat(np.arange(n_samples.size), count)
     units = np.zeros((client.size, n_samples.size), np.int64)
     units[np.arange(client.size), client] = M
-    rest = np.flatnonzero(u)
-    return units, rest, u[rest]
+    clients = np.flatnonzero(u)
+    return units, clients, u[clients]
 
 
 def _add_groups(
-    own: Ints, m: int, groups: list[Ints], rest: Ints, u: Ints, rng: np.random.Generator, ward: str
+    single: Ints,
+    m: int,
+    groups: list[Ints],
+    clients: Ints,
+    u: Ints,
+    rng: np.random.Generator,
+    ward: str,
 ) -> Ints:
-    """Allocate groups of the clients `rest` to the distributions after `own`, shape (m, n).
+    """Allocate groups of `clients` to the distributions after `single`, shape (m, n).
 
     Parameters
     ----------
     groups : list of int arrays
-        Positions in `rest`.
-    u : int array, shape of `rest`
+        Positions in `clients`.
+    u : int array, shape of `clients`
         Units of each client.
 
     References
@@ -269,17 +275,17 @@ def _add_groups(
     Lines 4 to 19 of Algorithm 2.  The clients of the groups without a distribution of their own are
     in random order, as in the authors' code; the paper does not specify an order.
     """
-    m -= len(own)
+    m -= len(single)
     M = int(u.sum()) // m
     q = np.array([u[group].sum() for group in groups])
     order = np.argsort(-q, kind="stable")  # line 4
-    largest, others = order[:m], order[m:]
+    largest, smaller = order[:m], order[m:]
     if ward == "code":
-        largest, others = largest[::-1], others[::-1]
+        largest, smaller = largest[::-1], smaller[::-1]
     units = np.zeros((m, u.size), np.int64)
     for k, group in enumerate(largest):  # line 5
         units[k, groups[group]] = u[groups[group]]
-    S = np.concatenate([np.empty(0, np.int64), *(rng.permutation(groups[g]) for g in others)])
+    S = np.concatenate([np.empty(0, np.int64), *(rng.permutation(groups[g]) for g in smaller)])
     # Lines 7 to 19 lay the clients of S end to end over the free units, as in Algorithm 1.
     ends = np.cumsum(u[S])
     full = np.cumsum(M - units.sum(1))
@@ -287,9 +293,9 @@ def _add_groups(
         ends - u[S], np.concatenate([[0], full[:-1]])[:, None]
     )
     units[:, S] = np.maximum(overlap, 0)
-    shared = np.zeros((m, own.shape[1]), np.int64)
-    shared[:, rest] = units
-    return np.concatenate([own, shared])
+    shared = np.zeros((m, single.shape[1]), np.int64)
+    shared[:, clients] = units
+    return np.concatenate([single, shared])
 
 
 def _checked(n_samples: NDArray[np.integer], m: int) -> Ints:
@@ -388,8 +394,8 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
         self._counts = counts(setup)
         n = len(self._counts)
         self._G = np.zeros((setup.runs, n, setup.dimension), np.float32)
-        remembered = n if self.candidates is None else 0
-        self._pairs = np.zeros((setup.runs, remembered, remembered))
+        size = n if self.candidates is None else 0
+        self._pairs = np.zeros((setup.runs, size, size))
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Compute W_1, …, W_m in each run from the last updates, and draw l_k from W_k."""
@@ -418,9 +424,9 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
             return
         for run in np.unique(slots.run):
             clients = np.unique(slots.client[slots.run == run])
-            fresh = pairs(self._G[run], self.measure, clients)
-            self._pairs[run, clients] = fresh
-            self._pairs[run, :, clients] = fresh
+            new_pairs = pairs(self._G[run], self.measure, clients)
+            self._pairs[run, clients] = new_pairs
+            self._pairs[run, :, clients] = new_pairs
 
 
 def counts(setup: Setup) -> Ints:

@@ -70,8 +70,8 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     heapq.heapify(heap)
     chosen: list[int] = []
     while len(chosen) < m:
-        gain, i, when = heapq.heappop(heap)
-        if when < len(chosen):
+        gain, i, step = heapq.heappop(heap)
+        if step < len(chosen):
             gain = -float(np.maximum(nearest - D[i], 0).sum())
             heapq.heappush(heap, (gain, i, len(chosen)))
             continue
@@ -104,9 +104,9 @@ def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     chosen: list[int] = []
     for u_step in u:
         order = np.argsort(u_step, kind="stable")
-        looked = np.sort(order[~np.isin(order, chosen)][:size])
-        gains = np.maximum(nearest - D[looked], 0).sum(axis=1)
-        best = int(looked[gains.argmax()])
+        subset = np.sort(order[~np.isin(order, chosen)][:size])
+        gains = np.maximum(nearest - D[subset], 0).sum(axis=1)
+        best = int(subset[gains.argmax()])
         chosen.append(best)
         nearest = np.minimum(nearest, D[best])
     return np.array(chosen, np.int64)
@@ -147,18 +147,18 @@ def sampled_greedy(
     g = gradients - gradients.mean(axis=0, dtype=np.float64)
     squares = np.einsum("ij,ij->i", g, g)
     nearest = np.full(n, 2 * np.sqrt(squares.max()) + 1)  # nobody selected: above any distance
-    rest = np.ones(n, np.bool_)
+    unselected = np.ones(n, np.bool_)
     chosen, rows = np.empty(m, np.int64), np.empty((m, n))
     for step in range(m):
-        left = np.flatnonzero(rest)
-        looked = left[candidate_set(len(left), size, rng)]
-        D = squares[looked, None] + squares - 2 * (g[looked] @ g.T)
+        remaining = np.flatnonzero(unselected)
+        subset = remaining[candidate_set(len(remaining), size, rng)]
+        D = squares[subset, None] + squares - 2 * (g[subset] @ g.T)
         np.sqrt(np.maximum(D, 0, out=D), out=D)
-        D[np.arange(len(looked)), looked] = 0
+        D[np.arange(len(subset)), subset] = 0
         gains = np.array([np.maximum(nearest - row, 0).sum() for row in D])
         best = int(gains.argmax())
-        chosen[step], rows[step] = looked[best], D[best]
-        rest[looked[best]] = False
+        chosen[step], rows[step] = subset[best], D[best]
+        unselected[subset[best]] = False
         nearest = np.minimum(nearest, D[best])
     return chosen, rows
 
@@ -230,8 +230,8 @@ class DivFL(Scheme, name="divfl"):
         for gradients, generator in zip(
             view.observed["gradients"], rng.generators("candidates"), strict=True
         ):
-            known = _finite(gradients[view.offered])
-            chosen, D = sampled_greedy(known, m, self.candidates or len(p), generator)
+            finite = _finite(gradients[view.offered])
+            chosen, D = sampled_greedy(finite, m, self.candidates or len(p), generator)
             clients.append(view.offered[chosen])
             omega.append(self._weights(D, chosen, p))
         self._omega = np.concatenate(omega)
@@ -246,8 +246,8 @@ class DivFL(Scheme, name="divfl"):
         if self.weights == "equal":
             return np.full(len(chosen), 1 / len(chosen))
         if self.weights == "samples":
-            mine: Array = p[chosen] / p[chosen].sum()
-            return mine
+            weights: Array = p[chosen] / p[chosen].sum()
+            return weights
         covered = np.bincount(D.argmin(axis=0), weights=p, minlength=len(chosen))
         return covered.astype(np.float64)
 

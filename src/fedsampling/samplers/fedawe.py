@@ -15,23 +15,14 @@ the authors' code, github.com/mingxiang12/FedAWE at commit e0b8538, ``varying_aw
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
-    Array,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    distinct,
-    normalised_importances,
-)
+from fedsampling.samplers.basic import Uniform
+from fedsampling.samplers.scheme import Array, Ints, Setup, Slots, View, normalised_importances
 
 Models = NDArray[np.floating]
 
 
-class FedAWE(Scheme, name="fedawe"):
+class FedAWE(Uniform, name="fedawe"):
     """m available clients, uniformly, that train their own models and catch up on missed rounds.
 
     The paper's clients train whenever they are available.  Here m of them are drawn, so a client
@@ -47,10 +38,7 @@ class FedAWE(Scheme, name="fedawe"):
     Xiang et al. 2024, Algorithm 1, lines 5 and 10 to 21.
     """
 
-    m: Positive
-
     unbiased = False
-    intermittent = True
     grows = True
     memory = ("x", "tau", "joined")
     memory_order = "runs n d"
@@ -65,12 +53,6 @@ class FedAWE(Scheme, name="fedawe"):
         self._x = np.zeros((*shape, setup.dimension), np.float32)
         self._tau = np.full(shape, -1)
         self._joined = np.ones(shape, np.bool_)
-
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw m of the available clients."""
-        offered = view.offered
-        u = rng.uniforms("clients", min(self.m, len(offered)))
-        return Slots.stack(offered[distinct(len(offered), u)])
 
     def local_models(self, slots: Slots, view: View, theta: Models) -> tuple[Models, Models]:
         """Give the last participants the global model; participants train their own models."""

@@ -19,7 +19,7 @@ from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View, distinct
 
-RATE, DECAYS, SMALL = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' code
+RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' code
 
 
 def covariance(X: Array, noise: float) -> Array:
@@ -65,7 +65,7 @@ def fitted(X: Array, changes: Array, weight: Array, noise: float, steps: int) ->
         slope = likelihood_slope(X, changes, weight, noise)
         first = DECAYS[0] * first + (1 - DECAYS[0]) * slope
         second = DECAYS[1] * second + (1 - DECAYS[1]) * slope**2
-        scale = np.sqrt(second / (1 - DECAYS[1] ** step)) + SMALL
+        scale = np.sqrt(second / (1 - DECAYS[1] ** step)) + EPSILON
         X = X - RATE * first / (1 - DECAYS[0] ** step) / scale
     return X
 
@@ -87,14 +87,14 @@ def greedy(K: Array, p: Array, discount: Array, m: int) -> Ints:
     -------
     int array, shape (m,)
     """
-    K, left, chosen = K.copy(), np.ones(len(p), np.bool_), []
+    K, unselected, chosen = K.copy(), np.ones(len(p), np.bool_), []
     for _ in range(m):
-        weighted = (p * left) @ K
+        weighted = (p * unselected) @ K
         variance = np.maximum(np.diag(K), 1e-300)
-        gain = np.where(left, discount * weighted / np.sqrt(variance), -np.inf)
+        gain = np.where(unselected, discount * weighted / np.sqrt(variance), -np.inf)
         best = int(gain.argmax())
         chosen.append(best)
-        left[best] = False
+        unselected[best] = False
         K = K - np.outer(K[:, best], K[best]) / variance[best]
     return np.array(chosen, np.int64)
 
@@ -136,7 +136,7 @@ class FedCor(Scheme, name="fedcor"):
     _changes: Array  # loss changes, shape (runs, history, n)
     _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history,)
     _alpha: Array  # shape (runs, n)
-    _asked: Bools
+    _reporting: Bools
 
     def prepare(self, setup: Setup) -> None:
         """Start without observations."""
@@ -151,10 +151,10 @@ class FedCor(Scheme, name="fedcor"):
         """Draw clients at random in observed rounds, otherwise select them greedily."""
         n, t = len(view.p), view.round
         if t == 0:
-            drawn = [each.normal(size=self._X.shape[1:]) for each in rng.generators("positions")]
+            drawn = [g.normal(size=self._X.shape[1:]) for g in rng.generators("positions")]
             self._X = np.stack(drawn) / np.sqrt(self.dimension)
         report = self._observed(t) or self._observed(t - 1)
-        self._asked = np.full((view.runs, n), report)
+        self._reporting = np.full((view.runs, n), report)
         if report:
             losses = np.nan_to_num(view.observed["losses"], nan=0.0, posinf=0.0)
             if self._observed(t - 1):
@@ -180,7 +180,7 @@ class FedCor(Scheme, name="fedcor"):
 
     def asked(self) -> Bools:
         """Return the clients that had to compute a loss: all before and after observed rounds."""
-        return self._asked
+        return self._reporting
 
     def _observed(self, t: int) -> bool:
         """Whether the covariance is learned from the loss changes of a round."""
@@ -194,6 +194,6 @@ class FedCor(Scheme, name="fedcor"):
         weight = np.where(self._times >= 0, self.forget ** (t - self._times), 0.0)
         steps = self.first_steps if t < self.warm_up else self.later_steps
         bound = 1e6  # losses of runs that diverge
-        known = np.clip(self._changes, -bound, bound)
-        self._X = fitted(self._X, known, weight, self.noise, steps)
+        changes = np.clip(self._changes, -bound, bound)
+        self._X = fitted(self._X, changes, weight, self.noise, steps)
         self._alpha[:] = 1.0

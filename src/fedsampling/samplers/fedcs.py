@@ -53,20 +53,20 @@ def before_deadline(
     ----------
     Algorithm 3.
     """
-    left = np.arange(len(update))
+    remaining = np.arange(len(update))
     chosen: list[int] = []
     elapsed = slowest = 0.0  # Θ and T^d_S
-    while len(left):
-        wait = upload[left] + np.maximum(0, update[left] - elapsed)
-        longer = np.maximum(download[left] - slowest, 0) + wait
-        best = int(longer.argmin())
-        x = int(left[best])
-        then = elapsed + float(wait[best])
-        sent = max(slowest, float(download[x]))
-        if overhead + sent + then < deadline:
-            elapsed, slowest = then, sent
+    while len(remaining):
+        wait = upload[remaining] + np.maximum(0, update[remaining] - elapsed)
+        extension = np.maximum(download[remaining] - slowest, 0) + wait
+        best = int(extension.argmin())
+        x = int(remaining[best])
+        end = elapsed + float(wait[best])
+        download_end = max(slowest, float(download[x]))
+        if overhead + download_end + end < deadline:
+            elapsed, slowest = end, download_end
             chosen.append(x)
-        left = np.delete(left, best)
+        remaining = np.delete(remaining, best)
     return np.array(chosen, np.int64)
 
 
@@ -108,18 +108,18 @@ class FedCS(Scheme, name="fedcs"):
         """Set the deadline."""
         self._seconds = np.asarray(setup.delays)
         # The next larger number, so that the median client itself is in time.
-        usual = np.nextafter(np.median(self._seconds), np.inf)
-        self._deadline = float(usual) if self.deadline is None else self.deadline
+        median = np.nextafter(np.median(self._seconds), np.inf)
+        self._deadline = float(median) if self.deadline is None else self.deadline
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw d clients, and select the clients that meet the deadline."""
         d = min(self.d, len(view.offered))
         requested = view.offered[distinct(len(view.offered), rng.uniforms("clients", d))]
         clients = []
-        for of_one_run in requested:
-            seconds = self._seconds[of_one_run]
+        for candidates in requested:
+            seconds = self._seconds[candidates]
             parts = (1 - self.upload) * seconds, self.upload * seconds
-            clients.append(of_one_run[before_deadline(np.zeros(d), *parts, self._deadline)])
+            clients.append(candidates[before_deadline(np.zeros(d), *parts, self._deadline)])
         return Slots.stack(clients)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:

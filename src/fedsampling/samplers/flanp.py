@@ -112,7 +112,7 @@ class Flanp(Scheme, name="flanp"):
         return frozenset({"delays"} if self.stop == "rounds" else {"delays", "gradients"})
 
     @model_validator(mode="after")
-    def _known(self) -> "Flanp":
+    def _check_constant(self) -> "Flanp":
         if (self.stop == "statistical") != (self.constant is not None):
             raise ValueError("constant: required if stop is 'statistical', otherwise invalid")
         return self
@@ -133,9 +133,9 @@ class Flanp(Scheme, name="flanp"):
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select the active clients, after doubling their number where a stage has ended."""
-        over = self._over(view)
-        self._active = np.where(over, np.minimum(2 * self._active, len(view.p)), self._active)
-        self._since = np.where(over, 0, self._since) + 1
+        ended = self._stage_ended(view)
+        self._active = np.where(ended, np.minimum(2 * self._active, len(view.p)), self._active)
+        self._since = np.where(ended, 0, self._since) + 1
         return Slots.stack([fastest(self._delays, int(n)) for n in self._active])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
@@ -146,22 +146,18 @@ class Flanp(Scheme, name="flanp"):
         """Return the number of active clients, shape (runs,)."""
         return {"active": self._active.astype(np.float64)}
 
-    def _over(self, view: View) -> Bools:
+    def _stage_ended(self, view: View) -> Bools:
         if self.stop == "rounds":
             return self._since >= self.rounds
+        active = [fastest(self._delays, int(n)) for n in self._active]
         # All active clients took part in the last round: these gradients are one round old.
-        norms = np.array(
-            [
-                np.square(gradients[fastest(self._delays, int(n))].mean(0, dtype=np.float64)).sum()
-                for gradients, n in zip(view.observed["gradients"], self._active, strict=True)
-            ]
-        )
+        gradients = zip(view.observed["gradients"], active, strict=True)
+        means = [g[clients].mean(0, dtype=np.float64) for g, clients in gradients]
+        norms = np.array([np.square(mean).sum() for mean in means])
         if self.constant is not None:
-            samples = np.array(
-                [view.n_samples[fastest(self._delays, int(n))].sum() for n in self._active]
-            )
-            over = statistically_accurate(norms, samples, self.constant)
-            return np.asarray(over & (self._since > 0))
-        self._reference = np.where(np.isnan(self._reference), norms, self._reference)
-        over = finished(norms, self._reference, self._active, self.first, self.accuracy)
-        return np.asarray(over & (self._since > 0))
+            samples = np.array([view.n_samples[clients].sum() for clients in active])
+            ended = statistically_accurate(norms, samples, self.constant)
+        else:
+            self._reference = np.where(np.isnan(self._reference), norms, self._reference)
+            ended = finished(norms, self._reference, self._active, self.first, self.accuracy)
+        return np.asarray(ended & (self._since > 0))

@@ -152,38 +152,38 @@ class HiCS(Scheme, name="hics"):
             unseen = offered[self._seen[run, offered] == 0]
             order = np.argsort(u[run, unseen], kind="stable")
             first = unseen[order[:m]]
-            known = np.setdiff1d(offered, unseen)
-            rest = self._by_cluster(run, known, m - len(first), view, u_pick[run])
-            chosen.append(np.concatenate([first, rest]))
+            trained = np.setdiff1d(offered, unseen)
+            by_cluster = self._by_cluster(run, trained, m - len(first), view, u_pick[run])
+            chosen.append(np.concatenate([first, by_cluster]))
         return Slots.stack(chosen)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients, and keep their Δb."""
-        seen = view.observed["bias_updates"]
-        if self._updates.shape[2] != seen.shape[1]:
-            self._updates = np.zeros((*self._seen.shape, seen.shape[1]))
+        updates = view.observed["bias_updates"]
+        if self._updates.shape[2] != updates.shape[1]:
+            self._updates = np.zeros((*self._seen.shape, updates.shape[1]))
         # Updates of a run that diverges may be anything; they must not stop the other runs.
-        finite = np.nan_to_num(seen, nan=0.0, posinf=0.0, neginf=0.0)
+        finite = np.nan_to_num(updates, nan=0.0, posinf=0.0, neginf=0.0)
         self._updates[slots.run, slots.client] = np.clip(finite, -1e100, 1e100)
         self._seen[slots.run, slots.client] = 1
         return normalised_importances(slots, view)
 
-    def _by_cluster(self, run: int, known: Ints, count: int, view: View, u: Array) -> Ints:
+    def _by_cluster(self, run: int, trained: Ints, count: int, view: View, u: Array) -> Ints:
         """Draw `count` distinct clients of a run: a cluster by π, then a client by importance."""
         if not count:
             return np.zeros(0, np.int64)
-        updates = self._updates[run, known]
+        updates = self._updates[run, trained]
         entropy = estimated_entropy(updates, self.temperature)
         distance = client_distances(updates, entropy, self.balance)
-        cluster = clusters(distance, min(self.clusters or self.m, len(known)))
+        cluster = clusters(distance, min(self.clusters or self.m, len(trained)))
         gamma = self.gamma * max(1 - view.round / self.horizon, 0.0)
         odds = cluster_odds(entropy, cluster, gamma)
-        p = np.maximum(view.p[known], MIN_IMPORTANCE)
-        left, picks = np.ones(len(known)), []
+        p = np.maximum(view.p[trained], MIN_IMPORTANCE)
+        undrawn, picks = np.ones(len(trained)), []
         for u_cluster, u_client in u[: 2 * count].reshape(count, 2):
-            open_clusters = np.bincount(cluster, left, len(odds)) > 0
+            open_clusters = np.bincount(cluster, undrawn, len(odds)) > 0
             group = invert(odds * open_clusters, u_cluster)
-            pick = int(invert(p * left * (cluster == group), u_client))
-            left[pick] = 0
+            pick = int(invert(p * undrawn * (cluster == group), u_client))
+            undrawn[pick] = 0
             picks.append(pick)
-        return known[picks]
+        return trained[picks]

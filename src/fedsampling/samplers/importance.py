@@ -100,9 +100,9 @@ def capped(p: Array, size: Ints | int) -> Array:
     pi: Array = p * (size / p.sum(-1, keepdims=True))
     while (over := pi.max(-1) > 1).any():
         full = pi[over] >= 1
-        rest = np.where(full, 0.0, p[over])
-        left, weight = size[over] - full.sum(-1, keepdims=True), rest.sum(-1, keepdims=True)
-        pi[over] = np.where(full, 1.0, rest * (left / np.where(weight > 0, weight, 1.0)))
+        uncapped = np.where(full, 0.0, p[over])
+        draws, weight = size[over] - full.sum(-1, keepdims=True), uncapped.sum(-1, keepdims=True)
+        pi[over] = np.where(full, 1.0, uncapped * (draws / np.where(weight > 0, weight, 1.0)))
     return pi
 
 
@@ -173,10 +173,10 @@ def in_proportion(scores: Array, member: Bools | None = None) -> Array:
         Sums to one along the last axis.  Equal probabilities if the scores' sum is zero or not
         finite, as in a run that diverges.
     """
-    alike = np.ones(scores.shape) if member is None else member.astype(np.float64)
+    equal = np.ones(scores.shape) if member is None else member.astype(np.float64)
     usable = _is_usable_divisor(total := scores.sum(-1, keepdims=True))
-    p: Array = np.where(usable, scores, alike)
-    p /= np.where(usable, total, alike.sum(-1, keepdims=True))
+    p: Array = np.where(usable, scores, equal)
+    p /= np.where(usable, total, equal.sum(-1, keepdims=True))
     return p
 
 
@@ -397,10 +397,10 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         """
         member = batch.weight > 0
         _, K, N = self._p_data.shape
-        where = ((slots.run * K + slots.client) * N)[:, None] + batch.index
+        position = ((slots.run * K + slots.client) * N)[:, None] + batch.index
         p = self._p_data.reshape(-1)  # a view
-        new = reassign(p.take(where), norms, member)
-        p[where[member]] = new[member]
+        updated = reassign(p.take(position), norms, member)
+        p[position[member]] = updated[member]
 
     def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
         """Track the agents' probabilities, equation (52).

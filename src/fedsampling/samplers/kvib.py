@@ -89,8 +89,8 @@ class KVib(Scheme, name="kvib"):
         self._q = np.zeros((view.runs, n))
         self._q[:, offered] = m / len(offered)
         for run in np.flatnonzero(self._gammas > 0):
-            known, gamma = self._feedback[run, offered], float(self._gammas[run])
-            self._q[run, offered] = follow_leader(known, gamma, m, theta)
+            feedback, gamma = self._feedback[run, offered], float(self._gammas[run])
+            self._q[run, offered] = follow_leader(feedback, gamma, m, theta)
         return Slots.of(rng.uniforms("clients", n) < self._q)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
@@ -104,6 +104,6 @@ class KVib(Scheme, name="kvib"):
         n, m = len(view.offered), min(self.m, len(view.offered))
         count = np.bincount(slots.run, minlength=view.runs)
         mean = np.bincount(slots.run, square, view.runs) / np.maximum(count, 1)
-        first = self.gamma * mean * n / (m * mixing(n, m, self.horizon))
-        self._gammas = np.where(self._gammas > 0, self._gammas, first)
+        initial = self.gamma * mean * n / (m * mixing(n, m, self.horizon))
+        self._gammas = np.where(self._gammas > 0, self._gammas, initial)
         return omega

@@ -148,14 +148,14 @@ def best_subset(
     B, delays = _checked(B, delays)
     if solver not in SUBSET_SOLVERS:
         raise InputError(f"solver: {solver!r} is unknown; {nearest(solver, SUBSET_SOLVERS)}")
+    order = np.argsort(delays, kind="stable")
     if solver == "exact":
-        order = np.argsort(delays, kind="stable")
-        chosen = order[: 1 + int(_prefix_objectives(B, delays, order).argmin())]
+        chosen = _best_prefix(B, delays, order)
     else:
-        first = np.argsort(delays, kind="stable") if start is None else np.asarray(start)
-        if sorted(first) != list(range(len(B))):
+        order = order if start is None else np.asarray(start)
+        if sorted(order) != list(range(len(B))):
             raise InputError("start: must list the index of each client once")
-        chosen = _minimum_norm_subset(B, delays, first)
+        chosen = _minimum_norm_subset(B, delays, order)
     indices = np.sort(chosen)
     return indices, shares(B, indices)
 
@@ -174,8 +174,8 @@ def distribution_objective(B: Array, delays: Array, p: Array, k: int = 1) -> flo
     ----------
     Remark 3.
     """
-    spread = 1 - bias(B, p, k)
-    return expected_delay(delays, p, k) / spread if spread > 0 else np.inf
+    denominator = 1 - bias(B, p, k)
+    return expected_delay(delays, p, k) / denominator if denominator > 0 else np.inf
 
 
 def bias(B: Array, p: Array, k: int = 1) -> float:
@@ -264,9 +264,9 @@ def best_distribution(
 
     def gradient(p: Array) -> Array:
         image = W @ p
-        spread = 1 - 2 * float(mean @ p + p @ image / k)
-        turned = 2 * (mean + 2 * image / k) * expected_delay(tau, p, k) / spread**2
-        slope: Array = expected_delay_gradient(tau, p, k) / spread + turned
+        denominator = 1 - 2 * float(mean @ p + p @ image / k)
+        bias_slope = 2 * (mean + 2 * image / k) * expected_delay(tau, p, k) / denominator**2
+        slope: Array = expected_delay_gradient(tau, p, k) / denominator + bias_slope
         return slope
 
     if solver == "analytic":
@@ -276,8 +276,8 @@ def best_distribution(
 
 def _corner_objectives(B: Array, delays: Array) -> Array:
     """Compute g at each corner of the simplex, shape (m,)."""
-    spread = 1 - 2 * (B**2).mean(axis=1)
-    g: Array = np.divide(delays, spread, out=np.full(len(B), np.inf), where=spread > 0)
+    denominator = 1 - 2 * (B**2).mean(axis=1)
+    g: Array = np.divide(delays, denominator, out=np.full(len(B), np.inf), where=denominator > 0)
     if not np.isfinite(g).any():
         raise InputError("B: no client meets Assumption 4; scale it with heterogeneity.bounded")
     return g
@@ -286,15 +286,19 @@ def _corner_objectives(B: Array, delays: Array) -> Array:
 def _prefix_objectives(B: Array, delays: Array, order: Ints) -> Array:
     """Compute g of the first 1, …, m clients of an order, shape (m,)."""
     h = np.minimum.accumulate(B[order], axis=0).mean(axis=1)
-    spread = 1 - 2 * h**2
+    denominator = 1 - 2 * h**2
     tau = np.maximum.accumulate(delays[order])
-    g: Array = np.divide(tau, spread, out=np.full(len(order), np.inf), where=spread > 0)
+    g: Array = np.divide(tau, denominator, out=np.full(len(order), np.inf), where=denominator > 0)
     return g
 
 
+def _best_prefix(B: Array, delays: Array, order: Ints) -> Ints:
+    """Return the first clients of an order, as many as minimise g."""
+    return order[: 1 + int(_prefix_objectives(B, delays, order).argmin())]
+
+
 def _minimum_norm_subset(B: Array, delays: Array, start: Ints) -> Ints:
-    alone = [subset_objective(B, delays, np.array([i])) for i in range(len(B))]
-    empty = max(alone)
+    empty = max(subset_objective(B, delays, np.array([i])) for i in range(len(B)))  # g(∅)
     if not np.isfinite(empty):
         raise InputError(
             "B: Assumption 3 does not hold, and g of a single client is infinite; "
@@ -308,8 +312,7 @@ def _minimum_norm_subset(B: Array, delays: Array, start: Ints) -> Ints:
     negative = np.flatnonzero(x < 0)
     if len(negative):
         return negative
-    order = np.argsort(x, kind="stable")
-    return order[: 1 + int(_prefix_objectives(B, delays, order).argmin())]
+    return _best_prefix(B, delays, np.argsort(x, kind="stable"))
 
 
 def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
@@ -358,9 +361,9 @@ class DelayHet(Scheme):
             return self._for_candidates(view, rng, delays)
         for run, B in enumerate(view.observed["heterogeneity"]):
             runs = (key for key in (run, *self._solved) if key in self._solved)
-            same = next((key for key in runs if np.array_equal(self._solved[key][0], B)), None)
-            if same is not None:
-                self._solved[run] = self._solved[same]
+            equal_run = next((key for key in runs if np.array_equal(self._solved[key][0], B)), None)
+            if equal_run is not None:
+                self._solved[run] = self._solved[equal_run]
             else:
                 self._solved[run] = np.array(B), self.solve(np.asarray(B, np.float64), delays)
         return [self._solved[run][1] for run in range(view.runs)]

@@ -35,8 +35,8 @@ class MemoryScheme(Scheme):
 
     _p: Array
     _known: Updates  # V_i, the last update θ_i − θ of each client, shape (runs, n, d)
-    _fresh: Updates  # updates of this round's slots, shape (slots, d)
-    _added: Updates
+    _updates: Updates  # updates of this round's slots, shape (slots, d)
+    _addition: Updates
 
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero."""
@@ -51,24 +51,24 @@ class MemoryScheme(Scheme):
 
     def saw_updates(self, slots: Slots, updates: Updates) -> None:
         """Keep this round's updates for :meth:`weigh`."""
-        self._fresh = updates
+        self._updates = updates
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights of this round's updates, and replace the remembered updates."""
         omega = self._weights(slots, view)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges
-            self._added = self._of_memory(slots, omega)
-        self._known[slots.run, slots.client] = self._fresh
+            self._addition = self._remembered_step(slots, omega)
+        self._known[slots.run, slots.client] = self._updates
         return omega
 
     def addition(self) -> Updates:
         """Return the part of the server's step that comes from remembered updates."""
-        return self._added
+        return self._addition
 
     def _weights(self, slots: Slots, view: View) -> Array:
         raise NotImplementedError
 
-    def _of_memory(self, slots: Slots, omega: Array) -> Updates:
+    def _remembered_step(self, slots: Slots, omega: Array) -> Updates:
         """Return Σ p_i V_i − Σ ω_i V_i, the latter over this round's slots, shape (runs, d)."""
         total = np.einsum("n,rnd->rd", self._p, self._known.astype(np.float64))
         part = omega[:, None] * self._known[slots.run, slots.client]

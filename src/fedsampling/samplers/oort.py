@@ -85,8 +85,8 @@ def utilities(
     [0, 1] over the explored clients; if all are equal, to one.
     """
     clipped = np.minimum(statistical, np.quantile(statistical, clip))
-    least, most = clipped.min(), clipped.max()
-    scaled = (clipped - least) / (most - least) if most > least else np.ones(len(clipped))
+    low, high = clipped.min(), clipped.max()
+    scaled = (clipped - low) / (high - low) if high > low else np.ones(len(clipped))
     util: Array = (scaled + np.sqrt(UNCERTAINTY * np.log(round) / last)) * system
     return util
 
@@ -149,27 +149,27 @@ class Oort(Scheme, name="oort"):
         """Draw (1 − ε) m explored clients by utility, and ε m unexplored clients by speed."""
         n, R, offered = len(view.p), view.round + 1, view.offered
         m = min(self.m, len(offered))
-        most = int(m * max(self.explore * self.decay**view.round, self.explore_least))
+        max_unexplored = int(m * max(self.explore * self.decay**view.round, self.explore_least))
         seconds = view.observed["delays"]
-        known = (self._last > 0)[:, offered]
+        is_explored = (self._last > 0)[:, offered]
         odds = np.zeros((2, view.runs, n))  # relative probabilities: explored, unexplored
         count = np.zeros((2, view.runs), np.int64)
         for run in range(view.runs):
-            old, new = offered[known[run]], offered[~known[run]]
-            k = max(min(m - most, len(old)), m - len(new))
+            explored, unexplored = offered[is_explored[run]], offered[~is_explored[run]]
+            k = max(min(m - max_unexplored, len(explored)), m - len(unexplored))
             count[:, run] = k, m - k
-            odds[1, run, new] = 1 / seconds[new]
+            odds[1, run, unexplored] = 1 / seconds[unexplored]
             if k:
                 pace = self._paces[run]
                 T = np.quantile(seconds, pace) if pace < 1 else np.inf
                 util = utilities(
-                    self._utility[run, old],
-                    system_utility(seconds[old], float(T), self.penalty),
-                    self._last[run, old],
+                    self._utility[run, explored],
+                    system_utility(seconds[explored], float(T), self.penalty),
+                    self._last[run, explored],
                     R,
                     self.clip,
                 )
-                odds[0, run, old] = np.where(admitted(util, k, self.cutoff), util, 0.0)
+                odds[0, run, explored] = np.where(admitted(util, k, self.cutoff), util, 0.0)
         drawn = [
             candidates(odds[part], m, rng.uniforms(purpose, n))
             for part, purpose in enumerate(("clients", "explore"))

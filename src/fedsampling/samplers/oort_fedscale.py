@@ -27,19 +27,20 @@ from fedsampling.samplers.scheme import (
     normalised_importances,
 )
 
-FLAT, SHARP = 0.1, 5.0  # relative changes of the exploited utility at which the pacer acts
+# The pacer acts on relative changes of the exploited utility up to or beyond these.
+SMALL_CHANGE, LARGE_CHANGE = 0.1, 5.0
 MIN_RANGE = 1e-4
 POOL_FACTOR = 10  # clients in the exploitation pool beyond the cut-off, for each client to draw
 
 
-def scaled(reward: Array, known: Array, clip: float) -> Array:
+def scaled(reward: Array, all_rewards: Array, clip: float) -> Array:
     """Scale rewards by the range of all clients' rewards, after clipping.
 
     Parameters
     ----------
     reward : float array, shape (explored,)
         Statistical utilities of the explored clients.
-    known : float array, shape (clients,)
+    all_rewards : float array, shape (clients,)
         Rewards of all clients, explored or not; at least one.
     clip : float
         Rewards above this quantile are clipped to it; the range is that before clipping.
@@ -48,17 +49,17 @@ def scaled(reward: Array, known: Array, clip: float) -> Array:
     -------
     float array, shape (explored,)
     """
-    least = 0.999 * known.min()
-    ceiling = np.minimum(reward, _ranked(known, int(len(known) * clip)))
-    share: Array = (ceiling - least) / max(known.max() - least, MIN_RANGE)
+    low = 0.999 * all_rewards.min()
+    ceiling = np.minimum(reward, _ranked(all_rewards, int(len(all_rewards) * clip)))
+    share: Array = (ceiling - low) / max(all_rewards.max() - low, MIN_RANGE)
     return share
 
 
 def slowed(value: Array, seconds: Array, preferred: float, penalty: float) -> Array:
     """Multiply the values of clients slower than T by (T/t_i)^α."""
     factor = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-4), 1.0) ** penalty
-    slow: Array = value * factor
-    return slow
+    product: Array = value * factor
+    return product
 
 
 def preferred_duration(seconds: Array, percentile: float) -> float:
@@ -150,18 +151,18 @@ class OortFedScale(Scheme, name="oort_fedscale"):
         count = np.zeros((2, view.runs), np.int64)
         for run in range(view.runs):
             T = preferred_duration(seconds, self._paces[run])
-            known = self._last[run, offered] > 0
-            old, new = offered[known], offered[~known]
-            k = max(min(m - int(m * epsilon), len(old)), m - len(new))
+            is_explored = self._last[run, offered] > 0
+            explored, unexplored = offered[is_explored], offered[~is_explored]
+            k = max(min(m - int(m * epsilon), len(explored)), m - len(unexplored))
             count[:, run] = k, m - k
             if k:
-                utility = self._utility(run, old, offered, view.round + 1)
-                score = np.abs(slowed(utility, seconds[old], T, self.penalty))
-                odds[0, run, old] = np.where(pool(score, k, self.cutoff), score + 1e-12, 0.0)
+                utility = self._utility(run, explored, offered, view.round + 1)
+                score = np.abs(slowed(utility, seconds[explored], T, self.penalty))
+                odds[0, run, explored] = np.where(pool(score, k, self.cutoff), score + 1e-12, 0.0)
             if m > k:
-                value = slowed(self._reward[run, new], seconds[new], T, self.penalty)
+                value = slowed(self._reward[run, unexplored], seconds[unexplored], T, self.penalty)
                 best = smallest(-value, int(self.sample_window * (m - k)))
-                odds[1, run, new[best]] = value[best] + 1e-12
+                odds[1, run, unexplored[best]] = value[best] + 1e-12
         u = [rng.uniforms(purpose, n) for purpose in ("clients", "explore")]
         drawn = [candidates(odds[part], m, u[part]) for part in range(2)]
         chosen = []
@@ -178,19 +179,19 @@ class OortFedScale(Scheme, name="oort_fedscale"):
         reward = statistical_utility(view.n_samples[slots.client], loss)
         self._reward[slots.run, slots.client] = reward
         self._last[slots.run, slots.client] = view.round + 1
-        used = self._exploited[slots.run, slots.client]
-        total = np.bincount(slots.run, reward * used, view.runs)
+        exploited = self._exploited[slots.run, slots.client]
+        total = np.bincount(slots.run, reward * exploited, view.runs)
         self._achieved = np.roll(self._achieved, -1, axis=1)
-        self._achieved[:, -1] = total / (np.bincount(slots.run, used, view.runs) + 1e-4)
+        self._achieved[:, -1] = total / (np.bincount(slots.run, exploited, view.runs) + 1e-4)
         self._move_pace(view.round + 1)
         return normalised_importances(slots, view)
 
-    def _utility(self, run: int, old: Ints, offered: Ints, round: int) -> Array:
+    def _utility(self, run: int, explored: Ints, offered: Ints, round: int) -> Array:
         """Compute the utilities of the explored clients: scaled reward and uncertainty."""
         rewards = self._reward[run]
-        known = rewards[offered][rewards[offered] > 0]
-        share = scaled(rewards[old], known if len(known) else np.zeros(1), self.clip)
-        utility: Array = share + np.sqrt(UNCERTAINTY * np.log(round) / self._last[run, old])
+        positive = rewards[offered][rewards[offered] > 0]
+        share = scaled(rewards[explored], positive if len(positive) else np.zeros(1), self.clip)
+        utility: Array = share + np.sqrt(UNCERTAINTY * np.log(round) / self._last[run, explored])
         return utility
 
     def _move_pace(self, round: int) -> None:
@@ -200,7 +201,7 @@ class OortFedScale(Scheme, name="oort_fedscale"):
             return
         before, now = self._achieved[:, :W].sum(1), self._achieved[:, W:].sum(1)
         change = np.abs(now - before)
-        up, down = change <= FLAT * before, change >= SHARP * before
+        up, down = change <= SMALL_CHANGE * before, change >= LARGE_CHANGE * before
         raised = np.minimum(self._paces + self.relax, 100.0)
         lowered = np.maximum(self._paces - self.relax, self.relax)
         self._paces = np.where(up, raised, np.where(down, lowered, self._paces))

@@ -176,8 +176,8 @@ class Available(Scheme, name="available"):
     scale: Variance = Field(1.0, description="factor on the local step size η_l of this sampler")
     beside: Annotated[int, Field(ge=0, le=32)] | None = Field(
         None,
-        description="also record the statistics of OCS, and of AOCS with up to this number of "
-        "exchanges, would be for the observed norms; null: nothing",
+        description="also record the statistics that OCS, and AOCS with up to this number of "
+        "exchanges, would have for the observed norms; null: nothing",
     )
 
     counts = ("available",)
@@ -251,8 +251,8 @@ class Available(Scheme, name="available"):
         if "update_norms" not in self.needs:
             return None
         # A diverging run's updates count as huge: they are reported, and end this run only.
-        size: Array = observed["update_norms"].reshape(w.shape)
-        return w * np.where(np.isfinite(size), size, LARGEST_NORM)
+        norms: Array = observed["update_norms"].reshape(w.shape)  # ‖U_i‖
+        return w * np.where(np.isfinite(norms), norms, LARGEST_NORM)
 
     def _probabilities(self, w: Array, norms: Array | None) -> Array:
         """Return q_i, shape (runs, available)."""
@@ -261,10 +261,10 @@ class Available(Scheme, name="available"):
         if norms is None:
             return np.full(w.shape, 1.0 if self.report == "full" else m / n)
         if self.report == "optimal":
-            return np.stack([probabilities(of_run, m) for of_run in norms])
-        q = [approximate(of_run, m, self.j_max) for of_run in norms]
-        self._exchanges = np.array([run.exchanges for run in q], np.float64)
-        return np.stack([run.q for run in q])
+            return np.stack([probabilities(run_norms, m) for run_norms in norms])
+        results = [approximate(run_norms, m, self.j_max) for run_norms in norms]
+        self._exchanges = np.array([result.exchanges for result in results], np.float64)
+        return np.stack([result.q for result in results])
 
     def _measure(self, norms: Array, q: Array, reported: Bools) -> None:
         n, m = self.available, self.m
@@ -273,20 +273,20 @@ class Available(Scheme, name="available"):
         spread = np.sqrt(sampling_variance(norms, q))
         # (ω_i − w_i) ‖U_i‖ is u_i (1/q_i − 1) if client i reports, and −u_i if it does not.
         odds = np.divide(1 - q, q, out=np.zeros(q.shape), where=q > 0)
-        moved = (norms * np.where(reported, odds, -1.0)).sum(1)
+        error = (norms * np.where(reported, odds, -1.0)).sum(1)
         self._measured = {
             "alpha": alpha,
             "gamma": gamma,
             "expected_reports": q.sum(1),
-            "deviation": np.divide(moved, spread, out=np.zeros(len(q)), where=spread > 0),
+            "deviation": np.divide(error, spread, out=np.zeros(len(q)), where=spread > 0),
         }
         if self.beside is not None:
-            exact = np.stack([probabilities(of_run, m) for of_run in norms])
+            exact = np.stack([probabilities(run_norms, m) for run_norms in norms])
             self._measured["alpha_exact"] = variance_ratio(norms, exact, m)
             for j in range(self.beside + 1):
-                near = np.stack([approximate(of_run, m, j).q for of_run in norms])
-                self._measured[f"alpha_{j}"] = variance_ratio(norms, near, m)
-                self._measured[f"expected_reports_{j}"] = near.sum(1)
+                q_j = np.stack([approximate(run_norms, m, j).q for run_norms in norms])
+                self._measured[f"alpha_{j}"] = variance_ratio(norms, q_j, m)
+                self._measured[f"expected_reports_{j}"] = q_j.sum(1)
 
 
 def _checked(norms: Array, m: int) -> Array:

@@ -53,7 +53,7 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
     with np.errstate(divide="ignore", invalid="ignore"):
         clocks = -np.log1p(-u) / p
     clocks[np.broadcast_to(p == 0, u.shape)] = np.inf
-    return np.stack([smallest(of_one_run, d) for of_one_run in clocks])
+    return np.stack([smallest(run_clocks, d) for run_clocks in clocks])
 
 
 def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
@@ -69,8 +69,8 @@ def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     -------
     int array, shape (runs, m)
     """
-    drawn = np.nan_to_num(np.take_along_axis(losses, clients, axis=1), nan=np.inf)
-    order = np.argsort(-drawn, axis=1, kind="stable")[:, :m]
+    candidate_losses = np.nan_to_num(np.take_along_axis(losses, clients, axis=1), nan=np.inf)
+    order = np.argsort(-candidate_losses, axis=1, kind="stable")[:, :m]
     return np.take_along_axis(clients, order, axis=1)
 
 
@@ -91,7 +91,7 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
     intermittent = True
     counts = ("m", "d")
 
-    _asked: Bools
+    _candidates: Bools
 
     def prepare(self, setup: Setup) -> None:
         """Reject a population with fewer than d clients of positive importance."""
@@ -99,10 +99,10 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw the candidates, and select the clients with the largest losses."""
-        drawn = _draw_candidates(self.d, view, rng)
-        self._asked = np.zeros((view.runs, len(view.p)), np.bool_)
-        np.put_along_axis(self._asked, drawn, True, axis=1)
-        return Slots.stack(largest_losses(drawn, self._losses(view), self.m))
+        clients = _draw_candidates(self.d, view, rng)
+        self._candidates = np.zeros((view.runs, len(view.p)), np.bool_)
+        np.put_along_axis(self._candidates, clients, True, axis=1)
+        return Slots.stack(largest_losses(clients, self._losses(view), self.m))
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
@@ -110,7 +110,7 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
 
     def asked(self) -> Bools:
         """Return the candidates, which had to compute their losses, shape (runs, n)."""
-        return self._asked
+        return self._candidates
 
     def _losses(self, view: View) -> Array:
         losses: Array = view.observed["losses"]

@@ -90,12 +90,12 @@ def luo_probabilities(delays: Array, scores: Array, c: float) -> Array:
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.mean(), scores / scores.sum()
-    scaled = c / scores.sum() ** 2
+    scaled_c = c / scores.sum() ** 2
 
-    grid = np.linspace(-14, 14, 57) + np.log1p(scaled)
+    grid = np.linspace(-14, 14, 57) + np.log1p(scaled_c)
     while True:
         q = _at_least_minimum(_curve(tau, a, np.exp(grid)))
-        best = int(((q @ tau) * ((a**2 / q).sum(axis=1) + scaled)).argmin())
+        best = int(((q @ tau) * ((a**2 / q).sum(axis=1) + scaled_c)).argmin())
         if grid[1] - grid[0] < GRID_SPACING:
             optimum: Array = q[best]
             return optimum
@@ -140,15 +140,15 @@ def approximately_optimal(
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.max(), scores / scores.sum()
-    scaled = c / float(scores.sum()) ** 2
-    unit = 1 + scaled  # lower bound of the second factor: scales the objective to about one
+    scaled_c = c / float(scores.sum()) ** 2
+    unit = 1 + scaled_c  # lower bound of the second factor: scales the objective to about one
 
     def value(q: Array) -> float:
-        return runtime_objective(tau, a, scaled, np.maximum(q, MIN_PROBABILITY), k) / unit
+        return runtime_objective(tau, a, scaled_c, np.maximum(q, MIN_PROBABILITY), k) / unit
 
     def gradient(q: Array) -> Array:
         q = np.maximum(q, MIN_PROBABILITY)
-        rounds = float((a**2 / q).sum()) + scaled
+        rounds = float((a**2 / q).sum()) + scaled_c
         slope: Array = expected_delay_gradient(tau, q, k) * rounds
         slope = (slope - expected_delay(tau, q, k) * a**2 / q**2) / unit
         return slope
@@ -156,7 +156,7 @@ def approximately_optimal(
     uniform = np.full(len(tau), 1 / len(tau))
     if solver == "trust-constr":
         derivative = gradient if jacobian == "exact" else None
-        q = descend(value, derivative, uniform, iterations, least=MIN_PROBABILITY)
+        q = descend(value, derivative, uniform, iterations, min_probability=MIN_PROBABILITY)
         return _at_least_minimum(q)
     starts = [luo_probabilities(delays, scores, c), uniform]
     minima = [
@@ -202,7 +202,7 @@ class RuntimeScheme(Scheme):
 
     def _distributions(self, delays: Array, scores: Array, rng: Draws) -> Array:
         """Compute q of each run, shape (runs, n), from the scores p_i G_i."""
-        return np.stack([self._probabilities(delays, each) for each in scores])
+        return np.stack([self._probabilities(delays, run_scores) for run_scores in scores])
 
     def _bounds(self, norms: Array) -> Array:
         """Return G_i, shape (runs, n), from the norms of the last gradients."""
@@ -249,8 +249,8 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
             return super()._distributions(delays, scores, rng)
         q = np.zeros(scores.shape)
         for run, generator in enumerate(rng.generators("candidates")):
-            some = candidate_set(len(delays), self.candidates, generator)
-            q[run, some] = self._probabilities(delays[some], scores[run, some])
+            candidates = candidate_set(len(delays), self.candidates, generator)
+            q[run, candidates] = self._probabilities(delays[candidates], scores[run, candidates])
         return q
 
     def _bounds(self, norms: Array) -> Array:
@@ -291,8 +291,8 @@ def _curve(tau: Array, a: Array, y: Array) -> Array:
     high = np.full(len(y), a.sum() ** 2)
     for _ in range(45):
         middle = np.sqrt(low * high)
-        large = (a / np.sqrt(np.maximum(base + middle[:, None], 1e-300))).sum(axis=1) > 1
-        low, high = np.where(large, middle, low), np.where(large, high, middle)
+        above_one = (a / np.sqrt(np.maximum(base + middle[:, None], 1e-300))).sum(axis=1) > 1
+        low, high = np.where(above_one, middle, low), np.where(above_one, high, middle)
     q: Array = a / np.sqrt(np.maximum(base + high[:, None], 1e-300))
     q /= q.sum(axis=1, keepdims=True)
     return q

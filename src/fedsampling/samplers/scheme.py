@@ -138,8 +138,8 @@ class Scheme(Named, package="fedsampling.samplers"):
         takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.interface.order`.
         Runs that cannot fit are rejected before they start.
     reads_blocks : bool
-        Whether the sampler reads only blocks ``B[np.ix_(some, some)]`` of ``heterogeneity``, so
-        that only these pairs are computed.
+        Whether the sampler reads only blocks ``B[np.ix_(clients, clients)]`` of ``heterogeneity``,
+        so that only these pairs are computed.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -242,9 +242,9 @@ class Scheme(Named, package="fedsampling.samplers"):
     def check_population(self, clients: int) -> None:
         """Raise ValueError if a setting requests more clients than the population has."""
         for key in self.counts:
-            if (number := getattr(self, key, None) or 0) > clients:
+            if (count := getattr(self, key, None) or 0) > clients:
                 raise ValueError(
-                    f"sampler.{key}: {number} exceeds the {clients} clients; give at most {clients}"
+                    f"sampler.{key}: {count} exceeds the {clients} clients; give at most {clients}"
                 )
 
     def expected_clients(self, clients: int, rounds: int) -> float:

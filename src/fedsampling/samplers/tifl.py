@@ -57,8 +57,8 @@ def tier_losses(losses: Array, samples: Ints, tiers: list[Ints]) -> Array:
     float array, shape (runs, tiers)
         Zero for a tier without available clients.
     """
-    away = np.isnan(losses)
-    weight, value = np.where(away, 0.0, samples), np.where(away, 0.0, losses)
+    unavailable = np.isnan(losses)
+    weight, value = np.where(unavailable, 0.0, samples), np.where(unavailable, 0.0, losses)
     sums = [[part[:, tier].sum(1) for tier in tiers] for part in (weight * value, weight)]
     total, count = np.array(sums)
     mean: Array = np.divide(total, count, out=np.zeros(total.shape), where=count > 0).T
@@ -128,22 +128,22 @@ class TiFL(Scheme, name="tifl"):
         self._tiers = tiers(np.asarray(setup.delays), count)
         self._odds = np.ones(count) if self.odds is None else np.array(self.odds)
         sizes = [len(tier) for tier in self._tiers]
-        uneven = max(np.ptp(sizes), np.ptp(self._odds), np.ptp(setup.p))
-        self._fair = bool(uneven < 1e-12)
+        spread = max(np.ptp(sizes), np.ptp(self._odds), np.ptp(setup.p))
+        self._fair = bool(spread < 1e-12)
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw a tier that has available clients, and m of these."""
-        within = [tier[np.isin(tier, view.offered)] for tier in self._tiers]
-        available = np.array([len(tier) > 0 for tier in within])
+        available_tiers = [tier[np.isin(tier, view.offered)] for tier in self._tiers]
+        available = np.array([len(tier) > 0 for tier in available_tiers])
         drawn = [
             int(invert(odds * available if (odds * available).any() else available * 1.0, u_run))
             for odds, u_run in zip(self._tier_odds(view), rng.uniform("tiers"), strict=True)
         ]
-        self._took(np.array(drawn))
+        self._record_tiers(np.array(drawn))
         u = rng.uniforms("clients", self.m)
         clients = []
         for tier, u_run in zip(drawn, u, strict=True):
-            members = within[tier]
+            members = available_tiers[tier]
             clients.append(members[distinct(len(members), u_run[None, : len(members)])[0]])
         return Slots.stack(clients)
 
@@ -155,7 +155,7 @@ class TiFL(Scheme, name="tifl"):
         """Return the relative probabilities of the tiers in this round, shape (runs, tiers)."""
         return np.broadcast_to(self._odds, (view.runs, len(self._tiers)))
 
-    def _took(self, tiers: Ints) -> None:
+    def _record_tiers(self, tiers: Ints) -> None:
         """Record the tier drawn in each run, shape (runs,); the static policy needs no record."""
 
 
@@ -192,7 +192,7 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
     _before: Array  # losses of the tiers at the last update, shape (runs, tiers)
     _now: Array  # relative probabilities of the tiers, shape (runs, tiers)
     _left: Array  # remaining credits, shape (runs, tiers)
-    _asked: Bools  # clients that compute their losses in this round, shape (runs, n)
+    _reporting: Bools  # clients that compute their losses in this round, shape (runs, n)
 
     def prepare(self, setup: Setup) -> None:
         """Form the tiers, and give them their credits."""
@@ -210,12 +210,12 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
 
     def asked(self) -> Bools:
         """Return the clients that had to compute a loss, shape (runs, n): all every I rounds."""
-        return self._asked
+        return self._reporting
 
     def _tier_odds(self, view: View) -> Array:
-        self._asked = np.zeros((view.runs, len(view.p)), np.bool_)
+        self._reporting = np.zeros((view.runs, len(view.p)), np.bool_)
         if view.round % self.interval == 0:
-            self._asked[:, view.offered] = True
+            self._reporting[:, view.offered] = True
             losses = tier_losses(view.observed["losses"], view.n_samples, self._tiers)
             for run, tier in enumerate(self._current):
                 if view.round and losses[run, tier] >= self._before[run, tier]:
@@ -224,6 +224,6 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
         odds = self._now * (self._left > 0)
         return np.where(odds.any(1, keepdims=True), odds, self._now)
 
-    def _took(self, tiers: Ints) -> None:
+    def _record_tiers(self, tiers: Ints) -> None:
         self._current = tiers
         self._left[np.arange(len(tiers)), tiers] -= 1

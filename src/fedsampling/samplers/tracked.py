@@ -152,8 +152,8 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
         if self.observe == "update_norms":
             scores = view.p[slots.client] * view.observed["update_norms"]
             for run in range(view.runs):
-                mine = slots.run == run
-                self.track(run, slots.client[mine], scores[mine])
+                in_run = slots.run == run
+                self.track(run, slots.client[in_run], scores[in_run])
         omega: Array = view.p[slots.client] / self._pi[slots.run, slots.client]
         return omega
 
@@ -210,7 +210,7 @@ class Delta(Tracked, name="delta"):
     def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
         """Update the probabilities from the participants' updates."""
         for run in np.unique(slots.run):
-            mine = slots.run == run
-            clients = slots.client[mine]
-            scores = self._importance[clients] * diversities(updates[mine], self.beta)
+            in_run = slots.run == run
+            clients = slots.client[in_run]
+            scores = self._importance[clients] * diversities(updates[in_run], self.beta)
             self.track(int(run), clients, scores)

@@ -27,8 +27,9 @@ Floats = NDArray[np.floating[Any]]
 Precision = Literal["float64", "float32"]
 
 TILE = 20  # clients on each side of a block of pairs, so that its vectors stay in the cache
-EARLY, CHECK = 12, 4  # test convergence in each of the first 12 Lanczos steps, then in every fourth
-SETTLED = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
+# Convergence is tested in each of the first 12 Lanczos steps, then in every fourth.
+EARLY_STEPS, CHECK_INTERVAL = 12, 4
+TOLERANCE = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
 
 
 def pairwise(
@@ -159,14 +160,14 @@ def bounded(
     if not 0 < share < 1:
         raise InputError(f"share: {share} is out of range; must be more than 0 and less than 1")
     if rule == "clip":
-        draws = 0.0 if k is None else (1 - 1 / len(B)) / k
-        clipped: Array = np.minimum(B, share / np.sqrt(2 * (1 + draws)))
+        second_term = 0.0 if k is None else (1 - 1 / len(B)) / k
+        clipped: Array = np.minimum(B, share / np.sqrt(2 * (1 + second_term)))
         return clipped
     largest = np.sqrt(2) * B.mean(axis=1).max()
     if k is not None:
         squares = B**2
-        draws = (1 - 1 / len(B)) * squares.max() / k
-        largest = max(largest, np.sqrt(2 * (squares.mean(axis=1).max() + draws)))
+        second_term = (1 - 1 / len(B)) * squares.max() / k
+        largest = max(largest, np.sqrt(2 * (squares.mean(axis=1).max() + second_term)))
     scaled: Array = B * min(1.0, share / largest) if largest > 0 else B.copy()
     return scaled
 
@@ -230,7 +231,7 @@ def _norms(left: Array, right: Array, inverse: Array) -> Array:
     alpha: list[Floats] = []
     beta: list[Floats] = []
     x = np.zeros(basis[0].shape)
-    waiting = np.ones(x.shape[:2], np.bool_)
+    active = np.ones(x.shape[:2], np.bool_)
     size = [np.linalg.norm(Y, axis=(1, 2)) for Y in (left, left * inverse, right, right * inverse)]
     noise = np.finfo(np.float32).eps * np.add.outer(size[0] * size[1], size[2] * size[3])
     while True:
@@ -242,15 +243,15 @@ def _norms(left: Array, right: Array, inverse: Array) -> Array:
         beta.append(np.sqrt(np.einsum("abd,abd->ab", w, w)))
         steps = len(alpha)
         # Every early step is tested: Lanczos past convergence produces spurious eigenvalues.
-        if steps <= EARLY or steps % CHECK == 0:
+        if steps <= EARLY_STEPS or steps % CHECK_INTERVAL == 0:
             theta, s = _top(np.array(alpha), np.array(beta[:-1]))
             theta = np.maximum(theta, 0)
             residual = beta[-1] * np.abs(s[-1])
-            settled = residual <= SETTLED * theta + noise * (np.sqrt(theta) + noise)
-            done = waiting & (settled | (steps > EARLY + 2 * r))
-            x[done] = sum(c[done, None] * q[done] for c, q in zip(s, basis, strict=True))
-            waiting &= ~done
-            if not waiting.any():
+            settled = residual <= TOLERANCE * theta + noise * (np.sqrt(theta) + noise)
+            ended = active & (settled | (steps > EARLY_STEPS + 2 * r))
+            x[ended] = sum(c[ended, None] * q[ended] for c, q in zip(s, basis, strict=True))
+            active &= ~ended
+            if not active.any():
                 break
         basis.append(w / np.where(beta[-1] > 0, beta[-1], 1)[..., None])
     image = _apply(x * inverse, left, right, left, right)

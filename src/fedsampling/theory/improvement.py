@@ -65,8 +65,8 @@ def variance_ratio(norms: Array, q: Array, m: int) -> Array:
     """
     n = norms.shape[-1]
     uniform = sampling_variance(norms, np.full(n, m / n))
-    ours = sampling_variance(norms, q)
-    ratio: Array = np.divide(ours, uniform, out=np.zeros(ours.shape), where=uniform > 0)
+    variance = sampling_variance(norms, q)
+    ratio: Array = np.divide(variance, uniform, out=np.zeros(variance.shape), where=uniform > 0)
     return ratio
 
 

@@ -129,13 +129,13 @@ def clustered_participation(r: Array) -> Participation:
     """
     n = r.shape[1]
     missed = np.prod(1 - r, axis=0)
-    both = np.ones((n, n))
+    both_missed = np.ones((n, n))
     for row in r:
         # 1 − r_ki − r_kj is a probability for i ≠ j; rounding must not make it negative.
-        both *= np.maximum(1 - row[:, None] - row[None, :], 0)
-    np.fill_diagonal(both, missed)
+        both_missed *= np.maximum(1 - row[:, None] - row[None, :], 0)
+    np.fill_diagonal(both_missed, missed)
     return Participation(
-        float(n - missed.sum()), max(float((both - np.outer(missed, missed)).sum()), 0.0)
+        float(n - missed.sum()), max(float((both_missed - np.outer(missed, missed)).sum()), 0.0)
     )
 
 

@@ -20,7 +20,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checking.populations import POPULATIONS, N, Population, setup
-from fedsampling.samplers.checking.rounds import Round, of_run, play_round, play_rounds, same_round
+from fedsampling.samplers.checking.rounds import Round, one_run, play_round, play_rounds, same_round
 from fedsampling.samplers.checking.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.samplers.scheme import (
@@ -175,17 +175,18 @@ def _for_command_line(line: str) -> str:
 def _described_fault(places: Sequence[tuple[str, str]], tried: int) -> str:
     """Describe an error, with its population unless it occurs on all of them."""
     name, text = places[0]
-    others = len({population for population, _ in places}) - 1
-    if others + 1 == tried:
+    affected = len({population for population, _ in places})
+    if affected == tried:
         return text
-    also = f"; likewise in {others} other population{'s' * (others > 1)}" if others else ""
-    return f"{name}: {text}{also}"
+    if affected > 1:
+        text += f"; likewise in {affected - 1} other population{'s' * (affected > 2)}"
+    return f"{name}: {text}"
 
 
 def _first_lines(lines: Sequence[str]) -> list[str]:
     """Return at most five lines, and the number of omitted lines."""
-    more = len(lines) - MAX_LINES
-    return [*lines[:MAX_LINES], *([f"… and {more} more"] if more > 0 else [])]
+    omitted = len(lines) - MAX_LINES
+    return [*lines[:MAX_LINES]] + [f"… and {omitted} more"] * (omitted > 0)
 
 
 def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fault]:
@@ -252,12 +253,12 @@ def _hint(line: str) -> str:
 
 
 def _needs_faults(scheme: Scheme) -> Iterator[str]:
-    needs, known = scheme.needs, NETWORK_NEEDS | CONVEX_NEEDS
+    needs, valid = scheme.needs, NETWORK_NEEDS | CONVEX_NEEDS
     if not isinstance(needs, frozenset):
         yield f"needs: {needs!r} is invalid; must be a frozenset of names, empty if none"
         return
-    for name in sorted(needs - known):
-        yield f"needs: {name!r} is unknown; {nearest(name, known)}"
+    for name in sorted(needs - valid):
+        yield f"needs: {name!r} is unknown; {nearest(name, valid)}"
 
 
 def _single_run_fault(played: Round, runs: int) -> str:
@@ -272,8 +273,8 @@ def _single_run_fault(played: Round, runs: int) -> str:
 
 def _global_generators() -> Sequence[Any]:
     """Return the states of the random generators that all code of a process shares."""
-    name, keys, *others = np.random.get_state()  # noqa: NPY002 (to detect its use)
-    return random.getstate(), name, np.asarray(keys).tobytes(), others
+    name, keys, *position = np.random.get_state()  # noqa: NPY002 (to detect its use)
+    return random.getstate(), name, np.asarray(keys).tobytes(), position
 
 
 def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
@@ -291,14 +292,14 @@ def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
     max_errors = norm.isf(FALSE_ALARM_PROBABILITY / (2 * (ROUNDS + 1) * n))
     for rounds, total in parts.items():
         error = total.std(0, ddof=1) / np.sqrt(len(total))
-        off = total.mean(0) - population.p
-        # If few runs determine the mean, it may be low because an even rarer weight was not drawn.
-        few = np.sort(total, axis=0)[-max(len(total) // 100, 1) :].sum(0) > total.sum(0) / 3
-        wrong = np.flatnonzero((np.abs(off) > max_errors * error + 1e-9) & ((off > 0) | ~few))
-        if len(wrong):
-            i = wrong[np.abs(off[wrong]).argmax()]
+        gap = total.mean(0) - population.p
+        # If few runs dominate the mean, it may be low because an even rarer weight was not drawn.
+        rare = np.sort(total, axis=0)[-max(len(total) // 100, 1) :].sum(0) > total.sum(0) / 3
+        biased = np.flatnonzero((np.abs(gap) > max_errors * error + 1e-9) & ((gap > 0) | ~rare))
+        if len(biased):
+            i = biased[np.abs(gap[biased]).argmax()]
             return (
-                f"{rounds}: biased for {len(wrong)} of {n} clients: E[ω_{i}] is "
+                f"{rounds}: biased for {len(biased)} of {n} clients: E[ω_{i}] is "
                 f"{total[:, i].mean():.4g} ± {error[i]:.1g}, but p_{i} = {population.p[i]:.4g}; "
                 "correct the weights, or set unbiased = False"
             )
@@ -333,7 +334,7 @@ def _reproducibility_fault(
     for subset in (seeds, seeds[::-1], seeds[5:6]):
         for t, played in enumerate(play_rounds(make, population, subset, ROUNDS)):
             for row, seed in enumerate(subset):
-                if not same_round(of_run(played, row), of_run(rounds[t], int(seed))):
+                if not same_round(one_run(played, row), one_run(rounds[t], int(seed))):
                     return (
                         f"round {t}: a run's draws depend on the runs that are stacked with it; "
                         "draw from `rng` only, by run"

@@ -85,12 +85,12 @@ def play_round(
     return Round(slots, omega, len(seeds))
 
 
-def of_run(played: Round, run: int) -> Round:
+def one_run(played: Round, run: int) -> Round:
     """Return the part of one run."""
     slots = played.slots
-    mine = slots.run == run
-    part = Slots(slots.run[mine] * 0, slots.client[mine], slots.scale[mine], slots.times[mine])
-    return Round(part, played.omega[mine], 1)
+    rows = slots.run == run
+    part = Slots(slots.run[rows] * 0, slots.client[rows], slots.scale[rows], slots.times[rows])
+    return Round(part, played.omega[rows], 1)
 
 
 def same_round(first: Round, second: Round) -> bool:
@@ -119,6 +119,6 @@ def _check_local_models(scheme: Scheme, slots: Slots, view: View) -> None:
     """Raise InputError unless the models have a row for each slot, and one for each run."""
     models = scheme.local_models(slots, view, np.zeros((view.runs, D), np.float32))
     if models is not None:
-        shapes, right = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
-        if shapes != right:
-            raise InputError(f"local_models: shapes {shapes}; must be {right}")
+        shapes, expected = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
+        if shapes != expected:
+            raise InputError(f"local_models: shapes {shapes}; must be {expected}")

@@ -82,7 +82,7 @@ class Validator:
         except (TypeError, ValueError):  # ragged, or on another device
             weights = np.asarray(None)
         if weights.shape != slots.client.shape or weights.dtype.kind not in _NUMBERS:
-            fault = f"returned {_shown(omega)}; must be one number per slot, {_shape(slots.client)}"
+            fault = f"returned {_kind(omega)}; must be one number per slot, {_shape(slots.client)}"
             raise self._error(view, "weigh", fault)
         weights = weights.astype(np.float64, copy=False)
         if not np.isfinite(weights).all():
@@ -101,12 +101,12 @@ class Validator:
     def check_per_run(self, name: str, value: Any, view: View) -> None:
         """Raise InputError unless a number that the sampler measured has the shape (runs,)."""
         if np.shape(value) != (self._runs,):
-            fault = f"{name} is {_shown(value)}; must be one number per run, shape ({self._runs},)"
+            fault = f"{name} is {_kind(value)}; must be one number per run, shape ({self._runs},)"
             raise self._error(view, "", fault)
 
     def _error(self, view: View, method: str, fault: str) -> InputError:
-        words = f"{method} {fault}" if method else fault
-        return InputError(f"sampler {self.sampler.named}, round {view.round}: {words}")
+        text = f"{method} {fault}" if method else fault
+        return InputError(f"sampler {self.sampler.named}, round {view.round}: {text}")
 
     def _not_finite(
         self,
@@ -134,10 +134,8 @@ class Validator:
         sums = self._sums[self.live] / self._rounds
         if not self._warns or not len(sums):
             return
-        mean, low = (
-            float(sums.mean()),
-            0.0 if self.sampler.shrinks else WEIGHT_SUM_RANGE[0] * (1 - 1e-9),
-        )
+        mean = float(sums.mean())
+        low = 0.0 if self.sampler.shrinks else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
         text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
         if mean < low or (mean > WEIGHT_SUM_RANGE[1] and not self.sampler.grows):
             text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
@@ -171,14 +169,14 @@ def _valid(slots: Any, view: View) -> bool:
         and client.max() < len(view.p)
         and times.min() >= 1
         and not (scale <= 0).any()  # False for NaN, which is reported separately
-        and (len(view.offered) == len(view.p) or not len(_away(slots, view)))
+        and (len(view.offered) == len(view.p) or not len(_unavailable(slots, view)))
     )
 
 
 def _slots_fault(slots: Any, view: View) -> str:
     """Explain what is wrong with invalid slots, and what is valid."""
     if not isinstance(slots, Slots):
-        return f"returned {_shown(slots)}; must be Slots, such as Slots.stack(clients)"
+        return f"returned {_kind(slots)}; must be Slots, such as Slots.stack(clients)"
     size = slots.client.shape
     for name, kinds, allowed in (
         ("client", "iu", "integers, one per slot; Slots.of takes membership"),
@@ -196,14 +194,14 @@ def _slots_fault(slots: Any, view: View) -> str:
         ("client", slots.client, len(view.p)),
         ("run", slots.run, view.runs),
     ):
-        out = values[(values < 0) | (values >= limit)]
-        if len(out):
+        outside = values[(values < 0) | (values >= limit)]
+        if len(outside):
             return (
-                f"returned {name} {out[0]} in slots.{name}, {_shape(values)}; "
+                f"returned {name} {outside[0]} in slots.{name}, {_shape(values)}; "
                 f"must be in 0…{limit - 1}"
             )
-    if len(back := np.flatnonzero(slots.run[1:] < slots.run[:-1])):
-        before, after = slots.run[back[0]], slots.run[back[0] + 1]
+    if len(descents := np.flatnonzero(slots.run[1:] < slots.run[:-1])):
+        before, after = slots.run[descents[0]], slots.run[descents[0] + 1]
         return (
             f"returned slots.run with {after} after {before}, {_shape(slots.run)}; "
             "must ascend: all slots of run 0, then those of run 1, …"
@@ -212,30 +210,29 @@ def _slots_fault(slots: Any, view: View) -> str:
         ("times", slots.times, "at least 1"),
         ("scale", slots.scale, "more than 0"),
     ):
-        low = values[values < 1] if name == "times" else values[values <= 0]
-        if len(low):
+        if len(low := values[values <= 0]):
             return f"returned {low[0]} in slots.{name}, {_shape(values)}; must be {allowed}"
-    away = _away(slots, view)
+    unavailable = _unavailable(slots, view)
     return (
-        f"returned client {away[0]}, which is not available, in slots.client, "
+        f"returned client {unavailable[0]}, which is not available, in slots.client, "
         f"{_shape(slots.client)}; must be in view.offered, "
         f"{len(view.offered)} of {len(view.p)} clients"
     )
 
 
-def _away(slots: Slots, view: View) -> Ints:
+def _unavailable(slots: Slots, view: View) -> Ints:
     """Return the clients of slots that are not available."""
     available = np.zeros(len(view.p), np.bool_)
     available[view.offered] = True
-    away: Ints = slots.client[~available[slots.client]]
-    return away
+    clients: Ints = slots.client[~available[slots.client]]
+    return clients
 
 
 def _shape(values: Any) -> str:
     return f"shape {values if isinstance(values, tuple) else np.shape(values)}"
 
 
-def _shown(value: Any) -> str:
+def _kind(value: Any) -> str:
     """Name a value by its type, with its shape if it is an array."""
     if value is None:
         return "None"

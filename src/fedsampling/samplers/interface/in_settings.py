@@ -64,18 +64,18 @@ def expand_star(
     common = records["*"]
     labelled = {label: record for label, record in records.items() if label != "*"}
     named = {(record or {}).get("name", label) for label, record in labelled.items()}
-    others = {
+    unlabelled = {
         name: sampler
         for name, sampler in Scheme.members().items()
         if name not in named and not issubclass(sampler, DataScheme)
     }
-    settings = {key for sampler in others.values() for key in sampler.model_fields}
+    settings = {key for sampler in unlabelled.values() for key in sampler.model_fields}
     if unknown := [key for key in common if key not in settings]:
         raise InputError(
             *(f"*.{key}: no sampler has this setting; {nearest(key, settings)}" for key in unknown)
         )
     expanded = {label: record for label, record in labelled.items() if record is not None}
-    for name, sampler in others.items():
+    for name, sampler in unlabelled.items():
         if sampler.intermittent or not intermittent:
             fitting = {key: common[key] for key in common if key in sampler.model_fields}
             expanded[name] = {"name": name, **fitting}

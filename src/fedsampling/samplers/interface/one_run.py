@@ -91,8 +91,8 @@ class Sampler(Scheme):
 
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
-        alone = replace(setup, runs=1)
-        copies = [super(Sampler, self).prepared(alone) for _ in range(setup.runs)]
+        single = replace(setup, runs=1)
+        copies = [super(Sampler, self).prepared(single) for _ in range(setup.runs)]
         return _StackedRuns(self, copies)
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
@@ -168,8 +168,8 @@ class _StackedRuns:
         weights = []
         parts = self._run_slices(slots)
         for run, (part, generator) in enumerate(zip(parts, rng.generators("weights"), strict=True)):
-            of_slots = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
-            run_view = self._run_view(run, {**view.observed, **of_slots})
+            by_slot = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
+            run_view = self._run_view(run, {**view.observed, **by_slot})
             weights.append(self._weights(run, run_view, generator))
         return np.concatenate(weights)
 
@@ -229,8 +229,8 @@ class _StackedRuns:
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
             raise self._fault(f"select returned {_described(result)}; {_CLIENTS_HINT}")
         clients = clients.astype(np.int64, copy=False)
-        if len(wrong := clients[(clients < 0) | (clients >= view.n)]):
-            raise self._fault(f"select returned client {wrong[0]}; must be in 0…{view.n - 1}")
+        if len(invalid := clients[(clients < 0) | (clients >= view.n)]):
+            raise self._fault(f"select returned client {invalid[0]}; must be in 0…{view.n - 1}")
         return clients, None if weights is None else self._valid_weights(weights, clients, "select")
 
     def _weights(self, run: int, view: RunView, rng: np.random.Generator) -> Array:
@@ -258,12 +258,12 @@ class _StackedRuns:
 
     def _run_view(self, run: int, observed: Mapping[str, Any]) -> RunView:
         """Extract a run's part of the observations."""
-        whole = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
-        of_run = {
-            name: values if name in whole else values[run] for name, values in observed.items()
+        shared = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
+        run_values = {
+            name: values if name in shared else values[run] for name, values in observed.items()
         }
         view = self._view
-        return RunView(view.n_samples, view.p, view.round, of_run, view.offered)
+        return RunView(view.n_samples, view.p, view.round, run_values, view.offered)
 
     def _run_slices(self, slots: Slots) -> list[slice]:
         """Return the slice of each run's slots."""
@@ -284,8 +284,8 @@ _CLIENTS_HINT = "must be indices of clients, shape (k,), or a pair of these and 
 def _is_finite(view: RunView) -> bool:
     """Whether all observations of available clients are finite."""
     for values in view.observed.values():
-        known = values[view.offered] if len(values) == view.n else values
-        if not np.isfinite(known).all():
+        available = values[view.offered] if len(values) == view.n else values
+        if not np.isfinite(available).all():
             return False
     return True
 

@@ -40,15 +40,15 @@ def evaluate(order: str, values: Mapping[str, float]) -> float:
     InputError
         If a factor is neither a number nor a known name.
     """
-    known = {**values, "log_n": math.log2(max(values["n"], 2))}
+    values = {**values, "log_n": math.log2(max(values["n"], 2))}
     total = 0.0
     for term in order.replace("²", "^2").replace("log n", "log_n").split("+"):
         product = 1.0
         for factor in term.split() or [""]:
             parsed = FACTOR.fullmatch(factor)
-            if parsed is None or not (parsed[1][0].isdigit() or parsed[1] in known):
-                raise InputError(f"order {order!r}: {factor!r}: unknown; {nearest(factor, known)}")
-            base = known[parsed[1]] if parsed[1] in known else float(parsed[1])
+            if parsed is None or not (parsed[1][0].isdigit() or parsed[1] in values):
+                raise InputError(f"order {order!r}: {factor!r}: unknown; {nearest(factor, values)}")
+            base = values[parsed[1]] if parsed[1] in values else float(parsed[1])
             product *= base ** float(parsed[2] or 1)
         total += product
     return total
@@ -57,8 +57,8 @@ def evaluate(order: str, values: Mapping[str, float]) -> float:
 def memory_bytes(scheme: Scheme, n: int, d: int, runs: int = 1) -> float:
     """Return the bytes that a sampler needs for n clients, including the server's memory."""
     values = _values(scheme, n, d, runs)
-    seen = scheme.needs - ({"heterogeneity"} if scheme.reads_blocks else set())
-    observed = sum(evaluate(OBSERVED[name], values) for name in seen & OBSERVED.keys())
+    stored = scheme.needs - ({"heterogeneity"} if scheme.reads_blocks else set())
+    observed = sum(evaluate(OBSERVED[name], values) for name in stored & OBSERVED.keys())
     return NUMBER_BYTES * (evaluate(scheme.memory_order, values) + runs * observed)
 
 
@@ -81,17 +81,17 @@ def obstacle(scheme: Scheme, n: int, d: int, runs: int, memory: float, seconds: 
     seconds : float
         Time limit for one selection.  A run can stop and resume between rounds, but not within one.
     """
-    needed, takes = memory_bytes(scheme, n, d, runs), selection_seconds(scheme, n, d, runs)
-    if needed > memory:
+    required, time = memory_bytes(scheme, n, d, runs), selection_seconds(scheme, n, d, runs)
+    if required > memory:
         return (
-            f"name: {scheme.named} needs {format_bytes(needed)} of memory for {n:,} clients "
+            f"name: {scheme.named} needs {format_bytes(required)} of memory for {n:,} clients "
             f"(it grows as {_with_n(scheme.memory_order, scheme)}), but only "
             f"{format_bytes(memory)} are available; "
             f"{_alternative(scheme, n, d, runs, memory, seconds)}"
         )
-    if takes > seconds:
+    if time > seconds:
         return (
-            f"name: {scheme.named} takes about {takes / 3600:,.0f} hours for one selection among "
+            f"name: {scheme.named} takes about {time / 3600:,.0f} hours for one selection among "
             f"{n:,} clients (it grows as {_with_n(scheme.time_order, scheme)}), and the limit is "
             f"{seconds / 3600:,.0f}; {_alternative(scheme, n, d, runs, memory, seconds)}"
         )

@@ -63,13 +63,13 @@ def _encoded(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is list:
-        return [_encoded(each) for each in value]
+        return [_encoded(item) for item in value]
     kind = type(value).__name__
     if type(value) in _SEQUENCES.values():
-        most = value.maxlen if isinstance(value, deque) else None
-        return {"kind": kind, "value": [_encoded(each) for each in value], "most": most}
+        maxlen = value.maxlen if isinstance(value, deque) else None
+        return {"kind": kind, "value": [_encoded(item) for item in value], "most": maxlen}
     if type(value) is dict:
-        pairs = [[_encoded(key), _encoded(each)] for key, each in value.items()]
+        pairs = [[_encoded(key), _encoded(item)] for key, item in value.items()]
         return {"kind": kind, "value": pairs}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
         scalar = isinstance(value, np.generic)
@@ -81,14 +81,14 @@ def _encoded(value: Any) -> Any:
 
 def _decoded(value: Any) -> Any:
     if isinstance(value, list):
-        return [_decoded(each) for each in value]
+        return [_decoded(item) for item in value]
     if not isinstance(value, dict):
         return value
     kind, content = value["kind"], value["value"]
     if kind == "dict":
-        return {_decoded(key): _decoded(each) for key, each in content}
+        return {_decoded(key): _decoded(item) for key, item in content}
     if kind == "array":
         array = np.array(content, value["of"]).reshape(value["shape"])
         return array[()] if value["scalar"] else array
-    members = [_decoded(each) for each in content]
+    members = [_decoded(item) for item in content]
     return deque(members, value["most"]) if kind == "deque" else _SEQUENCES[kind](members)

@@ -139,8 +139,8 @@ class Slots:
                 "Slots.stack takes one array of clients for each run, such as shape (runs, m)"
             ) from None
         run = np.repeat(np.arange(len(clients)), sizes)
-        often = np.ones(len(client), np.int64) if times is None else np.concatenate(times)
-        return cls(run, client, np.ones(len(client)), often)
+        counts = np.ones(len(client), np.int64) if times is None else np.concatenate(times)
+        return cls(run, client, np.ones(len(client)), counts)
 
     @classmethod
     def of(cls, member: Bools) -> "Slots":

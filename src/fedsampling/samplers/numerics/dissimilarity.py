@@ -1,8 +1,9 @@
 """Dissimilarities ρ_ij of clients' updates, for fraboni2021clustered's Algorithm 2.
 
 :func:`pairs` combines the updates of all clients, or only of clients that trained again, with the
-updates of all clients.  :func:`from_pairs` turns the result into dissimilarities.  :func:`to_some`
-compares all clients with a few clients, for populations too large for all pairs.
+updates of all clients.  :func:`from_pairs` turns the result into dissimilarities.
+:func:`dissimilarities_to` compares all clients with a few clients, for populations too large for
+all pairs.
 
 References
 ----------
@@ -66,8 +67,8 @@ def pairs(updates: Updates, measure: str, rows: Ints | None = None) -> Array:
     total = np.zeros((n if rows is None else len(rows), n))
     for start in range(0, d, BLOCK_COORDINATES):
         block = updates[:, start : start + BLOCK_COORDINATES].astype(np.float64)
-        some = block if rows is None else block[rows]
-        total += cdist(some, block, "cityblock") if measure == "l1" else some @ block.T
+        row_block = block if rows is None else block[rows]
+        total += cdist(row_block, block, "cityblock") if measure == "l1" else row_block @ block.T
     return total
 
 
@@ -88,45 +89,45 @@ def from_pairs(pairs: Array, measure: str, ward: str = "paper") -> Array:
     InputError
         If a pair is not finite or `measure` or `ward` is unknown.
     """
-    for key, value, known in (("measure", measure, MEASURES), ("ward", ward, WARD_VARIANTS)):
-        if value not in known:
-            raise InputError(f"{key}: {value!r} is unknown; {nearest(value, known)}")
+    for key, value, names in (("measure", measure, MEASURES), ("ward", ward, WARD_VARIANTS)):
+        if value not in names:
+            raise InputError(f"{key}: {value!r} is unknown; {nearest(value, names)}")
     if not np.isfinite(pairs).all():
         raise InputError("updates: some are not finite; leave clients that diverged at zero")
     if measure == "l1":
         return pairs
     square = pairs.diagonal()
-    rho = _from_products(pairs, square, square, measure, ward)
+    rho = _from_products(pairs, (square, square), measure, ward)
     np.fill_diagonal(rho, 0)  # remove rounding errors of the products
     return rho
 
 
-def to_some(updates: Updates, some: Ints, measure: str, ward: str) -> Array:
-    """Compute the columns `some` of :func:`dissimilarities`, shape (n, c)."""
-    products = pairs(updates, measure, some).T
+def dissimilarities_to(updates: Updates, clients: Ints, measure: str, ward: str) -> Array:
+    """Compute the columns `clients` of :func:`dissimilarities`, shape (n, c)."""
+    products = pairs(updates, measure, clients).T
     if not np.isfinite(products).all():
         raise InputError("updates: some are not finite; leave clients that diverged at zero")
     if measure == "l1":
         return products
     square = np.einsum("ij,ij->i", updates, updates, dtype=np.float64)
-    square[some] = products[some].diagonal()
-    rho = _from_products(products, square, square[some], measure, ward)
-    rho[some, np.arange(len(some))] = 0
+    square[clients] = products[clients].diagonal()
+    rho = _from_products(products, (square, square[clients]), measure, ward)
+    rho[clients, np.arange(len(clients))] = 0
     return rho
 
 
-def _from_products(products: Array, left: Array, right: Array, measure: str, ward: str) -> Array:
+def _from_products(products: Array, squares: tuple[Array, Array], measure: str, ward: str) -> Array:
     """Compute ρ from inner products and the squared norms of the rows and the columns."""
     if measure == "l2":
-        rho = np.maximum(left[:, None] + right[None, :] - 2 * products, 0)
+        rho = np.maximum(np.add.outer(*squares) - 2 * products, 0)
         return rho if ward == "code" else np.sqrt(rho)
-    norms = np.sqrt(left), np.sqrt(right)
-    unseen, others = (norm == 0 for norm in norms)
+    norms = [np.sqrt(square) for square in squares]
+    zero_rows, zero_columns = (norm == 0 for norm in norms)
     lengths = [np.where(norm == 0, 1.0, norm) for norm in norms]
     cosine = np.clip(products / lengths[0][:, None] / lengths[1][None, :], -1, 1)
     rho = np.arccos(cosine)
     if ward == "code":
-        rho[unseen[:, None] | others[None, :]] = 0
+        rho[zero_rows[:, None] | zero_columns[None, :]] = 0
     else:
-        rho[unseen[:, None] & others[None, :]] = 0
+        rho[zero_rows[:, None] & zero_columns[None, :]] = 0
     return rho

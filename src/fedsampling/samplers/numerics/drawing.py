@@ -44,8 +44,8 @@ def distinct(n: int, u: Array) -> Ints:
     runs = np.arange(len(u))
     units = np.tile(np.arange(n), (len(u), 1))
     for j, u_j in enumerate(u.T):
-        other = j + (u_j * (n - j)).astype(np.int64)
-        units[runs, other], units[:, j] = units[:, j], units[runs, other]
+        partner = j + (u_j * (n - j)).astype(np.int64)
+        units[runs, partner], units[:, j] = units[:, j], units[runs, partner]
     return units[:, : u.shape[1]].copy()
 
 

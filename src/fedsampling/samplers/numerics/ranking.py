@@ -18,8 +18,8 @@ def smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     int array, shape (min(count, n),)
         Equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead of n log n.
     """
-    few = np.flatnonzero(are_smallest(keys, count))
-    return few[np.argsort(keys[few], kind="stable")]
+    positions = np.flatnonzero(are_smallest(keys, count))
+    return positions[np.argsort(keys[positions], kind="stable")]
 
 
 def are_smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:

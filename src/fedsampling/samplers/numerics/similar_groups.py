@@ -13,7 +13,7 @@ Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 
 import numpy as np
 
-from fedsampling.samplers.numerics.dissimilarity import Updates, to_some
+from fedsampling.samplers.numerics.dissimilarity import Updates, dissimilarities_to
 from fedsampling.samplers.scheme import Array, Ints, candidate_set
 
 
@@ -97,26 +97,26 @@ def ward_groups_from_sample(
     Ward's method.
     """
     members = candidate_set(len(u), size, rng)
-    rho = to_some(updates, members, measure, ward)
+    rho = dissimilarities_to(updates, members, measure, ward)
     if len(members) == len(u):
         return ward_groups(rho, u, M, ward)
     max_weight = M * int(u[members].sum()) // int(u.sum())
     groups = [np.zeros(1, np.int64)]
     if len(members) > 1:
         groups = ward_groups(rho[members], u[members], max_weight, ward)
-    return _joined(groups, members, rho, u, M, rng)
+    return _assign(groups, members, rho, u, M, rng)
 
 
-def _joined(
+def _assign(
     groups: list[Ints], members: Ints, rho: Array, u: Ints, M: int, rng: np.random.Generator
 ) -> list[Ints]:
-    """Assign every client to a group by ρ, shape (n, c); split groups above M units."""
+    """Assign all clients to the groups by ρ, shape (n, c); split groups of more than M units."""
     mean = np.stack([rho[:, group].mean(axis=1) for group in groups], axis=1)
-    home = mean.argmin(axis=1)
+    assigned = mean.argmin(axis=1)
     for k, group in enumerate(groups):
-        home[members[group]] = k
-    order = np.argsort(home, kind="stable")
-    ends = np.searchsorted(home[order], np.arange(len(groups)), side="right")
+        assigned[members[group]] = k
+    order = np.argsort(assigned, kind="stable")
+    ends = np.searchsorted(assigned[order], np.arange(len(groups)), side="right")
     result: list[Ints] = []
     for clients in np.split(order, ends[:-1]):
         result += [clients] if u[clients].sum() <= M else _split(rng.permutation(clients), u, M)

@@ -67,7 +67,7 @@ def descend(
     start: Array,
     iterations: int,
     method: str = "trust-constr",
-    least: float = 0.0,
+    min_probability: float = 0.0,
 ) -> Array:
     """Minimise a function over the probability simplex with a method of SciPy.
 
@@ -80,13 +80,13 @@ def descend(
     iterations : int
         Maximum number of iterations; 0 returns the start.
     method : {"trust-constr", "SLSQP"}
-    least : float
+    min_probability : float
         Lower bound of each probability.
 
     Returns
     -------
     float array, shape (m,)
-        At least `least`, sums to one.
+        At least `min_probability`, sums to one.
 
     Raises
     ------
@@ -102,10 +102,10 @@ def descend(
     from scipy.optimize import Bounds, LinearConstraint, minimize
 
     ones = np.ones((1, len(start)))
-    whole: Any = [LinearConstraint(ones, 1, 1)]
+    constraints: Any = [LinearConstraint(ones, 1, 1)]
     options: dict[str, float] = {"maxiter": iterations}
     if method == "SLSQP":
-        whole = [{"type": "eq", "fun": lambda p: p.sum() - 1, "jac": lambda p: ones}]
+        constraints = [{"type": "eq", "fun": lambda p: p.sum() - 1, "jac": lambda p: ones}]
         options["ftol"] = 1e-10
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "delta_grad == 0.0", UserWarning)
@@ -114,10 +114,10 @@ def descend(
             start,
             method=method,
             jac="2-point" if gradient is None else gradient,
-            bounds=Bounds(least, 1),
-            constraints=whole,
+            bounds=Bounds(min_probability, 1),
+            constraints=constraints,
             options=options,
         )
-    inside = np.maximum(result.x, least)
-    p: Array = inside / inside.sum()
+    clipped = np.maximum(result.x, min_probability)
+    p: Array = clipped / clipped.sum()
     return p
