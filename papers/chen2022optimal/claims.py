@@ -126,7 +126,7 @@ def c2(
     claim: ClaimSpec,
     paper: Paper,
     budget: float | None = None,
-    others: float | None = None,
+    limit: float | None = None,
 ) -> Finding:
     """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1.
 
@@ -134,18 +134,18 @@ def c2(
     ----------
     budget : float, optional
         In 10^8 bits; the paper's by default.
-    others : float, optional
+    limit : float, optional
         Accuracy below which the other samplers must stay; the paper's by default.
     """
-    sent = paper.reported("budget") if budget is None else budget
-    most = paper.reported("accuracy_of_others") / 100 if others is None else others
+    bits = paper.reported("budget") if budget is None else budget
+    bound = paper.reported("accuracy_of_others") / 100 if limit is None else limit
     return _over_steps(
-        lambda runs_of: _at_budget(runs_of, claim, paper, sent, most), summaries, claim, paper
+        lambda runs_of: _at_budget(runs_of, claim, paper, bits, bound), summaries, claim, paper
     )
 
 
 def _at_budget(
-    runs_of: Courses, claim: ClaimSpec, paper: Paper, sent: float, others: float
+    runs_of: Courses, claim: ClaimSpec, paper: Paper, budget: float, limit: float
 ) -> Finding:
     """Judge c2 by the courses of all samplers on each set."""
     if "dataset1" not in runs_of:
@@ -153,12 +153,12 @@ def _at_budget(
     runs = runs_of["dataset1"]
     if not set(SCHEMES) <= set(runs["sampler"]):
         return Finding("inconclusive", "a sampler has no runs", "A sampler was left out.")
-    goal, least = paper.reported("accuracy") / 100, paper.reported("bits_ratio")
-    accuracies = {name: accuracy_at(runs, name, sent * BITS) for name in SCHEMES}
+    goal, bits_ratio = paper.reported("accuracy") / 100, paper.reported("bits_ratio")
+    accuracies = {name: accuracy_at(runs, name, budget * BITS) for name in SCHEMES}
     bits = {name: bits_to(runs, name, goal) for name in SCHEMES}
     levels = {name: mean(values) for name, values in accuracies.items()}
-    rest = ("full", "uniform")
-    leads = holm({name: (accuracies["optimal"], accuracies[name]) for name in rest}, difference)
+    rivals = ("full", "uniform")
+    leads = holm({name: (accuracies["optimal"], accuracies[name]) for name in rivals}, difference)
     times = compare(bits["full"], bits["optimal"], ratio)
     needs_fewer = above(times, 1)
     if np.isinf(bits["full"]).any() and np.isfinite(bits["optimal"]).all():
@@ -171,10 +171,10 @@ def _at_budget(
             levels["optimal"], floor
         ),
         **{
-            f"{name} has less than {100 * others:g} %": _below(levels[name], others)
-            for name in rest
+            f"{name} has less than {100 * limit:g} %": _below(levels[name], limit)
+            for name in rivals
         },
-        f"full needs {least:g} times its bits": above(times, least),
+        f"full needs {bits_ratio:g} times its bits": above(times, bits_ratio),
     }
     if "fails" in order:
         decided: Verdict = "contradicted"
@@ -191,7 +191,7 @@ def _at_budget(
     )
     return Finding(
         decided,
-        f"at {sent:g}·10^8 bits: {at_budget}; median of the 10^8 bits to {100 * goal:g} %: "
+        f"at {budget:g}·10^8 bits: {at_budget}; median of the 10^8 bits to {100 * goal:g} %: "
         f"{to_goal}; full over optimal {show_estimate(times)}",
         f"{reason[:1].upper()}{reason[1:]}.",
         drawn=(
@@ -202,9 +202,9 @@ def _at_budget(
                 paper=100 * goal,
             ),
             *intervals(
-                {name: percent(levels[name]) for name in rest}, "% accuracy", most=100 * others
+                {name: percent(levels[name]) for name in rivals}, "% accuracy", most=100 * limit
             ),
-            *intervals({"full over optimal": times}, "times", least=least, paper=least),
+            *intervals({"full over optimal": times}, "times", least=bits_ratio, paper=bits_ratio),
         ),
     )
 
@@ -330,16 +330,16 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         shares += (reports.groupby("seed")["value"].mean() / n).to_list()
         largest = max(largest, float(reports["value"].max()) / n)
     share, limit = mean(shares), claim.margin
-    shown = f"{100 * limit:g} %"
+    margin = f"{100 * limit:g} %"
     decided = share.high < limit or share.low >= limit
     return verdict(
         {"the share": stated(share.high < limit if decided else None)},
         ours=f"{show_estimate(percent(share), '%')} on average, {show(100 * largest)} % in the "
         "fullest round",
         why={
-            "reproduced": f"The interval of the mean over rounds lies below {shown}; {SINGLE}",
-            "contradicted": f"The interval of the mean over rounds lies above {shown}; {SINGLE}",
-            "inconclusive": f"The mean over rounds has no interval on one side of {shown}.",
+            "reproduced": f"The interval of the mean over rounds lies below {margin}; {SINGLE}",
+            "contradicted": f"The interval of the mean over rounds lies above {margin}; {SINGLE}",
+            "inconclusive": f"The mean over rounds has no interval on one side of {margin}.",
         },
         drawn=intervals({"mean over rounds": percent(share)}, "% of clients", most=100 * limit),
     )

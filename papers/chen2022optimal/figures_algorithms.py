@@ -116,14 +116,14 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
 
 def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance to the optimum with Theorem 2's bound (13), and where the bound fails."""
-    training, near = summaries["dsgd"], summaries["dsgd_near"]
+    training, near_optimum = summaries["dsgd"], summaries["dsgd_near"]
     with style():
         figure, axes = panels(2, 2, width=9.2, height=6.6)
         data = [
             _draw_runs(axis, training, case, letter)
             for axis, letter, case in zip(axes, "abc", WEIGHTS, strict=False)
         ]
-        data.append(_draw_near(axes[3], near))
+        data.append(_draw_near(axes[3], near_optimum))
         axes[0].legend(loc="upper right")
         axes[3].legend(loc="lower right")
     return Artefact(
@@ -134,7 +134,7 @@ def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
             "the dashed bounds of Theorem 2 in every round, OCS between the other two; close to "
             "the optimum the first round of OCS exceeds the printed bound but not the corrected."
         ),
-        notes=_theorem_notes(training, near),
+        notes=_theorem_notes(training, near_optimum),
     )
 
 
@@ -195,12 +195,12 @@ def _series(panel: str, name: str, values: pd.Series) -> pd.DataFrame:
 
 def _draw_factor(axis: Axes, training: Summary, exchanges: Summary, metric: str) -> pd.DataFrame:
     lines = []
-    shown = (
+    curves = (
         (training, "equal", "optimal", GREEN, "OCS, equal weights"),
         (training, "unequal", "optimal", VERMILION, "OCS, unequal weights"),
         (exchanges, "m3", "approximate-0", BLACK, "AOCS, unequal weights, no exchange"),
     )
-    for summary, case, sampler, colour, label in shown:
+    for summary, case, sampler, colour, label in curves:
         mean = _curve(summary, case, sampler, metric)
         dashes = "-" if sampler == "optimal" else "--"
         axis.plot(mean.index, mean, dashes, color=colour, label=label)
@@ -240,8 +240,8 @@ def _draw_lost(axis: Axes, lost: pd.DataFrame, quantity: str) -> pd.DataFrame:
         for name, dashes in (("training", "o-"), ("adverse", "s--")):
             part = lost[(lost["m"] == m) & (lost["norms"] == name)].set_index("j_max")[quantity]
             label = f"$m={m}$, {'training' if name == 'training' else 'geometric'}"
-            shown = np.maximum(part, FLOOR)
-            axis.plot(part.index, shown, dashes, color=colour, markersize=3.5, label=label)
+            floored = np.maximum(part, FLOOR)
+            axis.plot(part.index, floored, dashes, color=colour, markersize=3.5, label=label)
             lines.append(_series(quantity, f"m={m}, {name}", part))
     axis.axhline(EXACT, color=BLACK, linewidth=0.8, linestyle=":")
     axis.set(yscale="log", ylim=(FLOOR / 3, 3 * max(lost[quantity].max(), 1)), xlabel=r"$j_{\max}$")
@@ -250,7 +250,7 @@ def _draw_lost(axis: Axes, lost: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 def _algorithm_notes(lost: pd.DataFrame, n: int, paper: Paper) -> tuple[str, ...]:
     hard = lost[lost["norms"] == "adverse"]
-    shown = ", ".join(
+    numbers = ", ".join(
         f"{_enough(hard[hard['m'] == m])} for m = {m}" for m in sorted(hard["m"].unique())
     )
     m, j_max = round(paper.reported("reports")), paper.reported("j_max")
@@ -260,7 +260,7 @@ def _algorithm_notes(lost: pd.DataFrame, n: int, paper: Paper) -> tuple[str, ...
     return (
         "AOCS equals OCS if j_max ≥ m − 1: exchanges have no effect once none makes another client "
         "certain to report, and at most m − 1 clients are certain while others have a non-zero "
-        f"update. Geometric norms need this many exchanges ({shown}). With the paper's m = {m}, "
+        f"update. Geometric norms need this many exchanges ({numbers}). With the paper's m = {m}, "
         f"{m - 1} exchanges yield equation (6) for any norms, so its figures, with "
         f"j_max = {j_max:g}, show OCS.",
         f"Without exchanges, AOCS has up to {show(1 + worst[0])} times the variance of OCS on "
@@ -362,10 +362,10 @@ def _draw_runs(axis: Axes, training: Summary, case: str, letter: str) -> pd.Data
     return pd.concat(lines)
 
 
-def _draw_near(axis: Axes, near: Summary) -> pd.DataFrame:
+def _draw_near(axis: Axes, near_optimum: Summary) -> pd.DataFrame:
     lines = []
     for offset, (version, colour) in enumerate((("printed", VERMILION), ("mended", PURPLE))):
-        table = _ratio(near, version)
+        table = _ratio(near_optimum, version)
         at, ratio, error = table.index + 0.1 * offset, table["ratio"], table["error"]
         label = rf"$\beta$ as {version.replace('mended', 'corrected')}"
         axis.errorbar(at, ratio, 2 * error, fmt="o", color=colour, markersize=3.5, label=label)
@@ -377,10 +377,10 @@ def _draw_near(axis: Axes, near: Summary) -> pd.DataFrame:
     return pd.concat(lines)
 
 
-def _ratio(near: Summary, version: str) -> pd.DataFrame:
+def _ratio(near_optimum: Summary, version: str) -> pd.DataFrame:
     """Return the left side of (13) over its right side, and its standard error, by k + 1."""
     excess, error, distance = (
-        _curve(near, "base", "optimal", metric)
+        _curve(near_optimum, "base", "optimal", metric)
         for metric in (f"excess/{version}", f"excess_se/{version}", "distance")
     )
     left = distance.iloc[1:].to_numpy()
@@ -389,7 +389,7 @@ def _ratio(near: Summary, version: str) -> pd.DataFrame:
     return pd.DataFrame(columns, index=distance.index[1:])
 
 
-def _theorem_notes(training: Summary, near: Summary) -> tuple[str, ...]:
+def _theorem_notes(training: Summary, near_optimum: Summary) -> tuple[str, ...]:
     rounds, above, largest = 0, 0, -np.inf
     for case in training.settings["cases"]:
         for sampler in training.settings["samplers"]:
@@ -398,9 +398,9 @@ def _theorem_notes(training: Summary, near: Summary) -> tuple[str, ...]:
             rounds += len(excess)
             above += int((excess > 0).sum())
             largest = max(largest, float((excess / error.clip(lower=EXACT)).max()))
-    first = _curve(near, "base", "optimal", "excess/printed").iloc[0]
-    error = _curve(near, "base", "optimal", "excess_se/printed").iloc[0]
-    ratio = _ratio(near, "printed")["ratio"].iloc[0]
+    first = _curve(near_optimum, "base", "optimal", "excess/printed").iloc[0]
+    error = _curve(near_optimum, "base", "optimal", "excess_se/printed").iloc[0]
+    ratio = _ratio(near_optimum, "printed")["ratio"].iloc[0]
     return (
         f"(a)–(c): the left side of (13) is below the right side in {rounds - above:,} of "
         f"{rounds:,} rounds of all samplers, with the measured γ^k (largest excess "

@@ -46,11 +46,11 @@ def _of_budget(
     name = "c2_writers"
     spec = paper.claims[name]
     yield from _other_readings(name, judged[name])
-    goal, others = paper.reported("accuracy"), paper.reported("accuracy_of_others")
+    goal, limit = paper.reported("accuracy"), paper.reported("accuracy_of_others")
     yield _instead(
         name,
-        f"the other samplers below {goal:g} % instead of {others:g} %",
-        claims.c2(summaries, spec, paper, others=goal / 100),
+        f"the other samplers below {goal:g} % instead of {limit:g} %",
+        claims.c2(summaries, spec, paper, limit=goal / 100),
     )
     budget = paper.reported("budget")
     yield _instead(

@@ -217,8 +217,8 @@ def _draw_printed(
         printed_point(axis, budget, height, label, marker=marker)
 
 
-def _artefact(summary: Summary, data: pd.DataFrame, figure: Figure, *shown: str) -> Artefact:
-    metrics = ", ".join(shown)
+def _artefact(summary: Summary, data: pd.DataFrame, figure: Figure, *quantities: str) -> Artefact:
+    metrics = ", ".join(quantities)
     alt = f"{metrics[0].upper()}{metrics[1:]} against rounds and against bits sent, by sampler."
     return Artefact(data, figure, alt, _notes(summary))
 

@@ -129,7 +129,7 @@ class Problem:
     smoothness: float
 
     def gradients(self, x: Array) -> Array:
-        """Give ∇f_i(x) of some points, shape (points, d) → (points, n, d)."""
+        """Return ∇f_i(x) of some points, shape (points, d) → (points, n, d)."""
         n, d = self.minima.shape
         flat = self.hessians.transpose(1, 0, 2).reshape(d, n * d)
         centre: Array = np.einsum("nij,nj->ni", self.hessians, self.minima)
@@ -138,8 +138,8 @@ class Problem:
     @property
     def mismatch(self) -> Array:
         """R_i = f_i(x*) − f_i*, shape (n,), eq. (11)."""
-        apart = self.optimum - self.minima
-        return np.asarray(np.einsum("ni,nij,nj->n", apart, self.hessians, apart) / 2)
+        offsets = self.optimum - self.minima
+        return np.asarray(np.einsum("ni,nij,nj->n", offsets, self.hessians, offsets) / 2)
 
 
 class _Round(NamedTuple):
@@ -209,10 +209,10 @@ def _run(s: Dsgd, seed: int, progress: Progress) -> "pd.DataFrame":
         x = after
         progress(k)
     columns = {name: (np.array(at), np.array([row[name] for row in rows])) for name in rows[0]}
-    whole = {"mu": quadratic.convexity, "L": quadratic.smoothness}
+    run_constants = {"mu": quadratic.convexity, "L": quadratic.smoothness}
     for name, (beta1, beta2) in betas.items():
-        whole |= {f"beta1/{name}": beta1, f"beta2/{name}": beta2}
-    columns |= {name: (np.array([-1]), np.array([value])) for name, value in whole.items()}
+        run_constants |= {f"beta1/{name}": beta1, f"beta2/{name}": beta2}
+    columns |= {name: (np.array([-1]), np.array([value])) for name, value in run_constants.items()}
     return tidy(columns)
 
 
@@ -233,9 +233,9 @@ def _inverse(w: Array, q: Array) -> Array:
 def _probabilities(s: Dsgd, norms: Array) -> Array:
     if isinstance(s.sampler, ApproximateScheme):
         j_max = s.sampler.j_max
-        return np.array([approximate_probabilities(each, s.m, j_max) for each in norms])
+        return np.array([approximate_probabilities(row, s.m, j_max) for row in norms])
     if s.sampler.name == "optimal":
-        return np.array([probabilities(each, s.m) for each in norms])
+        return np.array([probabilities(row, s.m) for row in norms])
     return np.full(norms.shape, 1.0 if s.sampler.name == "full" else s.m / s.clients)
 
 
@@ -256,7 +256,7 @@ def _reports(s: Dsgd, now: _Round) -> dict[str, float]:
     expected = now.q.sum(axis=1)
     exact = now.q
     if isinstance(s.sampler, ApproximateScheme):
-        exact = np.array([probabilities(each, s.m) for each in now.norms])
+        exact = np.array([probabilities(row, s.m) for row in now.norms])
     return {
         "batch": float(expected.mean()),
         "batch_low": float(expected.min()),
@@ -273,12 +273,12 @@ def _extremes(alpha: Array, gamma: Array) -> dict[str, float]:
 
 def _bias(w: Array, now: _Round, estimate: Array) -> float:
     """Return the largest |z| over coordinates, with the variance implied by the probabilities."""
-    whole = np.einsum("n,rnd->rd", w, now.updates)
+    full_update = np.einsum("n,rnd->rd", w, now.updates)
     share = np.divide(1 - now.q, now.q, out=np.zeros_like(now.q), where=now.q > 0)
     variance = np.einsum("rn,rnd->d", w**2 * share, now.updates**2)
-    total = (estimate - whole).sum(axis=0)
+    total = (estimate - full_update).sum(axis=0)
     if not variance.any():  # everyone reports: equal up to rounding
-        return 0.0 if np.allclose(estimate, whole, rtol=1e-12, atol=1e-12) else float("inf")
+        return 0.0 if np.allclose(estimate, full_update, rtol=1e-12, atol=1e-12) else float("inf")
     return float(np.abs(total / np.sqrt(variance)).max())
 
 
@@ -296,9 +296,9 @@ def _recursion(
     row = {"distance": float(before.mean()), "distance_se": _error(before)}
     for name, (beta1, beta2) in betas.items():
         right = bound(before.mean(), eta, gamma, quadratic.convexity, Constants(beta1, beta2))
-        each = then - (1 - quadratic.convexity * eta) * before - eta**2 * beta1 * slack
+        excess = then - (1 - quadratic.convexity * eta) * before - eta**2 * beta1 * slack
         row[f"excess/{name}"] = float(then.mean() - right)
-        row[f"excess_se/{name}"] = _error(each)
+        row[f"excess_se/{name}"] = _error(excess)
     return row
 
 

@@ -78,8 +78,8 @@ def decision_map(
     rows = []
     for measure in MEASURES:
         log_costs = log_relative_costs(costs, measure).dropna(axis=1)
-        for away, *known in product((False, True), repeat=1 + len(INFORMATION)):
-            information = dict(zip(INFORMATION, known, strict=True))
+        for away, *is_known in product((False, True), repeat=1 + len(INFORMATION)):
+            information = dict(zip(INFORMATION, is_known, strict=True))
             usable = [
                 sampler
                 for sampler in map(str, log_costs)
@@ -105,7 +105,7 @@ def information_needs(summaries: Summaries) -> dict[str, frozenset[str]]:
 
 def is_usable(sampler: str, needs: frozenset[str], information: Mapping[str, bool]) -> bool:
     """Whether a sampler selects clients, and a server with some information can use it."""
-    satisfied = {need for name, known in information.items() if known for need in INFORMATION[name]}
+    satisfied = {need for name in information if information[name] for need in INFORMATION[name]}
     return sampler != FULL and needs <= satisfied
 
 
@@ -161,12 +161,12 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
         "worst_nested": float(nested.max()),
     }
     always = str(log_costs.mean().idxmin())
-    known = answers.loc[log_costs.index]
+    answers = answers.loc[log_costs.index]
     rows = []
     for unequal, skewed in product((False, True), repeat=2):
-        same = (known["unequal"] == unequal) & (known["skewed"] == skewed)
-        alike = log_costs[same] if same.any() else log_costs
-        by_map = str(alike.mean().idxmin())
+        has_answers = (answers["unequal"] == unequal) & (answers["skewed"] == skewed)
+        relevant = log_costs[has_answers] if has_answers.any() else log_costs
+        by_map = str(relevant.mean().idxmin())
         advice = {"map": by_map, "always": always, **FIXED_RULES}[rule]
         rows.append(
             {
@@ -176,8 +176,8 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
                 "always": always,
                 "advice": advice,
                 "rule": rule,
-                "speed_up": float(np.exp(-alike[advice].mean())),
-                "sets": int(same.sum()),
+                "speed_up": float(np.exp(-relevant[advice].mean())),
+                "sets": int(has_answers.sum()),
                 **summary,
             }
         )
@@ -185,15 +185,15 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
 
 
 class _Rules:
-    """What the rules name for a dataset if they learn from some of the others.
+    """The samplers that the rules name for a dataset, learned from some of the other datasets.
 
     Datasets and samplers are numbered as the rows and columns of the costs.
     """
 
     def __init__(self, log_costs: pd.DataFrame, answers: pd.DataFrame) -> None:
         self._log_costs = log_costs.to_numpy()
-        known = answers.loc[log_costs.index].to_numpy()
-        self._same_answers = (known[:, None] == known).all(-1)
+        answer_rows = answers.loc[log_costs.index].to_numpy()
+        self._same_answers = (answer_rows[:, None] == answer_rows).all(-1)
         self._fixed = [list(log_costs).index(sampler) for sampler in FIXED_RULES.values()]
 
     def samplers(self, dataset: int, learned_from: NDArray[np.bool_]) -> list[int]:
@@ -201,8 +201,8 @@ class _Rules:
 
         If no dataset that the map learns from has the same answers, it learns from all of these.
         """
-        alike = learned_from & self._same_answers[dataset]
-        by_map = self._log_costs[alike if alike.any() else learned_from].mean(0).argmin()
+        matching = learned_from & self._same_answers[dataset]
+        by_map = self._log_costs[matching if matching.any() else learned_from].mean(0).argmin()
         always = self._log_costs[learned_from].mean(0).argmin()
         return [int(by_map), int(always), *self._fixed]
 
@@ -217,15 +217,15 @@ class _Rules:
 
 def named_samplers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the samplers that RULES (columns) name for each dataset without having seen it."""
-    rules, others = _Rules(log_costs, answers), ~np.eye(len(log_costs), dtype=bool)
-    named = [rules.samplers(dataset, others[dataset]) for dataset in range(len(log_costs))]
+    rules, other_datasets = _Rules(log_costs, answers), ~np.eye(len(log_costs), dtype=bool)
+    named = [rules.samplers(dataset, other_datasets[dataset]) for dataset in range(len(log_costs))]
     return pd.DataFrame(log_costs.columns.to_numpy()[named], log_costs.index, RULES)
 
 
 def regrets(log_costs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the regrets of RULES (columns) on each dataset, learned without the dataset."""
-    rules, others = _Rules(log_costs, answers), ~np.eye(len(log_costs), dtype=bool)
-    rows = [rules.regrets(dataset, others[dataset]) for dataset in range(len(log_costs))]
+    rules, other_datasets = _Rules(log_costs, answers), ~np.eye(len(log_costs), dtype=bool)
+    rows = [rules.regrets(dataset, other_datasets[dataset]) for dataset in range(len(log_costs))]
     return pd.DataFrame(rows, log_costs.index, RULES)
 
 
@@ -255,13 +255,13 @@ def nested_regrets(
     families = np.array([family(str(name)) for name in log_costs.index])
     nested = []
     for dataset in range(len(log_costs)):
-        others = families != families[dataset]
-        of_others = [
-            rules.regrets(int(other), others & (families != families[other]))
-            for other in np.flatnonzero(others)
+        other_datasets = families != families[dataset]
+        regrets_on_others = [
+            rules.regrets(int(inner), other_datasets & (families != families[inner]))
+            for inner in np.flatnonzero(other_datasets)
         ]
-        best_rule = np.mean(of_others, axis=0).argmin()
-        nested.append(rules.regrets(dataset, others)[best_rule])
+        best_rule = np.mean(regrets_on_others, axis=0).argmin()
+        nested.append(rules.regrets(dataset, other_datasets)[best_rule])
     return pd.Series(nested, log_costs.index)
 
 

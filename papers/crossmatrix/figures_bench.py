@@ -188,8 +188,8 @@ def bench_profiles(summaries: Summaries, paper: Paper) -> Artefact:
         ratios = np.exp(log_costs.sub(log_costs.min(axis=1), axis=0))
         tables = []
         for name in ratios:
-            known = ratios[name].dropna().to_numpy()
-            share = [float((known <= factor * (1 + 1e-9)).mean()) for factor in factors]
+            known_ratios = ratios[name].dropna().to_numpy()
+            share = [float((known_ratios <= factor * (1 + 1e-9)).mean()) for factor in factors]
             tables.append(pd.DataFrame({"scheme": name, "factor": factors, "share": share}))
         return pd.concat(tables)
 
@@ -198,9 +198,9 @@ def bench_profiles(summaries: Summaries, paper: Paper) -> Artefact:
         figure, axes = panels(1, 3, width=11.6, height=3.4, sharey=True)
         areas = table.groupby(["measure", "scheme"])["share"].mean()
         best = areas.groupby("scheme").mean().sort_values(ascending=False).index
-        shown = list(dict.fromkeys([REFERENCE, *best]))[:SHOWN_PROFILES]
+        drawn_samplers = list(dict.fromkeys([REFERENCE, *best]))[:SHOWN_PROFILES]
         for axis, measure in zip(axes, MEASURES, strict=True):
-            for place, name in enumerate(shown):
+            for place, name in enumerate(drawn_samplers):
                 curve = table[(table["measure"] == measure) & (table["scheme"] == name)]
                 colour = CLASSES[place % len(CLASSES)]
                 steps = curve["factor"], curve["share"]

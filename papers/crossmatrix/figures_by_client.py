@@ -114,8 +114,8 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
         title=table["set"].map(titles),
         cell=[_with_asterisks(row) for row in table.itertuples()],
     )
-    shown = by_dataset(cells).rename(columns={"scheme": "sampler"})
-    return Artefact(table, table=shown, notes=tuple(_findings(table, titles)))
+    cells = by_dataset(cells).rename(columns={"scheme": "sampler"})
+    return Artefact(table, table=cells, notes=tuple(_findings(table, titles)))
 
 
 @cache
@@ -253,8 +253,8 @@ def _correlation_with_size(part: pd.DataFrame) -> float:
 def _tested_on(table: pd.DataFrame) -> str:
     if (table["tests"] == 0).all():
         return "Accuracies are on each client's training samples, since the tests are common."
-    few, many = int(table["tests"].min()), int(table["tests"].max())
-    span = f"{few}" if few == many else f"{few} to {many}"
+    smallest, largest = int(table["tests"].min()), int(table["tests"].max())
+    span = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
     return f"Accuracies are on each client's own test samples ({span} of them)."
 
 
@@ -280,12 +280,12 @@ def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
     """Say which samplers leave clients out, and whether this costs accuracy."""
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
-    others = int((~leaving & table["costs_accuracy"]).sum())
+    elsewhere = int((~leaving & table["costs_accuracy"]).sum())
     return [
         f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (samplers on datasets), "
         "significantly more clients than under MD never take part. The worst tenth of the clients "
-        f"is significantly less accurate than under MD in {costly} of these cases, and in {others} "
-        "of the others.",
+        f"is significantly less accurate than under MD in {costly} of these cases, and in "
+        f"{elsewhere} of the others.",
         *(
             f"{title}: {_finding_on_dataset(table[table['set'] == name])}"
             for name, title in titles.items()

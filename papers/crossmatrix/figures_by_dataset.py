@@ -96,12 +96,12 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
 def _overridden_steps(grid: pd.DataFrame, paper: Paper) -> list[str]:
     """List where chosen.csv has another step than this holdout favours."""
     best = grid[grid["chosen"]]
-    other = [
+    names = [
         f"{label(sampler)} on {name}"
         for name, sampler, case in best[["experiment", "sampler", "case"]].to_numpy()
         if paper and paper.chosen.get(name, {}).get(sampler, case) != case
     ]
-    return [f"chosen.csv has another step, which is run, for {', '.join(other)}."] if other else []
+    return [f"chosen.csv has another step, which is run, for {', '.join(names)}."] if names else []
 
 
 def _matrix(summaries: Summaries, measure: str) -> Artefact:

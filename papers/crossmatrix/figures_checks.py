@@ -54,8 +54,8 @@ def bench_checks(summaries: Summaries, paper: Paper) -> Artefact:
         for name in bench_datasets(summaries)
     }
     table = for_each_measure(lambda measure: speed_ups_by_view(costs, measure, answers, converged))
-    rounds = table[table["measure"] == "rounds"].assign(shown=table["speed_up"].map(show))
-    wide = rounds.pivot(index="label", columns="view", values="shown").fillna("–")
+    rounds = table[table["measure"] == "rounds"].assign(cell=table["speed_up"].map(show))
+    wide = rounds.pivot(index="label", columns="view", values="cell").fillna("–")
     order = rounds[rounds["view"] == ALL].sort_values("speed_up", ascending=False)["label"]
     wide = wide.loc[order, list(dict.fromkeys(table["view"]))]
     return Artefact(
@@ -72,7 +72,7 @@ def bench_pairs(summaries: Summaries, paper: Paper) -> Artefact:
     table = pd.DataFrame([row for pair in PAIRS if (row := compared_pair(costs, *pair))])
     for name in ("first", "second"):
         table[f"{name}_label"] = table[name].map(label)
-    shown = pd.DataFrame(
+    cells = pd.DataFrame(
         {
             "faster?": table["first_label"],
             "than": table["second_label"],
@@ -83,7 +83,7 @@ def bench_pairs(summaries: Summaries, paper: Paper) -> Artefact:
             "datasets won": table["won"].map(str) + " of " + table["sets"].map(str),
         }
     )
-    return Artefact(table, table=shown)
+    return Artefact(table, table=cells)
 
 
 def compared_pair(
@@ -132,7 +132,7 @@ def speed_ups_by_view(
 
     A view is a subset of the datasets, an average over families, or a single target.
     """
-    whole = _log_speed_ups(costs, measure)
+    all_logs = _log_speed_ups(costs, measure)
     subsets = {
         "converged": [name for name in costs if converged[name]],
         "not converged": [name for name in costs if not converged[name]],
@@ -141,9 +141,9 @@ def speed_ups_by_view(
         "skewed labels": [name for name in costs if answers.loc[name, "skewed"]],
     }
     views = {
-        ALL: whole,
-        **{view: whole.loc[names] for view, names in subsets.items() if names},
-        "families": whole.groupby(family_of).mean(),
+        ALL: all_logs,
+        **{view: all_logs.loc[names] for view, names in subsets.items() if names},
+        "families": all_logs.groupby(family_of).mean(),
         **{f"target {name}": _log_speed_ups(costs, measure, [name]) for name in TARGETS},
     }
     parts = []
@@ -156,7 +156,7 @@ def speed_ups_by_view(
                 {
                     "view": view,
                     "sets": len(logs),
-                    "scheme": whole.columns,
+                    "scheme": all_logs.columns,
                     "speed_up": np.exp(mean),
                     "set_low": low,
                     "set_high": high,
@@ -189,10 +189,10 @@ def _agreement_notes(table: pd.DataFrame) -> list[str]:
         sentences = []
         for view, count in counts.items():
             correlation = spearmanr(speed_ups[view], speed_ups[ALL]).statistic
-            others = speed_ups[view].drop(REFERENCE)
+            without_md = speed_ups[view].drop(REFERENCE)
             sentences.append(
                 f"{view} ({count}): {show(float(correlation))}, first "
-                f"{label(str(others.idxmax()))} ({show(others.max())})"
+                f"{label(str(without_md.idxmax()))} ({show(without_md.max())})"
             )
         notes.append(
             f"In {measure}, Spearman's correlation with the order over all datasets, and the "
@@ -200,9 +200,9 @@ def _agreement_notes(table: pd.DataFrame) -> list[str]:
         )
         faster = slower = []
         if "converged" in speed_ups:
-            whole, converged = speed_ups[ALL], speed_ups["converged"]
-            faster = [*speed_ups.index[(whole > 1) & (converged < 1)]]
-            slower = [*speed_ups.index[(whole < 1) & (converged > 1)]]
+            over_all, converged = speed_ups[ALL], speed_ups["converged"]
+            faster = [*speed_ups.index[(over_all > 1) & (converged < 1)]]
+            slower = [*speed_ups.index[(over_all < 1) & (converged > 1)]]
         notes.append(
             f"In {measure}, faster than MD over all datasets and slower over the converged ones: "
             f"{_labels(faster)}; slower over all and faster over these: {_labels(slower)}."

@@ -90,11 +90,11 @@ def clients(summaries: Summaries, paper: Paper) -> Artefact:
     means = table.groupby(["set", "sampler"])[[quantity.name for quantity in QUANTITIES]].mean()
     order = means.groupby("sampler")["worst"].mean().sort_values().index.tolist()
     rows = dict(zip(order, range(len(order)), strict=True))
-    shown = [quantity for quantity in QUANTITIES if quantity.title]
+    drawn = [quantity for quantity in QUANTITIES if quantity.title]
     with style():
-        size = {"width": 2.4 + 1.9 * len(shown), "height": 1.6 + 0.24 * len(order)}
-        figure, axes = panels(1, len(shown), **size, sharey=True)
-        for axis, quantity in zip(axes, shown, strict=True):
+        size = {"width": 2.4 + 1.9 * len(drawn), "height": 1.6 + 0.24 * len(order)}
+        figure, axes = panels(1, len(drawn), **size, sharey=True)
+        for axis, quantity in zip(axes, drawn, strict=True):
             for place, name in enumerate(names):
                 values = means.xs(name, level="set")[quantity.name]
                 at = np.array([rows[sampler] for sampler in values.index])
@@ -113,8 +113,8 @@ def clients(summaries: Summaries, paper: Paper) -> Artefact:
                 axis.set_xscale("symlog", linthresh=0.1)
                 axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
             else:
-                least = min(0, 1.1 * means[quantity.name].min())  # a cosine may be negative
-                axis.set_xlim(least, None if quantity.name == "first" else 1)
+                lowest = min(0, 1.1 * means[quantity.name].min())  # a cosine may be negative
+                axis.set_xlim(lowest, None if quantity.name == "first" else 1)
         axes[0].set_yticks(range(len(order)), [label(str(name)) for name in order])
         axes[0].set_ylim(-0.6, len(order) - 0.4)
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
@@ -171,11 +171,11 @@ def _best_for_worst_tenth(means: pd.DataFrame, summaries: Summaries) -> list[str
 
 def _below_md(table: pd.DataFrame, summaries: Summaries) -> list[str]:
     """Name the samplers whose worst tenth is below MD's in every seed, without absent clients."""
-    known = table.dropna(subset="worst")
-    if known.empty:
+    measured = table.dropna(subset="worst")
+    if measured.empty:
         return []
     titles_below: dict[str, list[str]] = {}
-    for name, part in known.groupby("set"):
+    for name, part in measured.groupby("set"):
         wide = part.pivot(index="seed", columns="sampler", values="worst")
         if REFERENCE in wide and "availability" not in summaries[str(name)].settings["settings"]:
             below = wide.lt(wide[REFERENCE], axis=0).all()
@@ -193,14 +193,14 @@ def _below_md(table: pd.DataFrame, summaries: Summaries) -> list[str]:
 
 def _least_even(means: pd.DataFrame) -> str:
     jain = means["jain"].groupby("sampler").mean().sort_values()
-    least = ", ".join(f"{label(str(name))} {show(value)}" for name, value in jain.head(3).items())
-    return f"Least even participation (Jain's index, mean over datasets): {least}."
+    named = ", ".join(f"{label(str(name))} {show(value)}" for name, value in jain.head(3).items())
+    return f"Least even participation (Jain's index, mean over datasets): {named}."
 
 
 def _least_error(means: pd.DataFrame) -> str:
     error = means["error"].groupby("sampler").mean().sort_values()
-    least = [name for name in error.index if name != FULL][:3]
-    listed = ", ".join(f"{label(str(name))} {show(error[name])}" for name in least)
+    named = [name for name in error.index if name != FULL][:3]
+    listed = ", ".join(f"{label(str(name))} {show(error[name])}" for name in named)
     text = f"Least error of the update: {listed}"
     if REFERENCE in error:
         text += f"; MD {show(error[REFERENCE])}"

@@ -75,8 +75,8 @@ def factors_best(summaries: Summaries, paper: Paper) -> Artefact:
     table = pd.DataFrame(rows)
     cell = table.assign(cell=table["label"] + " " + table["speed_up"].map(show))
     joined = cell.groupby(["property", "measure"], sort=False)["cell"].agg("; ".join)
-    shown = joined.unstack("measure").loc[table["property"].unique(), list(MEASURES)]
-    return Artefact(table, table=shown.rename_axis(columns=None).reset_index())
+    wide = joined.unstack("measure").loc[table["property"].unique(), list(MEASURES)]
+    return Artefact(table, table=wide.rename_axis(columns=None).reset_index())
 
 
 def level_in_words(factor: str, level: str) -> str:
@@ -114,10 +114,10 @@ def effects(values: dict[str, pd.DataFrame]) -> pd.DataFrame:
         for (factor, level), base, changed in _pairs():
             change = table[changed].to_numpy() - table[base].to_numpy()
             for name, changes in zip(table.index, change, strict=True):
-                known = changes[~np.isnan(changes)]
-                if name == REFERENCE or not len(known):
+                measured = changes[~np.isnan(changes)]
+                if name == REFERENCE or not len(measured):
                     continue
-                estimate = mean(known)
+                estimate = mean(measured)
                 value, low, high = estimate.value, estimate.low, estimate.high
                 counts = not low <= 0 <= high
                 if measure != FINAL:
@@ -133,7 +133,7 @@ def effects(values: dict[str, pd.DataFrame]) -> pd.DataFrame:
                         "low": float(low),
                         "high": float(high),
                         "counts": bool(counts),
-                        "pairs": len(known),
+                        "pairs": len(measured),
                     }
                 )
     return pd.DataFrame(rows)

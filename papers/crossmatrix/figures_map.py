@@ -102,8 +102,8 @@ def _where_advice_beats_md(table: pd.DataFrame) -> str:
     better = part[part["unseen_family_low"] > 1]
     named = []
     for _, row in better.iterrows():
-        known = listed([name for name in INFORMATION if row[name]]) or "nothing"
-        named.append(f"{row['measure']} with {known} known ({show(row['unseen_family'])})")
+        information = listed([name for name in INFORMATION if row[name]]) or "nothing"
+        named.append(f"{row['measure']} with {information} known ({show(row['unseen_family'])})")
     return (
         f"Speed-up of the advice over always MD on a family of datasets that it never saw: the "
         f"interval over families is above 1 in {len(better)} of {len(part)} situations: "

@@ -63,7 +63,7 @@ def ranks(summaries: Summaries, paper: Paper) -> Artefact:
         "and its speed-up on the worst dataset.",
         notes=(
             *_missed(costs, titles),
-            *_apart(
+            *_above_and_below(
                 table, "speed_up", "Faster than MD in {} (band above 1)", "Slower (band below 1)"
             ),
             *_firsts(costs, titles),
@@ -113,7 +113,7 @@ def areas(summaries: Summaries, paper: Paper) -> Artefact:
         draw_bands(table, "gain", "gain relative to MD's", len(datasets), rank_text),
         alt="Gain of each sampler within MD's budget of rounds, bits and seconds, with bands.",
         notes=(
-            *_apart(
+            *_above_and_below(
                 table,
                 "gain",
                 "More than MD for the same {} (band above 1)",
@@ -165,7 +165,7 @@ def improvement(summaries: Summaries, paper: Paper) -> Artefact:
         ),
         alt="Probability that a run of each sampler is cheaper than a run of MD, with bands.",
         notes=(
-            *_apart(
+            *_above_and_below(
                 table,
                 "probability",
                 "Cheaper than MD in {} in most pairs of runs (band above ½)",
@@ -214,7 +214,7 @@ def agreement(summaries: Summaries, paper: Paper) -> Artefact:
     return mean_rank_artefact(table, len(costs), notes)
 
 
-def _apart(
+def _above_and_below(
     table: pd.DataFrame, value: str, better: str, worse: str, value_of_md: float = 1.0
 ) -> list[str]:
     """Name the samplers whose bands lie above or below MD."""
@@ -251,8 +251,8 @@ def _firsts(costs: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> lis
         parts = []
         for name, table in costs.items():
             means = table.groupby("sampler")[measure].mean()
-            least = means.index[(means == means.min()) & np.isfinite(means)]
-            first = " and ".join(label(str(sampler)) for sampler in least) or "none"
+            cheapest = means.index[(means == means.min()) & np.isfinite(means)]
+            first = " and ".join(label(str(sampler)) for sampler in cheapest) or "none"
             parts.append(f"{titles[name]}: {first}")
         sentences.append(f"First in {measure}: {'; '.join(parts)}.")
     return sentences

@@ -39,7 +39,7 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     def intervals(*columns: str) -> list[str]:
         return [show_interval(*numbers) for numbers in table[list(columns)].to_numpy()]
 
-    shown = pd.DataFrame(
+    cells = pd.DataFrame(
         {
             "label": table["label"],
             "datasets": table["sets"],
@@ -53,7 +53,7 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     random_trials = int(best.str.startswith("own").sum())
     return Artefact(
         table,
-        table=shown,
+        table=cells,
         notes=(
             "In rounds, geometric mean over datasets; the unit is MD at its best trial. "
             f"{random_trials} of {len(best)} best trials have settings or steps other than the "

@@ -104,8 +104,8 @@ def agreement_sentence(measure: str, samplers: pd.Index, test: across_datasets.F
     different = [
         f"{label(first)} and {label(second)}"
         for place, (rank, first) in enumerate(ordered)
-        for other, second in ordered[place + 1 :]
-        if other - rank > test.critical
+        for higher_rank, second in ordered[place + 1 :]
+        if higher_rank - rank > test.critical
     ]
     pairs = len(ordered) * (len(ordered) - 1) // 2
     text = f"{len(different)} of {pairs} pairs are farther apart"

@@ -131,10 +131,10 @@ def costs_to_target(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
     """
     runs = tuned_trajectories(evaluation, tuning)
     keys, measures = ["sampler", "seed", "step"], list(MEASURES)
-    whole = runs.groupby(keys)[measures].last()
+    total = runs.groupby(keys)[measures].last()
     above = runs[runs["smooth"] >= target_score(tuning)]
-    costs = above.groupby(keys)[measures].first().reindex(whole.index).fillna(np.inf)
-    return costs.join(whole.add_prefix("all_")).reset_index()
+    costs = above.groupby(keys)[measures].first().reindex(total.index).fillna(np.inf)
+    return costs.join(total.add_prefix("all_")).reset_index()
 
 
 @cache
@@ -172,16 +172,16 @@ def gains(runs: pd.DataFrame, measure: str) -> pd.DataFrame:
         ``held``, the share of the budget in which the last score was held.
     """
     grouped = runs.groupby(["sampler", "seed"])
-    whole = grouped[measure].max()
-    budget = whole[REFERENCE].mean()
+    total = grouped[measure].max()
+    budget = total[REFERENCE].mean()
     score, spent, positions = runs["score"].to_numpy(), runs[measure].to_numpy(), grouped.indices
     mean_gains = [
-        _mean_gain(score[positions[run]], spent[positions[run]], budget) for run in whole.index
+        _mean_gain(score[positions[run]], spent[positions[run]], budget) for run in total.index
     ]
-    gain = pd.Series(mean_gains, whole.index)
+    gain = pd.Series(mean_gains, total.index)
     gain_of_md = gain.loc[[REFERENCE]].mean()
     relative = gain / (gain_of_md if gain_of_md > 0 else np.nan)
-    held = (1 - whole / budget).clip(lower=0.0)
+    held = (1 - total / budget).clip(lower=0.0)
     table = pd.DataFrame({"gain": relative, "held": held})
     return table.rename_axis(["sampler", "seed"]).reset_index()
 

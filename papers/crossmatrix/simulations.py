@@ -85,7 +85,7 @@ class Factors(Simulation, name="factors"):
     problem_seed: Seed = Field(0, description="draws the clients: the same for all seeds")
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Train the sampler and MD in each cell.
 
@@ -113,12 +113,12 @@ class Factors(Simulation, name="factors"):
                 rows[run] += [(index, *row) for row in compared(table, md).items()]
             progress((index + 1) * self.rounds // len(CELLS))
         columns = ["at", "metric", "value"]
-        return Simulated([pd.DataFrame(each, columns=columns) for each in rows])
+        return Simulated([pd.DataFrame(rows_of_run, columns=columns) for rows_of_run in rows])
 
     def training(self, cell: tuple[str, ...], sampler: Scheme) -> tuple[FederatedDataset, Training]:
         """Return the clients and the training settings of a cell."""
         level = dict(zip(FACTORS, cell, strict=True))
-        place = {name: FACTORS[name].index(each) for name, each in level.items()}
+        place = {name: FACTORS[name].index(cell_level) for name, cell_level in level.items()}
         steps = self.steps[place["work"]]
         away = {"name": "markov", "rate": self.rate, "persistence": 0.8}
         by = {"always": None, "random": away, "label": {**away, "by": "label"}}
@@ -165,8 +165,8 @@ class Factors(Simulation, name="factors"):
     def _sized(self, sampler: Scheme, m: int) -> Scheme:
         """Return the sampler with the cell's number of clients and the settings derived from it."""
         sizes = {"m": m, "d": 2 * m, "available": 3 * m, "first": m}
-        known = type(sampler).model_fields
-        changes = {key: min(value, self.n) for key, value in sizes.items() if key in known}
+        fields = type(sampler).model_fields
+        changes = {key: min(value, self.n) for key, value in sizes.items() if key in fields}
         return type(sampler)(**{**sampler.model_dump(), **changes})
 
     def _reference(
@@ -208,12 +208,12 @@ def compared(table: "pd.DataFrame", md: "pd.DataFrame") -> dict[str, float]:
     met = []
     for part in TARGETS:
         goal = start + part * (final - start)
-        first = [each[each["smooth"] >= goal] for each in (table, md)]
+        first = [run[run["smooth"] >= goal] for run in (table, md)]
         met.append(float(len(first[0]) > 0))
         for name, values in logs.items():
             cost = [
-                float(hit[name].iloc[0]) if len(hit) else PENALTY * float(each[name].iloc[-1])
-                for hit, each in zip(first, (table, md), strict=True)
+                float(hit[name].iloc[0]) if len(hit) else PENALTY * float(run[name].iloc[-1])
+                for hit, run in zip(first, (table, md), strict=True)
             ]
             values.append(float(np.log(cost[1] / cost[0])))
     ratios = {name: float(np.mean(values)) for name, values in logs.items()}

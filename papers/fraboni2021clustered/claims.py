@@ -114,7 +114,7 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     pairs = {f"α = {alpha:g}": (md, second) for alpha, (md, _, second) in losses.items()}
     deciding = {f"α = {alpha:g}" for alpha in losses if alpha <= largest}
     gaps = holm({name: pairs[name] for name in pairs if name in deciding}, difference)
-    others = {
+    further_gaps = {
         name: compare(*pair, difference) for name, pair in pairs.items() if name not in deciding
     }
     finding = ordering(
@@ -122,8 +122,8 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     )
     finding = replace(
         finding,
-        ours=f"{quantity}: {show_estimates(gaps | others)}",
-        drawn=finding.drawn + intervals(others, quantity, least=claim.margin),
+        ours=f"{quantity}: {show_estimates(gaps | further_gaps)}",
+        drawn=finding.drawn + intervals(further_gaps, quantity, least=claim.margin),
     )
     neighbours: dict[str, tuple[pd.Series, pd.Series]] = {}
     for alpha, (md, first, second) in losses.items():
@@ -131,8 +131,8 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     steps = holm(neighbours, difference).values()
     is_reversed = any(above(step, claim.margin) == "fails" for step in steps)
     gains = {alpha: 1 - second / md for alpha, (md, _, second) in losses.items()}
-    more = len(cases) > 1 and compare(gains[min(cases)], gains[max(cases)], difference).low > 0
-    if finding.verdict == "reproduced" and (is_reversed or not more):
+    has_trend = len(cases) > 1 and compare(gains[min(cases)], gains[max(cases)], difference).low > 0
+    if finding.verdict == "reproduced" and (is_reversed or not has_trend):
         why = f"Algorithm 2 is lower for every α ≤ {largest:g}; the rest fails."
         return replace(finding, verdict="partly reproduced", reason=why)
     return finding

@@ -140,10 +140,10 @@ def _distributions(
         order = order[np.argsort(hatched[order], kind="stable")]
     for k, row in enumerate(allocation.r):
         clients = order[row[order] > 0]
-        left = np.cumsum(row[clients]) - row[clients]
-        for i, begin in zip(clients, left, strict=True):
+        starts = np.cumsum(row[clients]) - row[clients]
+        for i, start in zip(clients, starts, strict=True):
             hatch = HATCH if hatched[i] else None
-            axes.barh(k, row[i], 0.8, begin, color=_colour(allocation, i), hatch=hatch, **EDGE)
+            axes.barh(k, row[i], 0.8, start, color=_colour(allocation, i), hatch=hatch, **EDGE)
     m = len(allocation.r)
     axes.set(xlim=(0, 1), ylim=(m - 0.5, -0.5), xlabel="$r_{k,i}$, client after client")
     axes.set_yticks(range(m), [f"$W_{{{k + 1}}}$" for k in range(m)])
@@ -182,7 +182,7 @@ def _legend(figure: Figure, handles: Sequence[Any]) -> None:
 
 
 def _at_last(summary: Summary, case: str, sampler: str, metric: str) -> pd.Series:
-    """Return what the last distributions of each seed promise, indexed by seed."""
+    """Return a metric of the last round's distributions, indexed by seed."""
     rows = summary.select(sampler, metric, case)
     last: pd.Series = rows[rows["at"] == rows["at"].max()].set_index("seed")["value"]
     return last
@@ -305,10 +305,10 @@ def _sizes(table: pd.DataFrame) -> str:
     return ", ".join(f"{number} with {size:,} samples" for size, number in numbers.items())
 
 
-def _for_each_alpha(table: pd.DataFrame, of: Callable[[np.ndarray], float]) -> str:
+def _for_each_alpha(table: pd.DataFrame, measure: Callable[[np.ndarray], float]) -> str:
     """Write a number of the partition for each α."""
     return ", ".join(
-        f"{of(_matrix(chosen)):.2f} at α = {alpha:g}" for alpha, chosen in table.groupby("alpha")
+        f"{measure(_matrix(rows)):.2f} at α = {alpha:g}" for alpha, rows in table.groupby("alpha")
     )
 
 

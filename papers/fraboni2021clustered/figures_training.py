@@ -94,8 +94,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     m = summary.setting("m", sampler="md")
     counts = curves["metric"].isin(("clients", "labels"))  # of the m clients of a round
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
-    shown = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
-    figure, axes = learning_grid(shown, 2, width=9.2, height=8.4, legend=3, sharex=True)
+    grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
+    figure, axes = learning_grid(grid, 2, width=9.2, height=8.4, legend=3, sharex=True)
     _name_coinciding(axes[0], curves[curves["metric"] == "clients"], m)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:
@@ -141,12 +141,12 @@ def _clients_note(summary: Summary) -> str:
 
 
 def _digits_note(summary: Summary) -> str:
-    shown = [
+    means = [
         f"{line.label} {summary.select(name, 'labels', since=1)['value'].mean():.2f}"
         for name, line in LINES.items()
         if name in summary.settings["samplers"]
     ]
-    return f"Mean number of distinct digits per round: {', '.join(shown)}."
+    return f"Mean number of distinct digits per round: {', '.join(means)}."
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
@@ -154,15 +154,13 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     summary = only(summaries["alpha"], ("loss", "accuracy", "diverged_at"))
     smooth, raw = _smooth(summary, paper), _raw(summary)
     cases = by_alpha(summary)
-    shown = [
+    grid = [
         Panel(smooth, LINES, "loss", case, f"α = {alpha:g}", SMOOTHED)
         for alpha, case in cases.items()
     ]
-    shown += [
-        Panel(raw, LINES, "accuracy", case, ylabel="test accuracy") for case in cases.values()
-    ]
+    grid += [Panel(raw, LINES, "accuracy", case, ylabel="test accuracy") for case in cases.values()]
     width = max(2.7 * len(cases), 5.2)
-    figure, _ = learning_grid(shown, len(cases), width, height=5.4, sharex="col")
+    figure, _ = learning_grid(grid, len(cases), width, height=5.4, sharex="col")
     return Artefact(
         _stacked(
             {
@@ -180,26 +178,26 @@ def figure6(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 6: measures of similarity, smoothed above raw, both readings of Ward's method."""
     summary = only(summaries["measures"], ("loss", "diverged_at"))
     curves = {"rolling mean": _smooth(summary, paper), "raw": _raw(summary)}
-    both = {name: LINES[name] for name in ("md", "algorithm1")}
+    common_lines = {name: LINES[name] for name in ("md", "algorithm1")}
     lines = {
         title: {f"{name}{suffix}": line for name, line in MEASURES.items()}
         for suffix, title in WARD.items()
     }
-    shown = {
-        title: both | group
+    column_lines = {
+        title: common_lines | group
         for title, group in lines.items()
         if group.keys() & summary.settings["samplers"].keys()
     }
     grid = [
         Panel(rows, group_lines, title="" if row else title, ylabel=f"training loss, {name}")
         for row, (name, rows) in enumerate(curves.items())
-        for title, group_lines in shown.items()
+        for title, group_lines in column_lines.items()
     ]
-    width = max(4.6 * len(shown), 5.2)
+    width = max(4.6 * len(column_lines), 5.2)
     figure, _ = learning_grid(
-        grid, len(shown), width, height=6.2, legend=3, sharex=True, sharey="row"
+        grid, len(column_lines), width, height=6.2, legend=3, sharex=True, sharey="row"
     )
-    every = both | {
+    all_lines = common_lines | {
         name: Line(f"{line.label}, {title}", line.colour)
         for title, group in lines.items()
         for name, line in group.items()
@@ -208,7 +206,7 @@ def figure6(summaries: Summaries, paper: Paper) -> Artefact:
         _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss of MD and clustered sampling with three measures of similarity.",
-        notes=divergences(summary, every),
+        notes=divergences(summary, all_lines),
     )
 
 
@@ -227,12 +225,12 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
 def figure8(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 8: smoothed loss for few and many local steps, few and many clients."""
     cells = _work_and_clients(summaries, paper)
-    shown = [
+    grid = [
         Panel(_curves_of(_smooth(runs, paper), case, lines), lines, "loss", case, title, SMOOTHED)
         for title, runs, case, lines in cells
     ]
-    figure, _ = learning_grid(shown, 2, width=8.6, height=6.0)
-    parts = {f"loss, {panel.title}": _of_metric(panel.curves, "loss") for panel in shown}
+    figure, _ = learning_grid(grid, 2, width=8.6, height=6.0)
+    parts = {f"loss, {panel.title}": _of_metric(panel.curves, "loss") for panel in grid}
     return Artefact(
         _stacked(parts),
         figure,
@@ -271,10 +269,8 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 10: loss under FedProx, smoothed and as measured."""
     summary = only(summaries["prox"], ("loss", "diverged_at"))
     curves = {"rolling mean": _smooth(summary, paper), "raw": _raw(summary)}
-    shown = [
-        Panel(rows, LINES, title=name, ylabel="training loss") for name, rows in curves.items()
-    ]
-    figure, _ = learning_grid(shown, 2, width=8.6, height=3.8, sharey=True)
+    grid = [Panel(rows, LINES, title=name, ylabel="training loss") for name, rows in curves.items()]
+    figure, _ = learning_grid(grid, 2, width=8.6, height=3.8, sharey=True)
     return Artefact(
         _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
         figure,
@@ -289,11 +285,9 @@ def readings(summaries: Summaries, paper: Paper) -> Artefact:
     smooth, cases = _smooth(summary, paper), list(summary.settings["cases"])
     columns = min(3, len(cases))
     rows = -(-len(cases) // columns)
-    shown = [
-        Panel(smooth, LINES, "loss", case, _reading(summary, case), SMOOTHED) for case in cases
-    ]
+    grid = [Panel(smooth, LINES, "loss", case, _reading(summary, case), SMOOTHED) for case in cases]
     width = max(3.1 * columns, 5.2)
-    figure, _ = learning_grid(shown, columns, width, height=2.5 * rows + 1)
+    figure, _ = learning_grid(grid, columns, width, height=2.5 * rows + 1)
     return Artefact(
         _stacked({"loss, rolling mean": _of_metric(smooth, "loss")}),
         figure,
@@ -357,14 +351,14 @@ def _best(table: pd.DataFrame, x: str) -> float:
 
 def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:
     """Draw loss and accuracy as measured, a row for each cell."""
-    shown, parts = [], {}
+    grid, parts = [], {}
     for title, summary, case, lines in cells:
         curves = _curves_of(_raw(summary), case, lines)
         for metric, label in (("loss", "training loss"), ("accuracy", "test accuracy")):
             above = title if metric == "loss" else ""
-            shown.append(Panel(curves, lines, metric, case, above, label))
+            grid.append(Panel(curves, lines, metric, case, above, label))
             parts[f"{metric}, {title}"] = _of_metric(curves, metric)
-    figure, _ = learning_grid(shown, 2, width=8.6, height=2.2 * len(cells) + 0.8)
+    figure, _ = learning_grid(grid, 2, width=8.6, height=2.2 * len(cells) + 0.8)
     return Artefact(_stacked(parts), figure, alt=alt, notes=_divergences(cells))
 
 

@@ -73,7 +73,7 @@ class Allocation(Simulation, name="allocation"):
     problem_seed: Seed = Field(0, description="draws the partition: the same for all seeds")
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Train if the distributions depend on updates, and record them.
 
@@ -200,11 +200,11 @@ def _groups(n_samples: Ints, rho: Array, m: int, ward: str) -> Ints:
     """Rank each client's group by samples; −1 for a client whose distributions are all its own."""
     M = int(n_samples.sum())
     u = m * n_samples % M
-    rest = np.flatnonzero(u)
+    remaining = np.flatnonzero(u)
     rank = np.full(len(n_samples), -1)
-    if rest.size:
-        groups = ward_groups(rho[np.ix_(rest, rest)], u[rest], M, ward)
-        order = np.argsort([-u[rest][group].sum() for group in groups], kind="stable")
+    if remaining.size:
+        groups = ward_groups(rho[np.ix_(remaining, remaining)], u[remaining], M, ward)
+        order = np.argsort([-u[remaining][group].sum() for group in groups], kind="stable")
         for k, chosen in enumerate(order):
-            rank[rest[groups[chosen]]] = k
+            rank[remaining[groups[chosen]]] = k
     return rank

@@ -22,12 +22,12 @@ Ints = NDArray[np.int64]
 
 
 def md_distributions(p: Array, m: int) -> Array:
-    """Give the m equal distributions of MD sampling, shape (m, n)."""
+    """Return the m equal distributions of MD sampling, shape (m, n)."""
     return np.tile(check_population(p, m), (m, 1))
 
 
 def variance(r: Array) -> Array:
-    """Give Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), shape (m, n) → (n,).
+    """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), shape (m, n) → (n,).
 
     References
     ----------
@@ -38,7 +38,7 @@ def variance(r: Array) -> Array:
 
 
 def inclusion(r: Array) -> Array:
-    """Give P(i ∈ S) = 1 − Π_k (1 − r_ki), shape (m, n) → (n,).
+    """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), shape (m, n) → (n,).
 
     References
     ----------
@@ -60,7 +60,7 @@ def most_draws(r: Array) -> Ints:
 
 
 def all_distinct(p: Array, m: int) -> float:
-    """Give the probability that m MD draws take m different clients: m! e_m(p).
+    """Return the probability that m MD draws take m different clients: m! e_m(p).
 
     e_m is the elementary symmetric polynomial; for p_i = 1/n this is n!/((n − m)! n^m), section 6.
     """

@@ -75,12 +75,11 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         difference,
         level=0.9,
     )
-    apart = covariance_gap(10, 5)
+    gap = covariance_gap(10, 5)
     ours = (
-        f"{finding.ours}; covariances of the weights differ by up to {show(apart)} (5 of 10 "
-        "clients)"
+        f"{finding.ours}; covariances of the weights differ by up to {show(gap)} (5 of 10 clients)"
     )
-    if finding.verdict == "reproduced" and apart > EXACT:
+    if finding.verdict == "reproduced" and gap > EXACT:
         why = (
             "The losses are the same within the margin; the distributions differ in closed form, "
             "so no run could reproduce the claim as stated."

@@ -168,11 +168,11 @@ def by_choice(summaries: Summaries) -> pd.DataFrame:
     """
     spread = deviations(summaries["clients"])
     sd = spread[spread["n"] == 10].set_index("seed")["sd"]
-    others, main = summaries["choices"], summaries[HALF[10]]
-    cases = [(others, case, False) for case in others.settings["cases"]]
-    if comparable(others, main, ("model", "work")):
+    other_choices, main = summaries["choices"], summaries[HALF[10]]
+    cases = [(other_choices, case, False) for case in other_choices.settings["cases"]]
+    if comparable(other_choices, main, ("model", "work")):
         cases += [(main, case, True) for case in IMPORTANCES if has(main, case, "md", "uniform")]
-    rounds, seeds = _common_rounds(summaries), others.settings["seeds"]
+    rounds, seeds = _common_rounds(summaries), other_choices.settings["seeds"]
     rows = []
     for summary, case, ours in cases:
         runs = summary.select(metric="loss", case=case)
@@ -209,10 +209,10 @@ def _common_rounds(summaries: Summaries) -> Sequence[int]:
 
 
 def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:
-    left = table.dropna(subset="loss")
-    if left.empty:
+    finite = table.dropna(subset="loss")
+    if finite.empty:
         return f"{dataset}: every run diverged."
-    best = left.sort_values("loss").iloc[0]
+    best = finite.sort_values("loss").iloc[0]
     return (
         f"{dataset}: least loss after the last round at η_l = {best['step']:g} "
         f"({show(float(best['loss']))}); {whose} takes {chosen:g}."

@@ -127,8 +127,8 @@ def _draw_boundary(axes: Axes) -> pd.DataFrame:
             values = np.array([n * boundary(n, int(k)) for k in sampled])
             name = f"boundary of {symbol}, n = {n}"
             axes.plot(sampled / n, values, dashes, color=colour, label=name)
-            shown = {"panel": "b", "series": name, "x": sampled / n, "y": values}
-            lines.append(pd.DataFrame(shown))
+            line = {"panel": "b", "series": name, "x": sampled / n, "y": values}
+            lines.append(pd.DataFrame(line))
         linear = np.arange(1, n + 1) / (n * (n + 1) / 2)  # Table 1 has equal and linear importance
         spread = [1.0, n * float((linear**2).sum())]
         name = f"Table 1, n = {n}, m = {m}"

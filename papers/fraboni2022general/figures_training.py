@@ -60,8 +60,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     table = _gap_table({n: (run, ("md", "uniform")) for n, run in runs.items()}, "clients")
     lines = {}
     for (n, summary), colour in zip(runs.items(), COLOURS, strict=True):
-        other = not comparable(summary, runs[10])
-        lines[n] = Line(f"$n = {n}$" + (" (other runs)" if other else ""), colour, other)
+        is_other = not comparable(summary, runs[10])
+        lines[n] = Line(f"$n = {n}$" + (" (other runs)" if is_other else ""), colour, is_other)
     return Artefact(
         table,
         _gap_grid(table, "clients", lines),
@@ -88,11 +88,11 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     height = paper.reported("inset_height")
     curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
     views = [(case, n) for case in IMPORTANCES for n in runs]
-    shown = [
+    grid = [
         Panel(curves[n], TRAINED, "loss", case, f"({letter}) $n = {n}$, {IMPORTANCES[case]}", LOSS)
         for letter, (case, n) in zip("abcdefgh", views, strict=True)
     ]
-    figure, axes = learning_grid(shown, len(runs), width=11.4, height=5.6, xlabel="$t$")
+    figure, axes = learning_grid(grid, len(runs), width=11.4, height=5.6, xlabel="$t$")
     parts = []
     for axis, (case, n) in zip(axes, views, strict=True):
         rows = curves[n][curves[n]["case"] == case]
@@ -219,7 +219,7 @@ def _gap_table(
     since: float = 0,
     seeds: Iterable[int] | None = None,
 ) -> pd.DataFrame:
-    """Stack the differences of pairs of samplers by importance, a `column` for what names them.
+    """Stack the differences of pairs of samplers by importance; `column` has the keys of `drawn`.
 
     Parameters
     ----------
@@ -246,11 +246,11 @@ def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Fi
         Of :func:`gap_curve`, with ``case`` and a `column` that holds the keys of `lines`.
     """
     curves = table.rename(columns={column: "sampler"}).assign(metric="gap")
-    shown = [
+    grid = [
         Panel(curves, lines, "gap", case, f"({letter}) {title}", GAP, zero=True)
         for letter, (case, title) in zip("ab", IMPORTANCES.items(), strict=True)
     ]
-    figure, _ = learning_grid(shown, 2, width=9.2, height=3.6, xlabel="server aggregations $t$")
+    figure, _ = learning_grid(grid, 2, width=9.2, height=3.6, xlabel="server aggregations $t$")
     return figure
 
 
@@ -260,7 +260,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     curves = summary.curves[summary.curves["metric"] == "loss"]
     pairs = _sampler_pairs(paper, experiment)
     views = [(case, m) for case in IMPORTANCES for m in pairs]
-    shown = [
+    grid = [
         Panel(
             curves,
             _lines(pairs[m]),
@@ -271,7 +271,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
         for letter, (case, m) in zip("abcdef", views, strict=False)
     ]
     width = 3.2 * len(pairs) + 0.4
-    figure, _ = learning_grid(shown, len(pairs), width, height=5.2, xlabel="$t$")
+    figure, _ = learning_grid(grid, len(pairs), width, height=5.2, xlabel="$t$")
     lines = {name: line for m, pair in pairs.items() for name, line in _lines(pair, m).items()}
     return Artefact(
         curves.drop(columns="metric"),
@@ -292,8 +292,8 @@ def _measured(curves: pd.DataFrame) -> Iterable[str]:
     """List the measured rounds if they are too few for a curve."""
     rounds = sorted(curves["at"].unique())
     if len(rounds) < FEWEST_ROUNDS:
-        shown = listed([f"{number:g}" for number in rounds])
-        yield f"The loss was measured in rounds {shown} alone; lines join these values."
+        numbers = listed([f"{number:g}" for number in rounds])
+        yield f"The loss was measured only in rounds {numbers}; lines join these values."
 
 
 def _sampler_pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
@@ -329,13 +329,13 @@ def _draw_inset(axis: Axes, curves: pd.DataFrame, case: str, late: float, height
 
 
 def _mean_gaps(summaries: Summaries, case: str) -> str:
-    """Give the mean differences over the rounds with the intervals of c1 and c2."""
+    """Write the mean differences over the rounds with the intervals of c1 and c2."""
     pairs = loss_pairs(summaries, "md", "uniform", case)
     return f"MD − Uniform, {JOINT}: {show_estimates(holm(pairs, difference))}"
 
 
 def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
-    """Give the losses of the insets, where there are enough seeds for an interval."""
+    """Write the losses of the insets, where there are enough seeds for an interval."""
     sentences = []
     for case, title in IMPORTANCES.items():
         for n, summary in runs.items():

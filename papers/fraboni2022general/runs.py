@@ -60,18 +60,18 @@ def has(summary: Summary, case: str, *samplers: str) -> bool:
 
 
 def comparable(
-    summary: Summary, other: Summary, alike: Sequence[str] = ("model", "work", "rounds")
+    summary: Summary, reference: Summary, keys: Sequence[str] = ("model", "work", "rounds")
 ) -> bool:
     """Whether two experiments train the same network in the same way."""
-    return all(summary.settings["settings"][k] == other.settings["settings"][k] for k in alike)
+    return all(summary.settings["settings"][k] == reference.settings["settings"][k] for k in keys)
 
 
 def paired_losses(
-    summary: Summary, scheme: str, other: str, case: str
+    summary: Summary, first: str, second: str, case: str
 ) -> tuple[pd.Series, pd.Series]:
     """Return the mean losses of two samplers over all measured rounds, indexed by seed."""
-    first, second = (summary.per_seed(name, "loss", case, since=1) for name in (scheme, other))
-    return first, second
+    a, b = (summary.per_seed(name, "loss", case, since=1) for name in (first, second))
+    return a, b
 
 
 def loss_pairs(
@@ -91,14 +91,14 @@ def loss_pairs(
 
 
 def gap_curve(
-    summary: Summary, scheme: str, other: str, case: str, seeds: Iterable[int] | None = None
+    summary: Summary, first: str, second: str, case: str, seeds: Iterable[int] | None = None
 ) -> pd.DataFrame:
     """Return the difference of two samplers' losses, by seed, at every measured round after 0.
 
     Parameters
     ----------
     summary : Summary
-    scheme, other : str
+    first, second : str
         Samplers of the experiment.
     case : str
     seeds : iterable of int, optional
@@ -108,24 +108,24 @@ def gap_curve(
     -------
     DataFrame
         Columns ``at``, ``mean``, ``low``, ``high``, ``n``: mean over seeds and 95 % t-interval;
-        NaN where a run of either scheme has diverged.  Empty if a scheme or the case was not run.
+        NaN where a run of either sampler has diverged.  Empty if a sampler or the case was not run.
     """
-    if not has(summary, case, scheme, other):
+    if not has(summary, case, first, second):
         return pd.DataFrame(columns=["at", "mean", "low", "high", "n"])
-    rows = summary.select((scheme, other), "loss", case, since=1)
+    rows = summary.select((first, second), "loss", case, since=1)
     if seeds is not None:
         rows = rows[rows["seed"].isin(list(seeds))]
     index = ["case", "metric", "seed", "at"]
     a, b = (
         rows[rows["sampler"] == name].set_index(index)["value"].sort_index()
-        for name in (scheme, other)
+        for name in (first, second)
     )
-    paired = (a - b).reset_index().assign(sampler=f"{scheme} − {other}", metric="difference")
+    paired = (a - b).reset_index().assign(sampler=f"{first} − {second}", metric="difference")
     return replace(summary, rows=paired).curves[["at", "mean", "low", "high", "n"]]
 
 
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """Say in one sentence in what size the runs of experiments differ from the paper's; or nothing.
+    """State how the size of runs differs from the paper's; empty if it does not.
 
     Parameters
     ----------

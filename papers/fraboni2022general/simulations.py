@@ -107,7 +107,7 @@ def problem(settings: Quadratic) -> Problem:
 
 
 def importances(p_1: float, n: int) -> Array:
-    """Give one client p_1 and the others equal shares of the rest."""
+    """Return p_1 for the first client, and equal shares of the rest for the others."""
     return np.array([p_1, *[(1 - p_1) / (n - 1)] * (n - 1)])
 
 
@@ -144,7 +144,7 @@ def _distances(s: Quadratic, p: Array, seed: int, index: int) -> Iterator[Array]
 
 
 def _weights(scheme: str, p: Array, m: int, rng: np.random.Generator, draws: int) -> Array:
-    """Give ω of many independent rounds, shape (draws, n): eqs. (5) and (6)."""
+    """Return ω of many independent rounds, shape (draws, n): eqs. (5) and (6)."""
     n = len(p)
     if scheme == "full":
         return np.broadcast_to(p, (draws, n))

@@ -2,7 +2,7 @@
 
 The bound of Theorem 1 grows with Σ and γ, so one scheme is better where both of its sums are
 smaller.  :func:`margins` computes both sides of the claimed equivalence from the closed forms;
-:func:`populations` deals importances for trying it, many of them close to the boundary.
+:func:`populations` draws importances to test it, many of them close to the boundary.
 
 References
 ----------
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 class Margins(NamedTuple):
-    """What each inequality of Corollary 1 has to spare; it holds where its margin is ≥ 0.
+    """The margin of each inequality of Corollary 1; the inequality holds if it is at least zero.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def margins(p: Array, m: int) -> Margins:
 
 
 def sigma_boundary(n: int, m: int) -> float:
-    """Give the Σ p_i² up to which Σ_U ≤ Σ_MD.
+    """Return the Σ p_i² up to which Σ_U ≤ Σ_MD.
 
     References
     ----------
@@ -72,7 +72,7 @@ def sigma_boundary(n: int, m: int) -> float:
 
 
 def gamma_boundary(n: int, m: int) -> float:
-    """Give the Σ p_i² up to which γ_U ≤ γ_MD; never below :func:`sigma_boundary`.
+    """Return the Σ p_i² up to which γ_U ≤ γ_MD; never below :func:`sigma_boundary`.
 
     References
     ----------
@@ -82,7 +82,7 @@ def gamma_boundary(n: int, m: int) -> float:
 
 
 def largest_importance(n: int, m: int) -> float:
-    """Give the p_1 up to which Σ_U ≤ Σ_MD where the n − 1 other clients share the rest equally.
+    """Return the p_1 up to which Σ_U ≤ Σ_MD where the n − 1 other clients share the rest equally.
 
     It is the larger root of p_1² + (1 − p_1)²/(n − 1) = 1/(n − m + 1), eq. (13).
     """
@@ -90,7 +90,7 @@ def largest_importance(n: int, m: int) -> float:
 
 
 def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterator[Array]:
-    """Deal `count` importances of n clients, every second one close to the boundary.
+    """Draw `count` importances of n clients, every second one close to the boundary.
 
     Each lies on the line from equal importance to a random point of the simplex (or to a vertex,
     where that point is too close), at a Σ p_i² that is either anywhere or within a relative 10⁻⁶
@@ -109,6 +109,6 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
         end = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
         if (end**2).sum() < target:
             end = np.eye(n)[end.argmax()]
-        # Σ p_i² grows with the square of the way from 1/n, for the cross term sums to zero.
+        # Σ p_i² − 1/n grows with the square of the distance, because the cross term sums to zero.
         way = np.sqrt((target - 1 / n) / ((end**2).sum() - 1 / n))
         yield equal + way * (end - equal)

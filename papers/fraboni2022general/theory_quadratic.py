@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 
 
 def contraction(local_step: float, local_steps: int) -> float:
-    """Give φ = 1 − (1 − η_l)^K: K gradient steps from θ end in θ + φ (θ_i* − θ)."""
+    """Return φ = 1 − (1 − η_l)^K: K gradient steps from θ end in θ + φ (θ_i* − θ)."""
     return 1 - (1 - local_step) ** local_steps
 
 
 def expected_distances(
     minima: Array, start: Array, p: Array, row: Statistics, step: float, rounds: int
 ) -> Array:
-    """Give E‖θ^t − θ*‖² for t = 0, …, rounds.
+    """Return E‖θ^t − θ*‖² for t = 0, …, rounds.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def expected_distances(
     Eqs. (3), (70).
     """
     optimum = p @ minima
-    apart = minima - optimum
+    offsets = minima - optimum
     gamma = row.variance + row.alpha * p**2
-    spread = float(gamma @ (apart**2).sum(axis=1))
-    lean = gamma @ apart
+    spread = float(gamma @ (offsets**2).sum(axis=1))
+    lean = gamma @ offsets
     first = start - optimum
     factor = growth(row, step)
     distances = np.empty(rounds + 1)
@@ -78,7 +78,7 @@ def expected_distances(
 
 
 def growth(row: Statistics, step: float) -> float:
-    """Give the factor of ‖θ^t − θ*‖² in its expectation one round later: (1 − η)² + η² Var[Σ ω_i].
+    """Return the factor of E‖θ^t − θ*‖² in one round: (1 − η)² + η² Var[Σ ω_i].
 
     Above one, the expected distance grows without bound however good the start.  Σ γ_i − α is
     Var[Σ ω_i] by Proposition 1, so that schemes whose weights sum to one always contract.

@@ -129,8 +129,8 @@ def _unstated(finding: Finding, is_bounded: bool) -> str:
     if finding.verdict == DEPENDS:  # whose reason counts the verdicts
         return f"{unstated}."
     if len(set(verdicts)) == 1:
-        every = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
-        return f"{unstated}; {every} combinations that were run give the same verdict."
+        how_many = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
+        return f"{unstated}; {how_many} combinations that were run give the same verdict."
     counts = [
         f"{verdicts.count(word)} {word}" + (" (ours, too)" if word == finding.verdict else "")
         for word in dict.fromkeys(verdicts)
@@ -139,7 +139,7 @@ def _unstated(finding: Finding, is_bounded: bool) -> str:
 
 
 def _with_all_seconds(table: pd.DataFrame) -> str:
-    """Give the fastest sampler on the clock that counts everything."""
+    """Name the fastest sampler on the clock that counts everything."""
     seconds = table.groupby("sampler")["all"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(seconds.get("random", np.inf)):
         return ""
@@ -152,7 +152,7 @@ def _with_all_seconds(table: pd.DataFrame) -> str:
 
 
 def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
-    """Say if the paper's own table hardly separates the sampler that the claim names first."""
+    """State if the paper's table hardly separates its fastest sampler from the next."""
     theirs = printed_row(paper, spec.artefact, row)
     rivals = [name for name in theirs.numbers if name not in {*PROPOSED, theirs.fastest}]
     rival = min(rivals, key=theirs.over_fastest)
@@ -204,18 +204,18 @@ def reading_finding(
         least, most = factor / spec.margin, factor * spec.margin
         parts["by how much"] = stated(ours.gain is not None and least <= ours.gain.value <= most)
     earliest = str(means.idxmin())
-    shown = [
+    numbers = [
         f"{LINES[name].label} {mean_in_seconds(table.loc[table['sampler'] == name, 'counted'])}"
         for name in dict.fromkeys((*PROPOSED, "random", "flanp", earliest))
         if name in means
     ]
     if ours.best and ours.gain:
         bound = "" if np.isfinite(means["random"]) else "at least "
-        shown.append(f"random over {LINES[ours.best].label} {bound}{with_interval(ours.gain)}")
+        numbers.append(f"random over {LINES[ours.best].label} {bound}{with_interval(ours.gain)}")
     cut_off = set(means.index[np.isinf(means)])
     return verdict(
         parts,
-        "; ".join(shown),
+        "; ".join(numbers),
         _reasons(ours, earliest, factor, "by how much" in parts),
         contrary_decides=False,
         drawn=_drawn(ours, theirs, cut_off, spec.margin),

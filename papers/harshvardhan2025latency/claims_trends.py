@@ -217,9 +217,9 @@ def overheads(
     reported_seconds = {
         name: cell.number for name, cell in printed(paper, "overheads")[case].items()
     }
-    rest = [name for name in reported_seconds if name != "approx_opt"]
-    times = compare(seconds[approx_opt], seconds[rest].sum(axis=1), ratio)
-    reported = reported_seconds["approx_opt"] / sum(reported_seconds[name] for name in rest)
+    other_tasks = [name for name in reported_seconds if name != "approx_opt"]
+    times = compare(seconds[approx_opt], seconds[other_tasks].sum(axis=1), ratio)
+    reported = reported_seconds["approx_opt"] / sum(reported_seconds[name] for name in other_tasks)
     least, most = reported / SIZE_FACTOR, reported * SIZE_FACTOR
     means = seconds.mean()
     parts = {
@@ -227,11 +227,11 @@ def overheads(
         "ApproxOptSampling takes longer than all else": above(times, 1),
         f"by a factor of {least:.3g} to {most:.3g}": stated(least <= times.value <= most),
     }
-    shown = {name: means[name] for name in rest} | {"approx_opt": means[approx_opt]}
+    task_seconds = {name: means[name] for name in other_tasks} | {"approx_opt": means[approx_opt]}
     return verdict(
         parts,
         f"{case.capitalize()}, on {device}: "
-        + ", ".join(f"{TASKS[name]} {show(s, 2)} s" for name, s in shown.items())
+        + ", ".join(f"{TASKS[name]} {show(s, 2)} s" for name, s in task_seconds.items())
         + f"; ApproxOptSampling over all else {with_interval(times)}",
         {
             "reproduced": "The order and the size are the paper's.",

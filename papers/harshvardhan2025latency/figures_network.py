@@ -81,8 +81,8 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw how Figure 1's share above 1000 s depends on each unstated parameter."""
     table = sensitivity(summaries["sensitivity"])
     base = table[table["parameter"] == "base"].iloc[0]
-    shown = table[table["parameter"] != "base"]
-    names = list(dict.fromkeys(shown["parameter"]))
+    varied = table[table["parameter"] != "base"]
+    names = list(dict.fromkeys(varied["parameter"]))
     slow = paper.reported("slow_clients")
     with style():
         figure, (axes,) = panels(1, 1, width=8.4, height=0.3 * len(names) + 1.1)
@@ -91,21 +91,21 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         axes.axvline(100 * base["share"], color=BLUE, label="defaults, 95 % interval")
         as_printed(axes.axvline(slow, color=BLACK, linestyle=":", label=f"paper: {slow:g} %"))
         for place, name in enumerate(names):
-            values = shown[shown["parameter"] == name].sort_values("share")
+            values = varied[varied["parameter"] == name].sort_values("share")
             for number, row in enumerate(values.itertuples()):
-                left = row.share < base["share"] if len(values) == 1 else number == 0
-                _share(axes, place, row, left)
-        right = 100 * table["high"].max() + 4  # room for the label of the largest share
-        axes.set(xlim=(-2, right), ylim=(len(names) - 0.5, -0.5))
+                on_left = row.share < base["share"] if len(values) == 1 else number == 0
+                _share(axes, place, row, on_left)
+        right_limit = 100 * table["high"].max() + 4  # room for the label of the largest share
+        axes.set(xlim=(-2, right_limit), ylim=(len(names) - 0.5, -0.5))
         axes.set_xlabel(f"delays above {THRESHOLD:g} s (%)")
         axes.set_yticks(range(len(names)), [_with_default(name) for name in names])
         axes.xaxis.set_major_locator(FixedLocator(range(0, 101, 5)))
         axes.grid(color="#eeeeee", axis="y")
         legend_below(figure, [axes], 2)
-    most = table.loc[(table["share"] - base["share"]).abs().nlargest(3).index]
+    furthest = table.loc[(table["share"] - base["share"]).abs().nlargest(3).index]
     listed = ", ".join(
         f"{in_words(name, _setting(value))} ({100 * share:.1f} %)"
-        for name, value, share in zip(most["parameter"], most["value"], most["share"], strict=True)
+        for name, value, share in furthest[["parameter", "value", "share"]].to_numpy()
     )
     return Artefact(
         table,
@@ -131,9 +131,9 @@ def sensitivity(summary: Summary) -> pd.DataFrame:
         share = curves.loc[(case, "share")]
         changed = changes["dataset"]["parameters"] if changes else {"base": ""}
         ((parameter, value),) = changed.items()
-        others = [curves.loc[(case, name), "mean"] for name in ("quantile/0.5", "slowest")]
+        seconds = [curves.loc[(case, name), "mean"] for name in ("quantile/0.5", "slowest")]
         text = value if isinstance(value, str) else json.dumps(value)
-        rows.append((parameter, text, share["mean"], share["low"], share["high"], *others))
+        rows.append((parameter, text, share["mean"], share["low"], share["high"], *seconds))
     names = ["parameter", "value", "share", "low", "high", "median", "slowest"]
     return pd.DataFrame(rows, columns=names)
 
@@ -224,16 +224,16 @@ def _tail(axes: Axes, delays: pd.DataFrame, slow: float) -> None:
     axes.legend(loc="lower left", title=f"above {THRESHOLD:g} s", alignment="left")
 
 
-def _share(axes: Axes, place: int, row: Any, left: bool) -> None:
+def _share(axes: Axes, place: int, row: Any, on_left: bool) -> None:
     """Draw one value of a parameter with its interval, the value beside it."""
     share, half = 100 * row.share, 100 * (row.high - row.low) / 2
     axes.errorbar(share, place, xerr=half, fmt="o", ms=4.5, color=BLUE, capsize=2)
     axes.annotate(
         _number(row.parameter, row.value),
-        (share - half if left else share + half, place),
-        xytext=(-5 if left else 5, 0),
+        (share - half if on_left else share + half, place),
+        xytext=(-5 if on_left else 5, 0),
         textcoords="offset points",
-        ha="right" if left else "left",
+        ha="right" if on_left else "left",
         va="center",
         fontsize=8,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
@@ -256,11 +256,11 @@ def _distributions(summary: Summary) -> pd.DataFrame:
 
 
 def _compared(summary: Summary) -> list[str]:
-    """Say how far ours lie from the published delays; nothing where there are none."""
+    """Compare our delays with the published delays; empty if they were not loaded."""
     levels = ["0.01", "0.1", "0.5", "0.9", "0.99"]
-    known = set(summary.rows["metric"])
+    metrics = set(summary.rows["metric"])
     notes = []
-    for name in (name for name in PUBLISHED if f"ks/{name}" in known):
+    for name in (name for name in PUBLISHED if f"ks/{name}" in metrics):
         ours = [_mean(summary, f"quantile/{level}") for level in levels]
         theirs = [_mean(summary, f"reference_quantile/{name}/{level}") for level in levels]
         notes.append(
@@ -277,7 +277,7 @@ def _mean(summary: Summary, metric: str) -> float:
 
 
 def _wide(rows: pd.DataFrame, names: Sequence[str], prefix: str) -> pd.DataFrame:
-    """One row per `at`, one column per metric; the prefix is taken off."""
+    """Return a row for each `at` and a column for each metric, without the prefix."""
     metrics = [prefix + name for name in names]
     chosen = rows[rows["metric"].isin(metrics) & (rows["at"] >= 0)]
     wide = chosen.pivot(index="at", columns="metric", values="value")

@@ -124,8 +124,8 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
             )
             setting = f"{LINES[scheme].label}: {change}"
             rows += _rows(delays, setting, {scheme: means[label]}, random)
-    known = {delays for delays, setting, *_ in rows if setting != REPORTED}
-    return pd.DataFrame([row for row in rows if row[0] in known], columns=COLUMNS)
+    run_delays = {delays for delays, setting, *_ in rows if setting != REPORTED}
+    return pd.DataFrame([row for row in rows if row[0] in run_delays], columns=COLUMNS)
 
 
 class Ordering(NamedTuple):

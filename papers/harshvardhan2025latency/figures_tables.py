@@ -59,23 +59,17 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             table = table[table["case"] == case]
         if summary is None or table.empty:
             absent.append(name)
-            rows.append(
-                head
-                | {"scale": "not run", "clock": "–"}
-                | _cells_by_sampler(table, "all", reported)
-            )
-            data += _numbers_by_sampler(
-                head | {"scale": "not run", "clock": "paper's"}, table, "all", reported
-            )
+            head["scale"] = "not run"
+            rows.append({**head, "clock": "–", **_cells_by_sampler(table, "all", reported)})
+            data += _numbers_by_sampler({**head, "clock": "paper's"}, table, "all", reported)
             continue
-        scale = {"scale": str(summary.provenance.get("scale", "paper"))}
+        head["scale"] = str(summary.provenance.get("scale", "paper"))
         limit = _time_limit(summary, case)
         for clock, label in CLOCKS.items():
-            shown = reported if clock == "counted" else {}
-            rows.append(
-                head | scale | {"clock": label} | _cells_by_sampler(table, clock, shown, limit)
-            )
-            data += _numbers_by_sampler(head | scale | {"clock": label}, table, clock, shown, limit)
+            numbers = reported if clock == "counted" else {}
+            row = {**head, "clock": label}
+            rows.append(row | _cells_by_sampler(table, clock, numbers, limit))
+            data += _numbers_by_sampler(row, table, clock, numbers, limit)
         rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
         notes += _missed_notes(table, name, limit, int(summary.setting("rounds", case)))
@@ -97,7 +91,7 @@ def _cells_by_sampler(
 
     If all runs that missed the target ended at the time limit, the limit is shown.
     """
-    least = table.groupby("sampler")[clock].mean().min()
+    shortest = table.groupby("sampler")[clock].mean().min()
     cells = {}
     for name in LINES:
         runs = table[table["sampler"] == name]
@@ -105,7 +99,7 @@ def _cells_by_sampler(
         text = _seconds(runs[clock] / 1e3) if len(runs) else "–"
         if clock == "counted" and len(missed) and (missed["end"] >= limit).all():
             text = f"> {show(limit / 1e3)}"
-        if np.isfinite(least) and runs[clock].mean() == least:
+        if np.isfinite(shortest) and runs[clock].mean() == shortest:
             text += " *"
         if name in reported:
             text += f" ({reported[name].value})"
@@ -244,7 +238,7 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
     draws = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
     seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
-    shown = [
+    texts = [
         f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
     ]
     return _by_reading(
@@ -252,7 +246,7 @@ def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
         paper,
         "flanp",
         _flanp_in_words,
-        f"First row: our choice. Random selection takes {' and '.join(shown)} on average over "
+        f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
         f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
         "76,562 s.",
         "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "

@@ -100,8 +100,8 @@ def findings(summaries: Summaries, paper: Paper) -> Artefact:
         _noise(summaries["assumptions"]),
     ]
     rows = [
-        (statement, fact, shown)
-        for (statement, (fact, _)), shown in zip(POINTS.items(), numbers, strict=True)
+        (statement, fact, number)
+        for (statement, (fact, _)), number in zip(POINTS.items(), numbers, strict=True)
     ]
     return Artefact(
         pd.DataFrame(rows, columns=["the paper", "in fact", "in numbers"]),
@@ -119,24 +119,24 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
     curves = summary.curves[summary.curves["metric"].str.contains("/")]
     table = curves[["case", "metric", "at", "mean", "low", "high", "n"]].reset_index(drop=True)
     floors = {"ratio": 1.0, "clients": 1.0}  # smallest possible values
-    least = table["metric"].str.rpartition("/")[2].map(floors).fillna(0.0)
+    lower = table["metric"].str.rpartition("/")[2].map(floors).fillna(0.0)
     clients = summary.setting("clients", next(iter(summary.settings["cases"])))
-    most = np.where(table["metric"].str.endswith("/clients"), clients, np.inf)
+    upper = np.where(table["metric"].str.endswith("/clients"), clients, np.inf)
     for end in ("low", "high"):
-        table[end] = table[end].clip(least, most)
-    shown = {
+        table[end] = table[end].clip(lower, upper)
+    ylabels = {
         "ratio": "$g(p)$ over its minimum",
         "runtime": "runtime with $p$, over min $g$",
     }
     cases = list(table["case"].unique())
     with style():
         figure, axes = panels(len(cases), 2, width=8.0, height=2.9 * len(cases))
-        places = [(case, metric) for case in cases for metric in shown]
+        places = [(case, metric) for case in cases for metric in ylabels]
         for number, (panel, (case, metric)) in enumerate(zip(axes, places, strict=True)):
             _solved(panel, table[table["case"] == case], metric)
             if metric == "ratio":
                 panel.axhline(1, color=BLACK, linestyle=":", label="minimum: one client")
-            panel.set(yscale="log", ylabel=shown[metric], xlabel="iterations of trust-constr")
+            panel.set(yscale="log", ylabel=ylabels[metric], xlabel="iterations of trust-constr")
             panel.set_title(f"({'abcdefgh'[number]}) {case.replace('tail', 'tailed')} delays")
             panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             panel.yaxis.set_major_formatter("{x:g}")
@@ -170,10 +170,10 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
             if (case, task) not in curves.index:
                 continue
             paper_value, ours = reported.get(task), float(curves.loc[(case, task)])
-            known, ratio = (
+            reported_text, ratio = (
                 (paper_value.value, paper_value.number / ours) if paper_value else (None, np.nan)
             )
-            rows.append((case, name, known, ours, ratio))
+            rows.append((case, name, reported_text, ours, ratio))
     device = "; ".join(summary.provenance.get("device", ())) or "unknown"
     return Artefact(
         pd.DataFrame(rows, columns=["data", "task", "paper (s)", "here (s)", "ratio"]),

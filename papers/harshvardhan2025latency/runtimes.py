@@ -187,7 +187,7 @@ def readings(main: pd.DataFrame, *others: pd.DataFrame) -> dict[tuple[str, str],
     """
     table = pd.concat([main, *others], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
-    rest = table[~table["sampler"].str.startswith(("flanp", "sampling"))]
+    unvaried = table[~table["sampler"].str.startswith(("flanp", "sampling"))]
     tables = {}
     for flanp in (label for label in labels if label.startswith("flanp")):
         for sampling in (label for label in labels if label.startswith("sampling")):
@@ -195,7 +195,7 @@ def readings(main: pd.DataFrame, *others: pd.DataFrame) -> dict[tuple[str, str],
                 table[table["sampler"] == label].assign(sampler=name)
                 for label, name in ((flanp, "flanp"), (sampling, "sampling"))
             ]
-            tables[flanp, sampling] = pd.concat([rest, *parts], ignore_index=True)
+            tables[flanp, sampling] = pd.concat([unvaried, *parts], ignore_index=True)
     return dict(sorted(tables.items(), key=lambda item: item[0] != ("flanp", "sampling")))
 
 
@@ -217,7 +217,7 @@ def _at_least(table: pd.DataFrame) -> pd.Series:
 
 
 def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dict[str, float]:
-    """Average a case's runtimes over seeds, by sampler; infinite if any run's is."""
+    """Average a case's runtimes over seeds, by sampler; infinite if a run misses the target."""
     rows = table[table["case"] == case]
     return {str(name): float(part[clock].mean()) for name, part in rows.groupby("sampler")}
 
@@ -267,16 +267,16 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
         reaching = [name for name in names if name in finished]
         return min(reaching, key=lambda name: float(seconds[name].mean()), default=None)
 
-    def leads(first: str, others: Collection[str]) -> dict[str, Estimate]:
-        return holm({name: (seconds[name], seconds[first]) for name in others}, ratio)
+    def leads(first: str, names: Collection[str]) -> dict[str, Estimate]:
+        return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
 
     def is_ahead(leads: Mapping[str, Estimate]) -> bool:
         return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
 
     may_be_first = [name for name in SEVEN if name in runs and name in candidates]
-    others = [name for name in SEVEN if name in runs and name not in candidates]
-    best, rival = fastest(may_be_first), fastest(others)
-    leads_of_best = leads(best, others) if best else {}
+    rivals = [name for name in SEVEN if name in runs and name not in candidates]
+    best, rival = fastest(may_be_first), fastest(rivals)
+    leads_of_best = leads(best, rivals) if best else {}
     gain = None
     if best and "random" in seconds and best != "random":
         gain = compare(seconds["random"], seconds[best], ratio)
@@ -350,8 +350,8 @@ def mean_in_seconds(seconds: pd.Series) -> str:
     """Write the mean of the runs' seconds, or how many runs miss the target and the median."""
     missed, median = int(np.isinf(seconds).sum()), float(seconds.median())
     if missed:
-        known = f" (median {in_seconds(median)})" if np.isfinite(median) else ""
-        return f"misses the target in {missed} of {len(seconds)} runs{known}"
+        median_text = f" (median {in_seconds(median)})" if np.isfinite(median) else ""
+        return f"misses the target in {missed} of {len(seconds)} runs{median_text}"
     return in_seconds(float(seconds.mean()))
 
 

@@ -53,7 +53,7 @@ class DelayDraws(Simulation, name="delays"):
         return dataset
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Draw the delays of one population per seed.
 
@@ -83,14 +83,14 @@ class DelayDraws(Simulation, name="delays"):
             published = reference.load(where.cache, where.mirror)
             inputs |= published.inputs
         tables = []
-        for done, seed in enumerate(seeds):
+        for index, seed in enumerate(seeds):
             clients = links.clients(city, model.parameters, seed)
             delays = links.as_delays(clients, model.parameters)
             parts = [_rounds(delays, self, seed, published)]
             if self.detail:
                 parts.append(_network(city, clients, model.parameters.hubs))
             tables.append(pd.concat(parts, ignore_index=True))
-            progress(done)
+            progress(index)
         unverified = city.unverified or (published is not None and published.unverified)
         return Simulated(tables, inputs, unverified)
 

@@ -97,7 +97,7 @@ class Selection(Simulation, name="selection"):
         for draw in range(self.draws):
             measured.append(STUDIES[study](self, seed, draw))
             progress(draw)
-        columns = {name: np.array([each[name] for each in measured]) for name in measured[0]}
+        columns = {name: np.array([row[name] for row in measured]) for name in measured[0]}
         if study == "distribution":
             at = np.array(self.iterations)
             return tidy({name: (at, values.mean(axis=0)) for name, values in columns.items()})
@@ -105,12 +105,14 @@ class Selection(Simulation, name="selection"):
         return tidy({name: (at, values) for name, values in columns.items()})
 
 
-def instance(settings: Selection, seed: int, draw: int, alike: bool = False) -> tuple[Array, Array]:
-    """Draw features, shape (m, n, d), and delays, shape (m,); `alike`, of one distribution."""
+def instance(
+    settings: Selection, seed: int, draw: int, same_distribution: bool = False
+) -> tuple[Array, Array]:
+    """Draw features, shape (m, n, d), and delays, shape (m,)."""
     m, n, d = settings.clients, settings.samples, settings.dimension
     rng = stream(seed, "selection", draw)
     spread = rng.uniform(*settings.eigenvalues, (m, 1, d))
-    features = rng.standard_normal((m, n, d)) * np.sqrt(spread[:1] if alike else spread)
+    features = rng.standard_normal((m, n, d)) * np.sqrt(spread[:1] if same_distribution else spread)
     rng = stream(seed, "selection.delays", draw)
     if settings.delays == "uniform":
         return features, rng.uniform(15, 100, m)
@@ -118,7 +120,7 @@ def instance(settings: Selection, seed: int, draw: int, alike: bool = False) -> 
 
 
 def assumptions(settings: Selection, seed: int, draw: int) -> Measured:
-    """See how far B is from the paper's assumptions.
+    """Measure how far B is from the paper's assumptions.
 
     Returns
     -------
@@ -130,16 +132,17 @@ def assumptions(settings: Selection, seed: int, draw: int) -> Measured:
         distribution, where 1 and more leave g(p) without meaning.
     """
     features, _ = instance(settings, seed, draw)
+    same_features, _ = instance(settings, seed, draw, same_distribution=True)
     B = pairwise(features)
-    others = B[~np.eye(len(B), dtype=np.bool_)]
+    off_diagonal = B[~np.eye(len(B), dtype=np.bool_)]
     scaled = bounded(B, settings.share)
     p = np.full(len(B), 1 / len(B))
     return {
         "assumption3": _assumption3(B),
         "assumption4": _assumption4(B),
-        "alike": _assumption3(pairwise(instance(settings, seed, draw, alike=True)[0])),
-        "smallest": float(others.min()),
-        "largest": float(others.max()),
+        "alike": _assumption3(pairwise(same_features)),
+        "smallest": float(off_diagonal.min()),
+        "largest": float(off_diagonal.max()),
         "scaled4": _assumption4(scaled),
         "uniform_bias": bias(scaled, p, settings.k),
     }
@@ -197,12 +200,12 @@ def minnorm(settings: Selection, seed: int, draw: int) -> Measured:
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share)
     best, _ = best_subset(B, delays, "exact")
-    least = subset_objective(B, delays, best)
-    result: Measured = {"exact": least, "clients_exact": len(best)}
+    smallest = subset_objective(B, delays, best)
+    result: Measured = {"exact": smallest, "clients_exact": len(best)}
     shuffled = stream(seed, "selection.order", draw).permutation(len(B))
     for name, start in (("delay", None), ("random", shuffled)):
         chosen, _ = best_subset(B, delays, "minnorm", start)
-        result[f"gap_{name}"] = subset_objective(B, delays, chosen) / least - 1
+        result[f"gap_{name}"] = subset_objective(B, delays, chosen) / smallest - 1
         result[f"clients_{name}"] = len(chosen)
     return result
 
@@ -224,7 +227,7 @@ def distribution(settings: Selection, seed: int, draw: int) -> dict[str, Array]:
     B = bounded(pairwise(features), settings.share, settings.k)
     k, m = settings.k, settings.clients
     vertex = best_distribution(B, delays, k, "vertex")
-    least = distribution_objective(B, delays, vertex, k)
+    smallest = distribution_objective(B, delays, vertex, k)
     inverse = 1 / delays
     starts = {
         "uniform": np.full(m, 1 / m),
@@ -238,16 +241,16 @@ def distribution(settings: Selection, seed: int, draw: int) -> dict[str, Array]:
             seconds = expected_delay(delays, p, settings.played)
             rounds = 1 / (1 - bias(B, p, settings.played))
             for metric, value in (
-                ("ratio", distribution_objective(B, delays, p, k) / least),
+                ("ratio", distribution_objective(B, delays, p, k) / smallest),
                 ("clients", 1 / float(p @ p)),
                 ("seconds", seconds),
                 ("rounds", rounds),
-                ("runtime", seconds * rounds / least),
+                ("runtime", seconds * rounds / smallest),
             ):
                 metrics.setdefault(f"{name}/{metric}", []).append(value)
     p = best_distribution(B, delays, k, "analytic")
-    analytic = distribution_objective(B, delays, p, k) / least
-    bound = float(delays @ p) / (1 - 2 * float((B**2).mean(axis=0) @ p)) / least
+    analytic = distribution_objective(B, delays, p, k) / smallest
+    bound = float(delays @ p) / (1 - 2 * float((B**2).mean(axis=0) @ p)) / smallest
     columns = {name: np.array(values) for name, values in metrics.items()}
     columns["analytic/ratio"] = np.full(len(settings.iterations), analytic)
     columns["one_draw/ratio"] = np.full(len(settings.iterations), bound)

@@ -79,18 +79,18 @@ def c1(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     if ours.verdict == "inconclusive":
         return ours
     findings = {OURS: ours}
-    level = few_steady(summaries)
-    if level and FEW_STANDARD in summaries:
-        for case in level.settings["cases"]:
-            name = _named(FEW_STEADY, level, case)
-            findings[name] = finding_of(level, case, FEW_STANDARD, STANDARD)
+    further = few_steady(summaries)
+    if further and FEW_STANDARD in summaries:
+        for case in further.settings["cases"]:
+            name = _named(FEW_STEADY, further, case)
+            findings[name] = finding_of(further, case, FEW_STANDARD, STANDARD)
     early = {}
-    for experiment, (other, sampler) in BASELINES.items():
-        if {experiment, other} <= summaries.keys():
+    for experiment, (standard, sampler) in BASELINES.items():
+        if {experiment, standard} <= summaries.keys():
             panel = summaries[experiment]
             for case in panel.settings["cases"]:
                 name = _named(experiment, panel, case)
-                early[name] = finding_of(panel, case, other, sampler)
+                early[name] = finding_of(panel, case, standard, sampler)
     finding = over_choices({**findings, **early}, main=OURS)
     return replace(finding, caveat=_unsteady_populations(early))
 
@@ -100,11 +100,11 @@ def gap_finding(
 ) -> Finding:
     """Judge c1 in one population: by the interval of the gap, or by its mean alone."""
     estimate = gap(fedavg, true)
-    near = is_within(estimate, reported, spec.margin)
+    is_near = is_within(estimate, reported, spec.margin)
     if by_mean:
-        near = abs(estimate.value - reported) <= spec.margin
+        is_near = abs(estimate.value - reported) <= spec.margin
     finding = verdict(
-        {"the paper's gap": stated(near), "any gap": stated(near or estimate.low > 0)},
+        {"the paper's gap": stated(is_near), "any gap": stated(is_near or estimate.low > 0)},
         show_estimate(estimate, "dB"),
         {
             "reproduced": "The interval of the gap lies within the margin.",
@@ -125,7 +125,7 @@ def _named(experiment: str, summary: Summary, case: str) -> str:
 
 
 def _unsteady_populations(findings: Mapping[str, Finding]) -> str:
-    """Give the range of the gap in populations that fail the test of steadiness."""
+    """Write the range of the gap in populations that fail the test of steadiness."""
     gaps = [
         finding.drawn[0].value
         for finding in findings.values()
@@ -142,17 +142,17 @@ def _unsteady_populations(findings: Mapping[str, Finding]) -> str:
 def c2(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the distances of the tracked probabilities at the end, in each population."""
     findings = {OURS: distances_finding(summaries["longer"], "base", spec, paper)}
-    if others := few_steady(summaries):
+    if further := few_steady(summaries):
         findings |= {
-            _named(FEW_STEADY, others, case): distances_finding(others, case, spec, paper)
-            for case in others.settings["cases"]
+            _named(FEW_STEADY, further, case): distances_finding(further, case, spec, paper)
+            for case in further.settings["cases"]
         }
     return over_choices(findings, main=OURS)
 
 
 def distances_finding(summary: Summary, case: str, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge both distances in one population."""
-    agrees, halves, shown = {}, {}, []
+    agrees, halves, numbers = {}, {}, []
     drifts, margins = {}, {}
     drawn: tuple[Interval, ...] = ()
     for name, label in DISTANCES.items():
@@ -164,7 +164,7 @@ def distances_finding(summary: Summary, case: str, spec: ClaimSpec, paper: Paper
         drifts[name] = drift(summary, TRACKED, case, metric)
         agrees[label] = is_within(end, reference, margins[name])
         halves[label] = end.value <= start / 2
-        shown.append(f"{label} {show_estimate(end)} from {show(start)}")
+        numbers.append(f"{label} {show_estimate(end)} from {show(start)}")
         drawn += intervals(
             {f"{name}: distance": end}, "distance", paper=reference, within=margins[name]
         )
@@ -175,7 +175,7 @@ def distances_finding(summary: Summary, case: str, spec: ClaimSpec, paper: Paper
             "both distances": stated(all(agrees.values())),
             "their decrease": stated(all(agrees.values()) or all(halves.values())),
         },
-        "; ".join(shown),
+        "; ".join(numbers),
         {
             "reproduced": "Both intervals lie within the margin of the paper's values.",
             "partly reproduced": "Both distances at least halve, but "
@@ -204,7 +204,7 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     }
     drawn = {
         (baseline, window): intervals(
-            {f"{other} above (49)–(50), FedAvg {baseline}": lead for other, lead in higher.items()},
+            {f"{rival} above (49)–(50), FedAvg {baseline}": lead for rival, lead in higher.items()},
             f"dB{JOINT}",
             least=spec.margin,
         )
@@ -219,7 +219,7 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     main = [key for key in leads if key[1] == WINDOWS[0]]
     ours = "; ".join(
         f"FedAvg {key[0]}: "
-        + ", ".join(f"{other} {show_estimate(lead, 'dB')}" for other, lead in leads[key].items())
+        + ", ".join(f"{rival} {show_estimate(lead, 'dB')}" for rival, lead in leads[key].items())
         for key in main
     )
     populations = len(cells[CELL[:2]].drop_duplicates())
@@ -275,7 +275,7 @@ def c4(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         *((summary, name, "base") for name in ("fedavg", TRACKED, TRUE)),
     )
     above, below = gap(tracked, true), gap(standard, tracked)
-    kept = below.value / (below.value + above.value)
+    fraction = below.value / (below.value + above.value)
     main = equivalence_finding(summary, "base", spec.margin)
     main = replace(
         main,
@@ -284,15 +284,15 @@ def c4(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     )
     if main.verdict == "contradicted":
         why = (
-            f"{main.reason} The tracked probabilities keep {100 * kept:.0f} % of the gain over "
+            f"{main.reason} The tracked probabilities keep {100 * fraction:.0f} % of the gain over "
             "FedAvg in dB: much better than FedAvg, but short of the true probabilities."
         )
         main = replace(main, reason=why)
     findings = {OURS: main}
-    if others := few_steady(summaries):
+    if further := few_steady(summaries):
         findings |= {
-            _named(FEW_STEADY, others, case): equivalence_finding(others, case, spec.margin)
-            for case in others.settings["cases"]
+            _named(FEW_STEADY, further, case): equivalence_finding(further, case, spec.margin)
+            for case in further.settings["cases"]
         }
     caveat = (
         f"The margin of {spec.margin:g} dB is ours: “just as well” has no number in the paper. Our "
@@ -369,13 +369,13 @@ def errors_finding(summary: Summary, case: str, spec: ClaimSpec, paper: Paper) -
     """Judge the testing errors of a case, whether or not both algorithms ignore their input."""
     *levels, lower = error_levels(summary, case)
     drawn = intervals({"FedAvg − ISFedAvg": lower}, "points", least=0)
-    near = True
+    are_near = True
     for error, label in zip(levels, ("FedAvg", "ISFedAvg"), strict=True):
         reported = paper.reported(f"error_{label.lower()}")
-        near &= is_within(error, reported, spec.margin)
+        are_near &= is_within(error, reported, spec.margin)
         drawn += intervals({label: error}, "% errors", paper=reported, within=spec.margin)
     return verdict(
-        {"the paper's errors": stated(near), "less": stated(near or lower.low > 0)},
+        {"the paper's errors": stated(are_near), "less": stated(are_near or lower.low > 0)},
         errors_in_words(summary, case),
         {
             "reproduced": "Both errors lie within the margin of the paper's.",

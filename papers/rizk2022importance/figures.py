@@ -98,13 +98,13 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
                     learning_curve(panel, curve, line.label, line.colour, True, line.variant)
             panel.set(title=title, xlabel="iteration $i$")
             panel.set_xlim(0, experiments[0].setting("rounds"))
-        shown = pd.concat(parts, ignore_index=True)
+        drawn = pd.concat(parts, ignore_index=True)
         reported = paper.reported("gap")
         fedavg = 10 * np.log10(_level(summaries["steady_standard"], STANDARD, "msd"))
         printed_level(axes[1], fedavg - reported)
         axes[0].set_ylabel("MSD (dB)")
         # The bands reach far lower.
-        lowest = min(10 * np.log10(shown["mean"].min()), fedavg - reported)
+        lowest = min(10 * np.log10(drawn["mean"].min()), fedavg - reported)
         axes[0].set_ylim(bottom=lowest - 2)
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
@@ -118,7 +118,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     )
     median = 10 * np.log10((tracked / true).median())
     return Artefact(
-        shown.drop(columns=["case"]),
+        drawn.drop(columns=["case"]),
         figure,
         alt="MSD curves of five samplers and a variant, in dB against iterations, which fall and "
         "then level off; left: the first iterations, right: all iterations.",
@@ -231,8 +231,8 @@ def _population(summaries: Summaries, experiment: str, case: str) -> str:
         return "as chosen"
     noise = summaries[experiment].setting("dataset.noise", case)
     if experiment == "few":
-        few = noise["few"]
-        return f"{few} agent{'s' if few > 1 else ''} {float(noise['factor']):,.0f} times noisier"
+        agents = f"{noise['few']} agent{'s'[: noise['few'] != 1]}"
+        return f"{agents} {noise['factor']:,.0f} times noisier"
     return case.replace("-", " ")
 
 

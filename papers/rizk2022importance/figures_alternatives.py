@@ -92,7 +92,7 @@ def _of_tracked(summaries: Summaries, paper: Paper, judged: Finding) -> Iterator
     yield _wider("c4", summaries, paper, " dB")
     if not judged.readings:
         yield _wider("c4", summaries, paper, " dB", 2 * WIDER)
-    earlier = {**summaries, **{name: summaries[other] for name, other in EARLIER.items()}}
+    earlier = {**summaries, **{name: summaries[early] for name, early in EARLIER.items()}}
     rounds, read = (int(summaries[name].setting("rounds")) for name in ("regression", "steady"))
     yield _instead(
         "c4",

@@ -52,9 +52,9 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         case for case in cases if not cases[case] or "noise" in cases[case].get("dataset", {})
     ]
     default = next(case for case in cases if not cases[case])
-    others = [default, *[case for case in cases if case not in noises]]
+    problems = [default, *[case for case in cases if case not in noises]]
     spread = data[data["experiment"] == "sensitivity"]
-    few = _few(summaries, data)
+    noisy = _by_noisy_agents(summaries, data)
     with style():
         figure, (left, right, first, second) = panels(2, 2, width=8.6, height=7.2)
         for label, colour in COLOURS.items():
@@ -66,22 +66,22 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             look = {"label": name, "color": colour, "markersize": 4}
             with_interval(left, ratio, noise, "gap_db", fmt="o-", **look)
             with_interval(
-                right, np.arange(len(others)), chosen.loc[others], "gap_db", fmt="o", **look
+                right, np.arange(len(problems)), chosen.loc[problems], "gap_db", fmt="o", **look
             )
         printed_level(left, reported)
         as_printed(left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5))
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)
         left.legend(loc="lower right", fontsize=8)
-        names = ["default", *[name.replace("-", " ") for name in others[1:]]]
-        right.set_xticks(range(len(others)), names, rotation=40, ha="right")
+        names = ["default", *[name.replace("-", " ") for name in problems[1:]]]
+        right.set_xticks(range(len(problems)), names, rotation=40, ha="right")
         right.set_ylim(left.get_ylim())
         for panel in (left, right):
             panel.set_ylabel("steady-state gap (dB)")
-        _map(first, few, "FedAvg over true", f"FedAvg over true (dB); the paper's {reported}")
+        _map(first, noisy, "FedAvg over true", f"FedAvg over true (dB); the paper's {reported}")
         rounds = summaries["few"].setting("rounds", next(iter(summaries["few"].settings["cases"])))
         still = f"tracked over true after {rounds:,} iterations (dB)"
-        _map(second, few, "tracked over true", still)
+        _map(second, noisy, "tracked over true", still)
     ordered = data[data["comparison"] == "FedAvg over true"].sort_values("gap_db")
     largest = ordered.iloc[-1]
     return Artefact(
@@ -108,7 +108,7 @@ def _population(summaries: Summaries, row: pd.Series) -> str:
     return f"with {agents} {noise['factor']:,.0f} times as noisy as the others"
 
 
-def _few(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
+def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
     """Return the mean and range of each gap over draws, by number of noisy agents and factor.
 
     Returns
@@ -127,9 +127,9 @@ def _few(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(["mean", "min", "max"]).reset_index()
 
 
-def _map(axes: Axes, few: pd.DataFrame, comparison: str, title: str) -> None:
+def _map(axes: Axes, noisy: pd.DataFrame, comparison: str, title: str) -> None:
     """Draw a gap as a map of number × factor, each cell with its mean and its range."""
-    table = few[few["comparison"] == comparison].set_index(["factor", "few"])
+    table = noisy[noisy["comparison"] == comparison].set_index(["factor", "few"])
     means = table["mean"].unstack("few")
     axes.imshow(means.to_numpy(), cmap="Blues", aspect="auto", origin="lower")
     middle = 0.4 * np.nanmin(means.to_numpy()) + 0.6 * np.nanmax(means.to_numpy())
@@ -227,8 +227,7 @@ def inclusion(summaries: Summaries, paper: Paper) -> Artefact:
         legend_below(figure, [axes[0]], 3)
     worst = units.groupby("sampler")["z"].apply(lambda z: np.nanmax(np.abs(z)))
     first = units[(units["case"] == "intro") & (units["sampler"] == "successive")]
-    together = summary.select(metric="neighbours", case="agents")
-    neighbours = together.set_index("sampler")["value"]
+    neighbours = summary.select(metric="neighbours", case="agents").set_index("sampler")["value"]
     return Artefact(
         units,
         figure,
@@ -252,7 +251,7 @@ def gradient(summaries: Summaries, paper: Paper) -> Artefact:
     data = gradient_deviations(summaries["gradient"])
     names = {name: line.label for name, line in SCHEMES.items()} | {"fedavg": "FedAvg, (6)"}
     points = {"start": "w = 0", "optimum": "w = w^o"}
-    shown = data.replace({"sampler": names, "case": points}).rename(
+    table = data.replace({"sampler": names, "case": points}).rename(
         columns={
             "sampler": "scheme",
             "case": "model",
@@ -264,7 +263,7 @@ def gradient(summaries: Summaries, paper: Paper) -> Artefact:
     noise = data.set_index(["case", "sampler"])["noise"]
     factors = {case: noise[case, "isfedavg-optimal"] / noise[case, "fedavg"] for case in points}
     return Artefact(
-        shown,
+        table,
         formats={"largest |z|": 3, "E‖s‖²": 4, "standard error": 2},
         notes=(
             "The noise of the estimate with the true probabilities is "

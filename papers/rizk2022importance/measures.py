@@ -134,7 +134,7 @@ def fastest(summaries: Summaries) -> pd.DataFrame:
         - ``until``: last round of the window; ``seeds``;
         - ``part``: "holds" if all others are higher, "fails" if any is lower, otherwise "open".
     """
-    used = {"regression", "standard", *BASELINES, *(other for other, _ in BASELINES.values())}
+    used = {"regression", "standard", *BASELINES, *(standard for standard, _ in BASELINES.values())}
     return _fastest(tuple((name, summaries[name]) for name in sorted(used & set(summaries)))).copy()
 
 
@@ -144,22 +144,22 @@ def _fastest(summaries: tuple[tuple[str, Summary], ...]) -> pd.DataFrame:
     for experiment, case, panel, baselines in _populations(dict(summaries)):
         approximate = panel, APPROXIMATE, case
         for name, baseline in zip(BASELINE_NAMES, baselines, strict=True):
-            others = {"FedAvg": baseline}
-            others |= {label: (panel, sampler, case) for sampler, label in OTHERS.items()}
+            rivals = {"FedAvg": baseline}
+            rivals |= {label: (panel, sampler, case) for sampler, label in OTHERS.items()}
             for window, falling in zip(WINDOWS, (baseline, approximate), strict=True):
                 until = _falls_until(*falling)
                 lowest = _mean_decibels(*approximate, until)
                 pairs = {
-                    other: (_mean_decibels(*run, until).loc[lowest.index], lowest)
-                    for other, run in others.items()
+                    rival: (_mean_decibels(*run, until).loc[lowest.index], lowest)
+                    for rival, run in rivals.items()
                 }
                 higher = holm(pairs, difference)
                 parts = [above(gain, 0.0) for gain in higher.values()]
                 part = "fails" if "fails" in parts else "open" if "open" in parts else "holds"
                 cell = (experiment, case, name, window)
                 rows += [
-                    (*cell, other, gain.value, gain.low, gain.high, until, gain.n, part)
-                    for other, gain in higher.items()
+                    (*cell, rival, gain.value, gain.low, gain.high, until, gain.n, part)
+                    for rival, gain in higher.items()
                 ]
     columns = ["other", "higher_db", "low", "high", "until", "seeds", "part"]
     return pd.DataFrame(rows, columns=[*CELL, *columns])
@@ -170,13 +170,13 @@ def _populations(summaries: Summaries) -> Iterator[tuple[str, str, Summary, tupl
     panel, base = summaries["regression"], "base"
     standard = summaries["standard"], STANDARD, base
     yield "regression", base, panel, (standard, (panel, "fedavg", base))
-    for experiment, (other, sampler) in BASELINES.items():
-        if experiment not in summaries or other not in summaries:
+    for experiment, (baseline, sampler) in BASELINES.items():
+        if experiment not in summaries or baseline not in summaries:
             continue
         panel = summaries[experiment]
         for case, changes in panel.settings["cases"].items():
             if changes:  # without changes it is the regression's population
-                baselines = (summaries[other], sampler, case), (panel, "fedavg", case)
+                baselines = (summaries[baseline], sampler, case), (panel, "fedavg", case)
                 yield experiment, case, panel, baselines
 
 
@@ -207,10 +207,10 @@ def populations(summaries: Summaries) -> pd.DataFrame:
         ``low``, ``high``, ``seeds``.
     """
     rows = []
-    for experiment, (other, sampler) in BASELINES.items():
-        if experiment not in summaries or other not in summaries:
+    for experiment, (baseline, sampler) in BASELINES.items():
+        if experiment not in summaries or baseline not in summaries:
             continue
-        panel, standard = summaries[experiment], summaries[other]
+        panel, standard = summaries[experiment], summaries[baseline]
         for case in panel.settings["cases"]:
             for comparison, (upper, lower) in GAPS.items():
                 above = (standard, sampler) if upper == STANDARD else (panel, upper)

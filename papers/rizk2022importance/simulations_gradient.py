@@ -58,7 +58,7 @@ class Gradient(Simulation, name="gradient"):
         return self
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Draw the estimate many times and compare it with the exact gradient.
 
@@ -76,7 +76,7 @@ class Gradient(Simulation, name="gradient"):
         theta = np.repeat(w[None], STACK, axis=0)
         exact = problem.p @ learner.model.client_gradients(w[None], problem)[0]
 
-        def one(seed: int) -> "pd.DataFrame":
+        def table(seed: int) -> "pd.DataFrame":
             sampler = build_sampler(self.sampler, learner, STACK, optimum)
             validator = Validator(sampler, STACK, warns=False)
             estimates = []
@@ -105,4 +105,4 @@ class Gradient(Simulation, name="gradient"):
                 }
             )
 
-        return Simulated([one(seed) for seed in seeds], problem.inputs, problem.unverified)
+        return Simulated([table(seed) for seed in seeds], problem.inputs, problem.unverified)

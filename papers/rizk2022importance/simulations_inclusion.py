@@ -73,19 +73,19 @@ class Inclusion(Simulation, name="inclusion"):
         p = weights / weights.sum()
         pi = capped(p, size)
         rng = stream(seed, "inclusion")
-        count, together = np.zeros(n), 0.0
-        for done in range(0, self.draws, BLOCK):
-            draws = min(BLOCK, self.draws - done)
+        count, joint = np.zeros(n), 0.0
+        for start in range(0, self.draws, BLOCK):
+            draws = min(BLOCK, self.draws - start)
             mark = SCHEMES[self.sampler.name](p, pi, draws, rng)
             count += mark.sum(0)
-            together += (mark & np.roll(mark, -1, axis=1)).sum() / n
-            progress(done)
+            joint += (mark & np.roll(mark, -1, axis=1)).sum() / n
+            progress(start)
         units = np.arange(n)
         columns = {
             "target": (units, pi),
             "frequency": (units, count / self.draws),
             "se": (units, np.sqrt(pi * (1 - pi) / self.draws)),
-            "neighbours": (np.array([-1]), np.array([together / self.draws])),
+            "neighbours": (np.array([-1]), np.array([joint / self.draws])),
         }
         if size == 2:
             columns["equation3"] = (units, successive_inclusion(p))

@@ -158,13 +158,13 @@ def improvement(
     ----------
     Agarwal et al. 2021, section 4.3 and appendix A.4.
     """
-    every = [np.arange(part.shape[1])[None] for part in strata]
+    all_runs = [np.arange(part.shape[1])[None] for part in strata]
     value, values = (
         np.nanmean(
             [_win_shares(part, runs, reference) for part, runs in zip(strata, picks, strict=True)],
             axis=0,
         )
-        for picks in (every, _resampled_runs(strata, rng, resamples))
+        for picks in (all_runs, _resampled_runs(strata, rng, resamples))
     )
     low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2), axis=1)
     return WinProbabilities(value.squeeze(-1), low, high)
@@ -212,8 +212,8 @@ def friedman(costs: Array, level: float = LEVEL) -> Friedman:
     n, k = costs.shape
     tied = bool((ranks == ranks[:, :1]).all())  # whose correction divides zero by zero
     statistic, p = (0.0, 1.0) if tied else friedmanchisquare(*ranks.T)
-    apart = studentized_range.ppf(level, k, np.inf) / np.sqrt(2)
-    critical = float(apart * np.sqrt(k * (k + 1) / (6 * n)))
+    quantile = studentized_range.ppf(level, k, np.inf) / np.sqrt(2)
+    critical = float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
     return Friedman(ranks.mean(0), float(statistic), float(p), critical)
 
 

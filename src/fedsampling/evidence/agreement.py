@@ -57,16 +57,16 @@ def read(path: Path) -> list[Recomputed]:
     return [Recomputed(**run) for run in read_record(path)["runs"]] if path.is_file() else []
 
 
-def sentence(done: Sequence[Recomputed]) -> str:
+def sentence(runs: Sequence[Recomputed]) -> str:
     """Summarise the recomputed runs in one sentence."""
-    if not done:
+    if not runs:
         return "Recomputed on this machine: no finished run qualifies"
-    count = Counter(run.outcome for run in done)
-    agree = len(done) - count["differs"]
+    count = Counter(run.outcome for run in runs)
+    agree = len(runs) - count["differs"]
     exactly = "all" if count["equal"] == agree else f"{count['equal']}"
     grown = f", {count['rounding']} until rounding errors grew" if count["rounding"] else ""
     return (
-        f"Recomputed on this machine: {agree} of {len(done)} agree "
+        f"Recomputed on this machine: {agree} of {len(runs)} agree "
         f"({exactly} in all stored digits{grown})"
     )
 

@@ -71,14 +71,14 @@ def ranking(
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, histories)}")
     larger = _is_larger_better(metric) if larger is None else larger
     values = _paired(histories, metric, reference)
-    others = {label: (of_label, values[reference]) for label, of_label in values.items()}
-    del others[reference]
-    apart = holm(others, difference)
+    pairs = {label: (of_label, values[reference]) for label, of_label in values.items()}
+    del pairs[reference]
+    gaps = holm(pairs, difference)
     sides = _sides(values)
     sign = 1 if larger else -1
     rows = []
     for label, of_label in values.items():
-        estimate, gap = _clipped_mean(of_label, metric), apart.get(label, NO_DIFFERENCE)
+        estimate, gap = _clipped_mean(of_label, metric), gaps.get(label, NO_DIFFERENCE)
         better = [sign * side for side in sides[label].values()]
         rows.append(
             {
@@ -142,9 +142,9 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
             "x": values.index.to_numpy()
             if x == "rounds"
             else _cumulative_cost(history, x, values.index),
-            "mean": [each.value for each in estimates],
-            "low": [each.low for each in estimates],
-            "high": [each.high for each in estimates],
+            "mean": [estimate.value for estimate in estimates],
+            "low": [estimate.low for estimate in estimates],
+            "high": [estimate.high for estimate in estimates],
         }
     )
 
@@ -164,8 +164,8 @@ def _cumulative_cost(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.n
     if rows.empty:
         fix = "train with delays, such as 'synthetic'" if cost == "seconds" else "train again"
         raise InputError(f"x: the history has no {cost}; {fix}")
-    each = rows.groupby(["at", "seed"])["value"].sum().groupby("at").mean()
-    spent = each.sort_index().cumsum()
+    per_round = rows.groupby(["at", "seed"])["value"].sum().groupby("at").mean()
+    spent = per_round.sort_index().cumsum()
     total: np.ndarray = spent.reindex(spent.index.union(at)).ffill().fillna(0.0).loc[at].to_numpy()
     return total
 
@@ -175,7 +175,7 @@ def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     in_rounds = (history["at"] >= 0) & ~history["metric"].astype(str).str.startswith(PREFIX)
     rows = history[(history["metric"] == metric) & in_rounds]
     if rows.empty:
-        known = sorted(set(history.loc[in_rounds, "metric"].astype(str)))
+        metrics = sorted(set(history.loc[in_rounds, "metric"].astype(str)))
         if metric.startswith(PREFIX):
             raise InputError(
                 f"metric: {metric!r} has a value for each client; compare worst_accuracy, "
@@ -185,9 +185,9 @@ def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
             fix = "give the data test samples (x_test or test_share)"
         else:
             fix = (
-                nearest(metric, known)
-                if len(known) <= MAX_LISTED_METRICS
-                else f"such as {known[0]!r}"
+                nearest(metric, metrics)
+                if len(metrics) <= MAX_LISTED_METRICS
+                else f"such as {metrics[0]!r}"
             )
         raise InputError(f"metric: the history has no {metric!r}; {fix}")
     return rows

@@ -49,8 +49,8 @@ def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
 
 def show_estimates(estimates: Mapping[str, Estimate], unit: str = "") -> str:
     """Format several estimates, each after its name."""
-    shown = (f"{name}: {show_estimate(each, unit)}" for name, each in estimates.items())
-    return "; ".join(shown) or "not run"
+    parts = (f"{name}: {show_estimate(estimate, unit)}" for name, estimate in estimates.items())
+    return "; ".join(parts) or "not run"
 
 
 def listed(words: Sequence[str]) -> str:

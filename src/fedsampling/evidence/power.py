@@ -86,17 +86,17 @@ def sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
     if not undecided:
         return ""
     seeds = min(interval.seeds for interval in undecided)
-    each = seconds / seeds if seeds else nan
+    seconds_per_seed = seconds / seeds if seeds else nan
     counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
-    known = [
+    counts_for_paper = [
         seeds_needed(interval, effect)
         for interval in undecided
         if (effect := interval.paper if interval.effect is None else interval.effect) is not None
     ]
-    if known:
-        counts["if it is the paper's"] = max(known)
+    if counts_for_paper:
+        counts["if it is the paper's"] = max(counts_for_paper)
     parts = [
-        f"{_number(count)} {effect}{_cost((count - seeds) * each)}"
+        f"{_number(count)} {effect}{_cost((count - seeds) * seconds_per_seed)}"
         for effect, count in counts.items()
     ]
     rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""

@@ -116,7 +116,7 @@ def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     data = {kind for summary in summaries.values() for kind in summary.provenance["run_data"]}
     if "embedded" in data:
         words.append("embedded data")
-    if unverified := [name for name, each in summaries.items() if each.provenance["unverified"]]:
+    if unverified := [name for name in summaries if summaries[name].provenance["unverified"]]:
         words.append(UNVERIFIED + _part(unverified, len(summaries)))
     return words
 
@@ -154,18 +154,17 @@ def assess_runs(
         return RunEvidence(facts["scale"], ("quick scale",) if quick else ())
     seeds = {}
     for name, summary in summaries.items():
-        seeds_of_paper = experiments[name]["seeds"]
-        count = seeds_of_paper if isinstance(seeds_of_paper, int) else len(seeds_of_paper)
-        enough = min(FEWEST_SEEDS, count)
+        paper_seeds = experiments[name]["seeds"]
+        n_paper_seeds = paper_seeds if isinstance(paper_seeds, int) else len(paper_seeds)
         seed_counts = summary.rows.groupby(["case", "sampler"], observed=True)["seed"].nunique()
         for case, count in seed_counts.groupby("case", observed=True).min().items():
-            if count >= enough:
+            if count >= min(FEWEST_SEEDS, n_paper_seeds):
                 seeds[name, str(case)] = int(count)
-    covered = [name for name in experiments if any(name == each for each, _ in seeds)]
+    covered = experiments.keys() & {name for name, _ in seeds}
     declared = [experiment.get("cases", ("base",)) for experiment in experiments.values()]
-    of = sum(sum(case in cases for case in names) or len(names) for names in declared)
-    parts = {"experiments": (len(covered), len(experiments)), "cases": (len(seeds), of)}
-    counts = [f"{some} of {of} {unit}" for unit, (some, of) in parts.items() if some < of]
+    n_cases = sum(sum(case in cases for case in names) or len(names) for names in declared)
+    parts = {"experiments": (len(covered), len(experiments)), "cases": (len(seeds), n_cases)}
+    shares = [f"{part} of {total} {unit}" for unit, (part, total) in parts.items() if part < total]
     scale = _scale(summaries, facts)
     obstacles = badges(summaries, facts)
     stand_in = scale == "quick" or facts["scale"] == "quick" or "embedded data" in obstacles
@@ -176,7 +175,7 @@ def assess_runs(
         tuple(obstacles),
         preliminary=bool(seeds) and not stand_in,
         seeds=min(seeds.values(), default=0),
-        covers=", ".join(counts) if seeds else "",
+        covers=", ".join(shares) if seeds else "",
     )
 
 
@@ -184,20 +183,20 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
     """Join the provenance of the summaries behind an artefact."""
     if not summaries:
         return Provenance(scale=facts["scale"], data="none")
-    every = joined(summary.provenance for summary in summaries.values())
+    record = joined(summary.provenance for summary in summaries.values())
     return Provenance(
         scale=_scale(summaries, facts),
-        data=", ".join(every["run_data"]),
-        runs=every["runs"],
+        data=", ".join(record["run_data"]),
+        runs=record["runs"],
         seeds=number_of_seeds(summaries.values()),
-        spec_digest=digest(sorted(every["hashes"])),
-        code=tuple(every["code"]),
-        package=", ".join(every["package"]) or None,
-        commit=", ".join(every["commit"]) or None,
-        python=", ".join(every["python"]) or None,
-        device="; ".join(_devices(every["device"])) or None,
-        **{key: every[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
-        inputs=every["inputs"],
+        spec_digest=digest(sorted(record["hashes"])),
+        code=tuple(record["code"]),
+        package=", ".join(record["package"]) or None,
+        commit=", ".join(record["commit"]) or None,
+        python=", ".join(record["python"]) or None,
+        device="; ".join(_devices(record["device"])) or None,
+        **{key: record[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
+        inputs=record["inputs"],
     )
 
 
@@ -213,11 +212,11 @@ def number_of_seeds(summaries: Iterable[Summary]) -> str:
 
 def changed(summaries: Summaries) -> list[str]:
     """List the settings that overrides changed in an artefact's runs."""
-    listed = [line for each in summaries.values() for line in each.provenance.get("changed", ())]
-    return list(dict.fromkeys(listed))
+    changes = (summary.provenance.get("changed", ()) for summary in summaries.values())
+    return list(dict.fromkeys(line for lines in changes for line in lines))
 
 
-def differing(summaries: Summaries, others: Summaries) -> list[str]:
+def differing(summaries: Summaries, other_summaries: Summaries) -> list[str]:
     """List the differences between runs of the same experiments in two result folders.
 
     Returns
@@ -226,11 +225,11 @@ def differing(summaries: Summaries, others: Summaries) -> list[str]:
         ``key value (value in the other folder)``; ``"code"`` if only the code differs; empty if the
         runs are identical.
     """
-    pairs = [(summaries[name], others[name]) for name in summaries]
-    if all(_fingerprint(mine) == _fingerprint(other) for mine, other in pairs):
+    pairs = [(summaries[name], other_summaries[name]) for name in summaries]
+    if all(_fingerprint(ours) == _fingerprint(theirs) for ours, theirs in pairs):
         return []
-    listed = [line for mine, other in pairs for line in differences(mine.settings, other.settings)]
-    return list(dict.fromkeys(listed)) or ["code"]
+    changes = (differences(ours.settings, theirs.settings) for ours, theirs in pairs)
+    return list(dict.fromkeys(line for lines in changes for line in lines)) or ["code"]
 
 
 def _devices(names: Iterable[str]) -> list[str]:
@@ -255,7 +254,7 @@ def _part(names: Sequence[str], of: int) -> str:
 
 def _changed(summaries: Summaries) -> list[str]:
     """Return the badges of changed runs: their scale and, briefly, the changed keys."""
-    at = {each.provenance.get("changed_at", "paper") for each in summaries.values()}
+    at = {summary.provenance.get("changed_at", "paper") for summary in summaries.values()}
     scales = [words for scale, words in SCALES.items() if words and scale in at]
     keys = changed(summaries)
     named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys"

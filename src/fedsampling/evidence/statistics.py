@@ -128,7 +128,7 @@ def _comparison(
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     n = len(first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = _pseudo_values(first, second, contrast)
+        contrasts = _pseudo_values(first, second, contrast)
         spread = np.ptp(contrast.of(first, second))  # NaN if a run diverged
         centre = float(_contrasted(first, second, contrast, -1))
     by_student = n < BOOTSTRAP_FROM or spread == 0 or not np.isfinite(spread)
@@ -136,7 +136,7 @@ def _comparison(
 
     def student(level: float) -> Estimate:
         with np.errstate(divide="ignore", invalid="ignore"):
-            on_scale = mean(each, level)
+            on_scale = mean(contrasts, level)
         half = on_scale.high - on_scale.value
         numbers = np.array([centre, centre - half, centre + half])
         value, low, high = map(float, contrast.back(numbers))
@@ -226,13 +226,13 @@ def holm(
     """
     reference = contrast.equal if reference is None else reference
     comparisons = {name: _comparison(*pair, contrast) for name, pair in pairs.items()}
-    alone = {name: comparison(LEVEL) for name, comparison in comparisons.items()}
-    adjusted, left, rejecting = {}, len(pairs), True
-    for name in sorted(pairs, key=lambda name: -_distance(alone[name], reference)):
-        adjusted[name] = comparisons[name](1 - (1 - LEVEL) / left)
+    uncorrected = {name: comparison(LEVEL) for name, comparison in comparisons.items()}
+    adjusted, remaining, rejecting = {}, len(pairs), True
+    for name in sorted(pairs, key=lambda name: -_distance(uncorrected[name], reference)):
+        adjusted[name] = comparisons[name](1 - (1 - LEVEL) / remaining)
         low, high = adjusted[name].low, adjusted[name].high
         rejecting &= bool(low > reference or high < reference)
-        left -= rejecting and left > 1
+        remaining -= rejecting and remaining > 1
     return {name: adjusted[name] for name in pairs}
 
 

@@ -297,8 +297,8 @@ def load(path: Path) -> Summary:
         rows = rows.assign(**{name: _as_texts(rows[name]) for name in NAMES})
         rows = rows.astype({**dict.fromkeys(NUMBERS, np.int64), "value": np.float64})
         by_case = noted["by_case"]
-        every = {**joined(by_case.values()), **noted["facts"]}
-        return Summary(rows, noted["settings"], every, by_case)
+        record = {**joined(by_case.values()), **noted["facts"]}
+        return Summary(rows, noted["settings"], record, by_case)
     except Exception:  # corrupt bytes can raise any exception of the decoder
         raise InputError(f"{path}: missing or corrupt; delete it and rerun the command") from None
 
@@ -346,18 +346,18 @@ def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Join the provenance of several groups of runs."""
-    every = list(parts)
+    parts = list(parts)
     lists = ("seeds", "hashes", *VARYING, "run_data")
     return {
-        "runs": sum(part["runs"] for part in every),
-        **{key: sorted({value for part in every for value in part[key]}) for key in lists},
-        "versions": {name: version for part in every for name, version in part["versions"].items()},
-        "seconds": round(sum(part["seconds"] for part in every), 2),
-        "peak_mb": max(part["peak_mb"] for part in every),
-        "started": min(part["started"] for part in every),
-        "finished": max(part["finished"] for part in every),
-        "inputs": {name: digest for part in every for name, digest in part["inputs"].items()},
-        "unverified": any(part["unverified"] for part in every),
+        "runs": sum(part["runs"] for part in parts),
+        **{key: sorted({value for part in parts for value in part[key]}) for key in lists},
+        "versions": {name: version for part in parts for name, version in part["versions"].items()},
+        "seconds": round(sum(part["seconds"] for part in parts), 2),
+        "peak_mb": max(part["peak_mb"] for part in parts),
+        "started": min(part["started"] for part in parts),
+        "finished": max(part["finished"] for part in parts),
+        "inputs": {name: digest for part in parts for name, digest in part["inputs"].items()},
+        "unverified": any(part["unverified"] for part in parts),
     }
 
 

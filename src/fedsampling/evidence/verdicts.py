@@ -337,14 +337,14 @@ def equivalence(
         )
         for name, pair in pairs.items()
     }
-    shown = {name: compare(*pair, contrast, level) for name, pair in pairs.items()}
+    estimates = {name: compare(*pair, contrast, level) for name, pair in pairs.items()}
     return verdict(
         parts,
-        f"{quantity}: {show_estimates(shown)}",
+        f"{quantity}: {show_estimates(estimates)}",
         why,
         contrary_decides,
         partly,
-        drawn=intervals(shown, quantity, paper=contrast.equal, within=margin),
+        drawn=intervals(estimates, quantity, paper=contrast.equal, within=margin),
     )
 
 
