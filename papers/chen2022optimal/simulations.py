@@ -187,9 +187,9 @@ def _run(s: Dsgd, seed: int, progress: Progress) -> "pd.DataFrame":
         now = _before(s, quadratic, x, stream(seed, "dsgd noise", k))
         ours = sampling_variance(now.norms, now.q)
         uniform = sampling_variance(now.norms, np.full(s.clients, s.m / s.clients))
-        alpha, gamma = (float(each) for each in _factors(ours.mean(), uniform.mean(), s))
-        least = s.m / s.clients if s.gamma == "least" else gamma
-        eta = s.step * step_limit(least, quadratic.w, quadratic.smoothness, s.relative)
+        alpha, gamma = map(float, _factors(ours.mean(), uniform.mean(), s))
+        assumed_gamma = s.m / s.clients if s.gamma == "least" else gamma
+        eta = s.step * step_limit(assumed_gamma, quadratic.w, quadratic.smoothness, s.relative)
         drawn = stream(seed, "dsgd reports", k).random(now.q.shape) < now.q
         omega = np.where(drawn, _inverse(quadratic.w, now.q), 0.0)
         estimate = np.einsum("rn,rnd->rd", omega, now.updates)

@@ -169,14 +169,14 @@ def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
     return table.assign(seed=table["case"].map(drawn), case=table["case"].map(delays))
 
 
-def readings(main: pd.DataFrame, *others: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Combine all readings of FLANP with all readings of DelayHetSampling.
 
     Parameters
     ----------
     main : DataFrame
         :func:`runtimes` of all samplers.
-    *others : DataFrame
+    *variants : DataFrame
         :func:`runtimes` of other readings, whose labels begin with ``flanp`` or ``sampling``.
 
     Returns
@@ -185,7 +185,7 @@ def readings(main: pd.DataFrame, *others: pd.DataFrame) -> dict[tuple[str, str],
         For each pair of labels, the main readings first: runtimes of all samplers, with these
         readings named "flanp" and "sampling".
     """
-    table = pd.concat([main, *others], ignore_index=True)
+    table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
     unvaried = table[~table["sampler"].str.startswith(("flanp", "sampling"))]
     tables = {}

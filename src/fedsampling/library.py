@@ -310,7 +310,7 @@ def compare(
     labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
     if not labelled:
         raise InputError("samplers: empty; pass at least one")
-    if all(isinstance(each, pd.DataFrame) for each in labelled.values()):
+    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
         if data is not None or training:
             raise InputError("samplers: are histories; remove data and the training settings")
         return ranking(labelled, metric, reference or next(iter(labelled)), larger)
@@ -330,8 +330,8 @@ def _check_needs_no_partition(name: object) -> None:
     if field is not None and field.is_required():
         family: type[Partition] = field.annotation  # type: ignore[assignment]
         members = Partition.members().items()
-        known = sorted(partition for partition, each in members if issubclass(each, family))
-        raise InputError(f"partition: missing; {name} needs one of {', '.join(known)}")
+        names = sorted(partition for partition, member in members if issubclass(member, family))
+        raise InputError(f"partition: missing; {name} needs one of {', '.join(names)}")
 
 
 def datasets() -> "pd.DataFrame":
@@ -392,9 +392,9 @@ def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> No
     at = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
     if lost := {seed: end for seed, end in at.items() if end >= 0}:
         named = ", ".join(f"seed {seed} after round {end}" for seed, end in [*lost.items()][:5])
-        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        tail = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         warnings.warn(
-            f"{len(lost)} of {len(at)} runs diverged ({named}{more}); their later values are NaN; "
+            f"{len(lost)} of {len(at)} runs diverged ({named}{tail}); their later values are NaN; "
             f"use a smaller step than {step:g}",
             stacklevel=3,
         )

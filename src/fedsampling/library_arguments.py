@@ -61,26 +61,26 @@ def training_settings(
     keywords : iterable of str
         Parameters of :func:`fedsampling.train`, to suggest the right one for an unknown key.
     """
-    known = {*keywords, *Training.model_fields}
-    known -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
-    known |= {*LocalWork.model_fields, *Evaluation.model_fields}
-    if unknown := [key for key in settings if key not in known]:
-        raise InputError(*(f"{key}: unknown key; {_suggested(key, known)}" for key in unknown))
+    keys = {*keywords, *Training.model_fields}
+    keys -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
+    keys |= {*LocalWork.model_fields, *Evaluation.model_fields}
+    if unknown := [key for key in settings if key not in keys]:
+        raise InputError(*(f"{key}: unknown key; {_suggested(key, keys)}" for key in unknown))
     plain = {
         key: record_input(value, key) if key in NAMED_CHOICES and value is not None else value
         for key, value in settings.items()
     }
     work = {key: value for key, value in plain.items() if key in LocalWork.model_fields}
     evaluation = {key: value for key, value in plain.items() if key in Evaluation.model_fields}
-    rest = {key: value for key, value in plain.items() if key not in {*work, *evaluation}}
-    rest |= {
+    training = {key: value for key, value in plain.items() if key not in {*work, *evaluation}}
+    training |= {
         "model": {"name": "softmax"} if is_own(model) else record_input(model, "model"),
         "sampler": record_input(scheme, "scheme"),
         "work": work,
         "evaluation": evaluation,
     }
     with naming_keywords():
-        return check(Training, rest, "")
+        return check(Training, training, "")
 
 
 def is_own(model: Any) -> bool:
@@ -108,18 +108,18 @@ def own_network_of(
 def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
     """Label samplers by name; add the settings where names are equal."""
     checked = [
-        each if isinstance(each, Scheme) else check(Scheme, record_input(each, "scheme"), "scheme.")
-        for each in samplers
+        item if isinstance(item, Scheme) else check(Scheme, record_input(item, "scheme"), "scheme.")
+        for item in samplers
     ]
-    names = [str(each.named) for each in checked]
+    names = [str(item.named) for item in checked]
     labels: dict[str, Any] = {}
-    for name, each in zip(names, checked, strict=True):
-        settings = each.model_dump(exclude_unset=True, exclude={"name"})
+    for name, item in zip(names, checked, strict=True):
+        settings = item.model_dump(exclude_unset=True, exclude={"name"})
         text = " ".join(f"{key}={value}" for key, value in settings.items())
         label = f"{name} {text}".strip() if names.count(name) > 1 else name
         if label in labels:
             raise InputError(f"samplers: duplicate {label!r}; remove one, or pass a dict of labels")
-        labels[label] = each
+        labels[label] = item
     return labels
 
 
@@ -172,7 +172,7 @@ def described(value: Any) -> str:
     return f"the class {kind}" if isinstance(value, type) else f"an object of {kind}"
 
 
-def _suggested(key: str, known: Iterable[str]) -> str:
+def _suggested(key: str, keys: Iterable[str]) -> str:
     """Suggest the keyword that another library calls `key`, or the nearest one."""
     keyword = OTHER_KEYWORDS.get(key)
-    return f"did you mean '{keyword}'?" if keyword else nearest(key, known)
+    return f"did you mean '{keyword}'?" if keyword else nearest(key, keys)

@@ -30,7 +30,7 @@ def published_file(path):
     path.write_bytes(PUBLISHED.read_bytes())
 
     def read(file):
-        store._together.cache_clear()
+        store._load_file.cache_clear()
         return {name: _content(run) for name, run in store.load_together(file).items()}
 
     return read

@@ -60,7 +60,7 @@ class SchemeStrategy(FedAvg):
         η_g.
     timeout : float
         Time limit in seconds for nodes to answer a query.
-    **others
+    **options
         Arguments of Flower's ``FedAvg``, except ``fraction_train`` and ``min_train_nodes``.  The
         first round waits for ``min_available_nodes`` nodes; nodes that connect later are not used.
     """
@@ -71,9 +71,9 @@ class SchemeStrategy(FedAvg):
         seed: int = 0,
         server_step: float = 1.0,
         timeout: float = 3600,
-        **others: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**others)
+        super().__init__(**options)
         self.scheme, self.seed, self.server_step = scheme, seed, server_step
         self.timeout = timeout
         self._nodes: list[int] = []
@@ -138,8 +138,8 @@ class SchemeStrategy(FedAvg):
 
     def _prepare(self, grid: Grid, arrays: ArrayRecord) -> None:
         """Wait for the nodes, sort them, and prepare the sampler with their answers."""
-        least = self.min_available_nodes
-        _, nodes = sample_nodes(grid, least, least)
+        count = self.min_available_nodes
+        _, nodes = sample_nodes(grid, count, count)
         replies = self._query(grid, nodes, "query", RecordDict())
         number = {node: replies[node].get("client", node) for node in nodes}
         self._nodes = sorted(nodes, key=lambda node: number[node])

@@ -362,12 +362,12 @@ def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
     if store.startswith("~"):
         return f"{short(store)}: '~' is not expanded; write the folder's full path"
-    whole = Path(store).absolute()
-    existing = next(path for path in (whole, *whole.parents) if os.path.lexists(path))
+    absolute = Path(store).absolute()
+    existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"
 
 
-def with_origins(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]) -> list[str]:
+def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
     """Prefix each error line about a configuration key with the file or option that sets the key.
 
     Parameters
@@ -376,7 +376,7 @@ def with_origins(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]
         Such as ``overrides.rizk2022importance.few.rounds: …``; other lines are returned unchanged.
     *files : Path
         Later files override earlier files; unreadable files are ignored.
-    **others : mapping
+    **options : mapping
         Settings that override the files, by the name of the option that sets them.
     """
     origins: dict[str, Any] = {}
@@ -384,7 +384,7 @@ def with_origins(lines: Iterable[str], *files: Path, **others: Mapping[str, Any]
         origins[str(file)] = {}
         with suppress(InputError):
             origins[str(file)] = read_yaml(file)
-    origins |= {f"--{option}": content for option, content in others.items()}
+    origins |= {f"--{option}": content for option, content in options.items()}
 
     def matching_keys(content: Any, path: list[str]) -> int:
         if not path or not isinstance(content, Mapping) or path[0] not in content:

@@ -152,12 +152,12 @@ def _code(node: object) -> object:
     Newer versions of Python add fields, which are empty for code that older versions can parse.
     """
     if isinstance(node, list):
-        return tuple(_code(each) for each in node if not (_is_text(each) or _for_types(each)))
+        return tuple(_code(child) for child in node if not (_is_text(child) or _for_types(child)))
     if not isinstance(node, ast.AST):
         return type(node).__name__, repr(node)
     fields = ((name, getattr(node, name, None)) for name in node._fields)
-    kept = [(name, _code(value)) for name, value in fields if value is not None and value != []]
-    return type(node).__name__, *kept
+    used = [(name, _code(value)) for name, value in fields if value is not None and value != []]
+    return type(node).__name__, *used
 
 
 def _is_text(node: object) -> bool:

@@ -64,14 +64,14 @@ def load_function(folder: Path, files: str, name: str) -> Callable[..., Any]:
 
 
 def _module(folder: Path, files: str, name: str) -> str:
-    known: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for path in sorted(folder.glob(f"{files}*.py")):
-        known |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
-    if name not in known:
+        modules |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
+    if name not in modules:
         raise InputError(
-            f"{folder}: no {files}*.py has a function '{name}'; {nearest(name, known)}"
+            f"{folder}: no {files}*.py has a function '{name}'; {nearest(name, modules)}"
         )
-    return known[name]
+    return modules[name]
 
 
 @cache
@@ -95,7 +95,7 @@ def _make_package(folder: Path) -> None:
     """Make a paper's folder, anywhere on disk, importable as ``papers.<key>``."""
     name = f"papers.{folder.name}"
     papers = _package("papers", folder.parent)
-    if not any(folder.samefile(other) for other in _package(name, folder).__path__):
+    if not any(folder.samefile(path) for path in _package(name, folder).__path__):
         raise InputError(f"papers: two folders are called '{folder.name}'; rename one")
     setattr(papers, folder.name, sys.modules[name])
 

@@ -85,9 +85,9 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
     }
     artefacts, omitted = {}, dict(paper.omitted)
     for name, spec in paper.artefacts.items():
-        rest = [needed for needed in spec.experiments if needed not in left_out]
-        if rest == spec.experiments or (rest and spec.partial):
-            artefacts[name] = spec.model_copy(update={"experiments": rest})
+        remaining = [experiment for experiment in spec.experiments if experiment not in left_out]
+        if remaining == spec.experiments or (remaining and spec.partial):
+            artefacts[name] = spec.model_copy(update={"experiments": remaining})
         else:
             omitted[name] = spec
     return paper.model_copy(
@@ -130,8 +130,8 @@ def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) ->
     ]
     if problems:
         raise InputError(*problems)
-    others = dict.fromkeys(paper.experiments.keys() - set(experiments), "")
-    drawn = {k: spec for k, spec in without(paper, others).artefacts.items() if spec.experiments}
+    removed = dict.fromkeys(paper.experiments.keys() - set(experiments), "")
+    drawn = {k: spec for k, spec in without(paper, removed).artefacts.items() if spec.experiments}
     claims = {
         name: claim
         for name, claim in paper.claims.items()

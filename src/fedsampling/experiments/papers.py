@@ -59,7 +59,7 @@ class Experiment(Strict):
 
     @field_validator("kind")
     @classmethod
-    def _known(cls, kind: str) -> str:
+    def _registered(cls, kind: str) -> str:
         return Simulation.member(kind).named
 
     @field_validator("cases", "samplers")
@@ -227,8 +227,8 @@ class Paper(Strict):
         try:
             return rows[name].number
         except KeyError:
-            known = nearest(name, rows)
-            raise InputError(f"{self.key}/reported.csv: no id '{name}'; {known}") from None
+            suggestion = nearest(name, rows)
+            raise InputError(f"{self.key}/reported.csv: no id '{name}'; {suggestion}") from None
         except ValueError:
             value = rows[name].value
             raise InputError(
@@ -246,10 +246,10 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
     """
     path = papers / key / "paper.yaml"
     if not path.is_file():
-        known = [other.parent.name for other in papers.glob("*/paper.yaml")]
-        if not known:
+        keys = [file.parent.name for file in papers.glob("*/paper.yaml")]
+        if not keys:
             raise InputError(NO_PAPERS.format(papers))
-        raise InputError(f"{named}: '{key}' is unknown; {nearest(key, known)}")
+        raise InputError(f"{named}: '{key}' is unknown; {nearest(key, keys)}")
     origin = f"papers/{key}/paper.yaml: "
     other_files = {
         "folder": papers / key,
@@ -315,7 +315,7 @@ def judge_function(paper: Paper, claim: str) -> Callable[..., Any]:
 
 def _unknown_names(paper: Paper) -> list[str]:
     """Return a line for each name in an artefact or a claim that the paper does not define."""
-    known: dict[str, Collection[str]] = {
+    valid_names: dict[str, Collection[str]] = {
         "experiments": paper.experiments,
         "cases": {
             case
@@ -328,7 +328,7 @@ def _unknown_names(paper: Paper) -> list[str]:
     lines = []
     for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims)):
         for name, spec in specs.items():
-            for field, options in known.items():
+            for field, options in valid_names.items():
                 used = getattr(spec, field, [])
                 lines += [
                     f"{kind}.{name}.{field}: '{word}' is unknown; {nearest(word, options)}"

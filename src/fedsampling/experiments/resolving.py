@@ -17,8 +17,6 @@ from fedsampling.experiments.papers import Experiment, Paper
 from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
-SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that update its own settings
-
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
 
 
@@ -133,8 +131,8 @@ def _written_key(line: str, experiment: Experiment, case: str, sampler: str) -> 
     if _has_key(experiment.cases[case], key):
         return f"cases.{case}.{line}"
     if line.startswith(f"{key}: unknown key; ") and "." not in key:
-        known = {*Simulation.member(experiment.kind).model_fields, *Experiment.model_fields}
-        return f"{key}: unknown key; {nearest(key, known - {'sampler', 'settings'})}"
+        fields = {*Simulation.member(experiment.kind).model_fields, *Experiment.model_fields}
+        return f"{key}: unknown key; {nearest(key, fields - {'sampler', 'settings'})}"
     return line
 
 
@@ -146,9 +144,9 @@ def _obstacles(
 ) -> list[str]:
     """Return a line for each setting with which a job exceeds the available memory or time."""
     block = min(experiment.seed_block, len(experiment.seeds))
-    needed = max((run.least_bytes(block) for run in simulations.values()), default=0.0)
+    required = max((run.least_bytes(block) for run in simulations.values()), default=0.0)
     available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
-    if line := memory.lacking(needed, available):
+    if line := memory.lacking(required, available):
         return [f"{prefix}: {line}"]
     # Jobs can stop between rounds only, so one selection must fit into the time limit.
     seconds = 60 * config.cluster.max_runtime
@@ -184,18 +182,18 @@ def changed(paper: Paper, name: str, config: Config) -> list[str]:
         return []
     unchanged = config.model_copy(update={"overrides": {}})
     ours, papers = (
-        _experiment(paper, name, either).model_dump(mode="json") for either in (config, unchanged)
+        _experiment(paper, name, chosen).model_dump(mode="json") for chosen in (config, unchanged)
     )
     return differences(ours, papers)
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
     """List the settings in which two resolved experiments differ: ``key value (other's value)``."""
-    values, others = _flat(first), _flat(second)
+    first_values, second_values = _flat(first), _flat(second)
     return [
-        f"{key.removeprefix('settings.')} {_text(values, key)} ({_text(others, key)})"
-        for key in {**others, **values}
-        if values.get(key) != others.get(key)
+        f"{key.removeprefix('settings.')} {_text(first_values, key)} ({_text(second_values, key)})"
+        for key in {**second_values, **first_values}
+        if first_values.get(key) != second_values.get(key)
     ]
 
 

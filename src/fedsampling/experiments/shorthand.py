@@ -59,10 +59,10 @@ def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     ]
 
 
-def _multiplied(changes: Any, own: Any, place: str) -> Any:
+def _multiplied(changes: Any, base: Any, place: str) -> Any:
     """Return a case's changes with each factor multiplied by the experiment's own value."""
     if isinstance(changes, dict):
-        values = own if isinstance(own, dict) else {}
+        values = base if isinstance(base, dict) else {}
         return {
             key: _multiplied(change, values.get(key), f"{place}.{key}")
             for key, change in changes.items()
@@ -70,6 +70,6 @@ def _multiplied(changes: Any, own: Any, place: str) -> Any:
     factor = FACTOR.fullmatch(changes) if isinstance(changes, str) else None
     if not factor:
         return changes
-    if not isinstance(own, int | float):
+    if not isinstance(base, int | float):
         raise InputError(f"{place}: {changes} multiplies the experiment's own value; set it")
-    return float(f"{float(factor[1]) * own:.{PRODUCT_DIGITS}g}")
+    return float(f"{float(factor[1]) * base:.{PRODUCT_DIGITS}g}")

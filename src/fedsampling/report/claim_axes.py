@@ -61,24 +61,18 @@ class Axis:
     statement: str
 
 
-def axes(drawn: Iterable[Interval], others: Iterable[Interval] = ()) -> tuple[Axis, ...]:
+def axes(drawn: Iterable[Interval], alternatives: Iterable[Interval] = ()) -> tuple[Axis, ...]:
     """Lay out a claim's intervals; intervals with the same unit and statement share an axis.
 
     Parameters
     ----------
     drawn : iterable of Interval
-    others : iterable of Interval
+    alternatives : iterable of Interval
         Intervals under other settings.  Each axis also covers those with its unit and statement, so
         that the scale stays the same when a reader switches between settings.
     """
-    others = tuple(others)
-    groups = (list(group) for _, group in groupby(drawn, _statement))
-    return tuple(
-        _axis(
-            group, [interval for interval in others if _statement(interval) == _statement(group[0])]
-        )
-        for group in groups
-    )
+    alternatives = tuple(alternatives)
+    return tuple(_axis(list(group), alternatives) for _, group in groupby(drawn, _statement))
 
 
 @dataclass(frozen=True)
@@ -133,10 +127,10 @@ def _statement(interval: Interval) -> tuple[str, float | None, float | None, flo
     return interval.unit, interval.least, interval.most, interval.paper
 
 
-def _axis(group: Sequence[Interval], others: Sequence[Interval] = ()) -> Axis:
-    unit, least, most, paper = _statement(group[0])
+def _axis(group: Sequence[Interval], alternatives: Sequence[Interval]) -> Axis:
+    statement = unit, least, most, paper = _statement(group[0])
     numbers = [x for x in (least, most, paper) if x is not None]
-    for interval in (*group, *others):
+    for interval in (*group, *(i for i in alternatives if _statement(i) == statement)):
         numbers += [interval.low, interval.value, interval.high]
     place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None

@@ -68,9 +68,9 @@ class Chapter:
     @property
     def name(self) -> str:
         """Short citation, such as ``Chen et al., 2022``."""
-        first, *others = self.authors
+        first, *coauthors = self.authors
         # A single author may be an organisation, whose name is kept in full.
-        cited = f"{first.split()[-1]} et al." if others else first
+        cited = f"{first.split()[-1]} et al." if coauthors else first
         return f"{cited}, {self.paper.year}"
 
 
@@ -96,12 +96,12 @@ def load(
     """
     judged = judged or results / "claims"
     chapters = (_chapter(paper, results, judged / f"{paper.key}.json") for paper in papers.values())
-    shown = tuple(chapter for chapter in chapters if chapter.exhibits or chapter.paper.omitted)
-    if not any(chapter.exhibits for chapter in shown):
+    nonempty = tuple(chapter for chapter in chapters if chapter.exhibits or chapter.paper.omitted)
+    if not any(chapter.exhibits for chapter in nonempty):
         raise InputError(
             f"{results / 'artefacts'}: holds no artefact; run 'fedsampling draw <paper>' first"
         )
-    return shown
+    return nonempty
 
 
 def provenances(chapters: Iterable[Chapter]) -> Iterator[Provenance]:
@@ -158,7 +158,7 @@ def _replies(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
         name, _, text = section.partition("\n")
         if (name := name.strip()) not in paper.claims:
             raise InputError(f"{path}: claim '{name}' is unknown; {nearest(name, paper.claims)}")
-        replies[name] = tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))
+        replies[name] = tuple(" ".join(part.split()) for part in text.strip().split("\n\n"))
     return replies
 
 

@@ -123,23 +123,23 @@ class Card:
     @property
     def common(self) -> Statistics:
         """Statistics that are equal in all partitions."""
-        every = [partition.statistics for partition in self.partitions]
+        statistics = [partition.statistics for partition in self.partitions]
         return {
             name: value
-            for name, value in (every[0] if every else {}).items()
-            if all(each.get(name) == value for each in every)
+            for name, value in (statistics[0] if statistics else {}).items()
+            if all(values.get(name) == value for values in statistics)
         }
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the statistics that differ between partitions, in order of appearance."""
-        names = dict.fromkeys(name for each in self.partitions for name in each.statistics)
+        names = dict.fromkeys(name for part in self.partitions for name in part.statistics)
         return tuple(name for name in names if name not in self.common)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """All labels with counts, sorted by value."""
-        names = {name for each in self.partitions for name in (*each.labels, *each.labels_test)}
+        names = {name for part in self.partitions for name in (*part.labels, *part.labels_test)}
         return tuple(sorted(names, key=float))
 
     @property
@@ -182,10 +182,10 @@ def build(
         If the name is unknown.
     """
     origins = _origins(name, uses, cache, mirror)
-    known = _members()
-    if not origins and not uses and name not in known:
-        every = {*known, *(source.dataset for source in SOURCES.values())}
-        raise InputError(f"dataset: '{name}' is unknown; {nearest(name, every)}")
+    members = _members()
+    if not origins and not uses and name not in members:
+        names = {*members, *(source.dataset for source in SOURCES.values())}
+        raise InputError(f"dataset: '{name}' is unknown; {nearest(name, names)}")
     kind = data if origins else "generated"
     notes = [] if origins else ["Generated for each run; nothing is downloaded."]
     try:
@@ -197,7 +197,7 @@ def build(
         notes.append("The official files are not available: this card describes the stand-in.")
         loaded = [_load(name, use, kind, cache, mirror) for use in uses]
     badges = ["embedded data"] if kind == "embedded" and loaded else []
-    badges += ["unverified copy"] if any(each.unverified for each in loaded) else []
+    badges += ["unverified copy"] if any(result.unverified for result in loaded) else []
     return Card(
         dataset=name,
         data=kind,
@@ -205,8 +205,8 @@ def build(
         badges=tuple(badges),
         notes=tuple(notes),
         origins=origins,
-        inputs={file: digest for each in loaded for file, digest in each.inputs.items()},
-        partitions=tuple(_merged([each.partition for each in loaded])),
+        inputs={file: digest for result in loaded for file, digest in result.inputs.items()},
+        partitions=tuple(_merged([result.partition for result in loaded])),
     )
 
 
@@ -263,15 +263,15 @@ def text(card: Card) -> str:
     paragraphs += [[*_origin_lines(origin), *_file_lines(origin)] for origin in card.origins]
     if card.inputs:
         paragraphs.append(["Files read", *_pairs(card.inputs)])
-    paragraphs += [list(_partition_lines(each)) for each in card.partitions]
+    paragraphs += [list(_partition_lines(partition)) for partition in card.partitions]
     return "\n\n".join("\n".join(lines) for lines in paragraphs)
 
 
 def _origins(
     name: str, uses: Sequence[DatasetUse], cache: Path, mirror: str | None
 ) -> tuple[Origin, ...]:
-    known = _members()
-    published = known[name].official if name in known else ()
+    members = _members()
+    published = members[name].official if name in members else ()
     names = [file for use in uses for file in use.files] or [*published] or [name]
     return tuple(
         origin for file in dict.fromkeys(names) for origin in _editions(file, cache, mirror)
@@ -362,13 +362,13 @@ def _counts(y: NDArray[Any]) -> dict[str, int]:
 def _merged(partitions: list[Partition]) -> list[Partition]:
     """Join partitions with equal clients."""
     merged: list[Partition] = []
-    for each in partitions:
-        for place, other in enumerate(merged):
-            if (other.statistics, other.labels) == (each.statistics, each.labels):
-                merged[place] = replace(other, users=(*other.users, *each.users))
+    for partition in partitions:
+        for place, earlier in enumerate(merged):
+            if (earlier.statistics, earlier.labels) == (partition.statistics, partition.labels):
+                merged[place] = replace(earlier, users=(*earlier.users, *partition.users))
                 break
         else:
-            merged.append(each)
+            merged.append(partition)
     return merged
 
 

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
-from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Paper
 
@@ -178,5 +178,4 @@ def interval(row: Mapping[str, Any], mean: str = "mean") -> str:
     """Format the mean of a row with its interval; a speed-up of zero is a missed target."""
     if mean == "speed_up" and row[mean] == 0:
         return "target missed"
-    middle, low, high = (show(float(row[name])) for name in (mean, "low", "high"))
-    return f"{middle} [{low}, {high}]"
+    return show_interval(row[mean], row["low"], row["high"])

@@ -52,7 +52,7 @@ class _Page:
             self.top += LINE * size / 9.0
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return inches from the top left as a place in the figure."""
+        """Convert inches from the top left to a position in the figure."""
         return x / WIDTH, 1 - y / HEIGHT
 
     def cell(self, x: float, claim: Claim) -> None:
@@ -100,10 +100,10 @@ def write(
 
 
 def _draw_map(page: _Page, rows: Sequence[MapRow]) -> None:
-    columns = [each for each in GRADES if any(row.cells[each] for row in rows)]
+    columns = [grade for grade in GRADES if any(row.cells[grade] for row in rows)]
     widths = {
-        each: max(NARROWEST, CELL * max(len(row.cells[each]) for row in rows) + 0.12)
-        for each in columns
+        grade: max(NARROWEST, CELL * max(len(row.cells[grade]) for row in rows) + 0.12)
+        for grade in columns
     }
     x = MARGIN + 1.7
     for column in columns:
@@ -119,8 +119,8 @@ def _draw_map(page: _Page, rows: Sequence[MapRow]) -> None:
                 page.cell(x + CELL * place, claim)
             x += widths[column]
     page.top += 0.28
-    words = legend(claim for row in rows for each in columns for claim in row.cells[each])
-    page.write("   ".join(f"{glyph} {' or '.join(of)}" for glyph, of in words.items()), 7.5)
+    words = legend(claim for row in rows for grade in columns for claim in row.cells[grade])
+    page.write("   ".join(f"{glyph} {' or '.join(names)}" for glyph, names in words.items()), 7.5)
     page.write("Filled: runs of the paper's size. Outlined: smaller runs, or not run.", 7.5)
 
 

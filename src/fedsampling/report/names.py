@@ -152,8 +152,8 @@ def display_name(key: str) -> Name:
     if not base:
         return Name(key, key)
     setting = key.removeprefix(f"{base}-").replace("-", " ")
-    known = NAMES[base]
-    return Name(f"{known.title}, {setting}", f"{known.short}, {setting}", known.aliases)
+    sampler = NAMES[base]
+    return Name(f"{sampler.title}, {setting}", f"{sampler.short}, {setting}", sampler.aliases)
 
 
 def dataset_name(key: str) -> str:

@@ -69,26 +69,26 @@ def build(
         cannot be written.
     """
     claims = claims or results / "claims"
-    shown = content.load(results, papers, claims)
-    shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in shown], cards)
-    explored = explorer.load(results / "explorer", shown)
+    chapters = content.load(results, papers, claims)
+    shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in chapters], cards)
+    views = explorer.load(results / "explorer", chapters)
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, config)
-        objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, shown)}
+        objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, chapters)}
         outputs = [
-            *_copy_artefacts(root, results / "artefacts", shown),
-            *thumbnails.write(root, shown),
-            *_copy_claims(root, claims, shown),
+            *_copy_artefacts(root, results / "artefacts", chapters),
+            *thumbnails.write(root, chapters),
+            *_copy_claims(root, claims, chapters),
             *_copy_cards(root, results / "cards", shown_cards),
-            *explorer.copy(root, results / "explorer", explored),
+            *explorer.copy(root, results / "explorer", views),
             *pages.write(
-                root, shown, software, _within(results, project), shown_cards, recomputed, explored
+                root, chapters, software, _within(results, project), shown_cards, recomputed, views
             ),
         ]
         crate.write(
             root,
-            chapters=shown,
+            chapters=chapters,
             software=software,
             workflow="workflow/Snakefile",
             objects=objects,
@@ -136,10 +136,10 @@ def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None
     files.write_text(root / "workflow" / "config.yaml", settings)
 
 
-def _copy_papers(root: Path, shown: Sequence[Chapter]) -> dict[str, str]:
+def _copy_papers(root: Path, chapters: Sequence[Chapter]) -> dict[str, str]:
     """Copy each paper's own files; return the original name of each copy."""
     copies = {}
-    for chapter in shown:
+    for chapter in chapters:
         for name in _PAPER:
             if (source := chapter.paper.folder / name).exists():
                 _copy(source, root / chapter.key / name)
@@ -147,8 +147,8 @@ def _copy_papers(root: Path, shown: Sequence[Chapter]) -> dict[str, str]:
     return copies
 
 
-def _copy_artefacts(root: Path, artefacts: Path, shown: Sequence[Chapter]) -> Iterator[str]:
-    for chapter in shown:
+def _copy_artefacts(root: Path, artefacts: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
+    for chapter in chapters:
         for exhibit in chapter.exhibits:
             folder = f"{chapter.key}/{exhibit.artefact}"
             for name in sorted({"artefact.json", *exhibit.files.values()}):
@@ -156,8 +156,8 @@ def _copy_artefacts(root: Path, artefacts: Path, shown: Sequence[Chapter]) -> It
                 yield f"{folder}/{name}"
 
 
-def _copy_claims(root: Path, claims: Path, shown: Sequence[Chapter]) -> Iterator[str]:
-    for chapter in shown:
+def _copy_claims(root: Path, claims: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
+    for chapter in chapters:
         if chapter.claims:
             _copy(claims / f"{chapter.key}.json", root / chapter.key / "claims.json")
             yield f"{chapter.key}/claims.json"

@@ -35,8 +35,8 @@ def symbols(text: object) -> str:
 
     def translate(script: re.Match[str]) -> str:
         letters = script[0][1:].strip("{}")
-        known = _SUBSCRIPTS if script[0][0] == "_" else _SUPERSCRIPTS
-        return "".join(known[x] for x in letters) if set(letters) <= set(known) else script[0]
+        table = _SUBSCRIPTS if script[0][0] == "_" else _SUPERSCRIPTS
+        return "".join(table[x] for x in letters) if set(letters) <= set(table) else script[0]
 
     return _FORMULA.sub(
         lambda match: match[1] + re.sub(_SCRIPT, translate, match[2]), _greek(str(text))

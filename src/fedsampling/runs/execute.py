@@ -106,7 +106,7 @@ def execute_stacked(
     target, shared = run_stores(results, config)
     job = jobs[0]
     # Each run is computed once: two cases with the same settings have the same runs.
-    runs = {run.hash: (each, run) for each in jobs for run in each.runs}
+    runs = {run.hash: (member, run) for member in jobs for run in member.runs}
     digests: dict[str, str] = {}  # of the tables of finished runs, by the runs' hashes
 
     def unfinished() -> list[tuple[Job, RunSpec]]:
@@ -133,7 +133,7 @@ def execute_stacked(
                     digests[run.hash] = result.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
-    return [_write_manifest(each, digests, config, results) for each in jobs]
+    return [_write_manifest(member, digests, config, results) for member in jobs]
 
 
 def _write_manifest(job: Job, digests: Mapping[str, str], config: Config, results: Path) -> Path:
@@ -164,14 +164,14 @@ def _compute(
     """Simulate the runs that are due; return the results and their common metadata."""
     total = job.steps if job.counter else len(due)
 
-    def report(done: int) -> None:
-        progress(job.name, done, total)
+    def report(steps: int) -> None:
+        progress(job.name, steps, total)
 
     started, clock = datetime.now(UTC), time.perf_counter()
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
-        variants = [each.simulation for each, _ in due]
+        variants = [member.simulation for member, _ in due]
         first = variants[0]
         if all(variant is first for variant in variants):
             simulated = first.simulate(data, seeds, where, report)

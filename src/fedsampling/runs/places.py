@@ -7,7 +7,7 @@ runs in each file.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -88,14 +88,19 @@ def plan_inputs(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
         yield from ((str(path), path.read_bytes()) for path in sorted(CARDS.glob("*.json")))
 
 
+def unfinished_runs(run_hashes: Iterable[str], stores: Collection[Path]) -> Iterator[str]:
+    """Yield the hashes of the runs that have no file in the stores; no file is opened."""
+    published = [published_runs(store) for store in stores]
+    for run_hash in run_hashes:
+        if not any(run_hash in paths for paths in published) and not any(
+            path_of(store, run_hash).is_file() for store in stores
+        ):
+            yield run_hash
+
+
 def is_finished(job: Job, stores: Collection[Path]) -> bool:
     """Whether the stores have a file for each run of a job; no file is opened."""
-    published = [published_runs(folder) for folder in stores]
-    return all(
-        any(run.hash in hashes for hashes in published)
-        or any(path_of(folder, run.hash).is_file() for folder in stores)
-        for run in job.runs
-    )
+    return not any(unfinished_runs((run.hash for run in job.runs), stores))
 
 
 def is_published(job: Job) -> bool:

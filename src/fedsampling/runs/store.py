@@ -229,13 +229,13 @@ def load_together(path: Path) -> Mapping[str, Result]:
         If the file is missing, corrupt, or was not written by :func:`save_together`.
     """
     try:
-        return _together(path, path.stat().st_mtime_ns)
+        return _load_file(path, path.stat().st_mtime_ns)
     except Exception:  # as in :func:`load`
         raise InputError(f"{path}: missing or corrupt; restore it from the repository") from None
 
 
 @cache
-def _together(path: Path, changed: int) -> Mapping[str, Result]:
+def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
     rows = pq.read_table(path).combine_chunks()
     texts = rows["metadata"].to_pylist()
     if _digest_of_all(texts) != tables.verified(rows.schema, RUNS)["digest"]:

@@ -77,7 +77,7 @@ def _encoded(rows: pa.Table, field: pa.Field) -> tuple[int, str, str]:
     if is_list and pa.types.is_floating(field.type.value_type):
         options[SPLIT] = {"use_dictionary": False, "column_encoding": {path: SPLIT}}
     part = rows.select([field.name])
-    size, encoding = min((_size(part, each), name) for name, each in options.items())
+    size, encoding = min((_size(part, choice), name) for name, choice in options.items())
     return size, path, encoding
 
 

@@ -81,9 +81,9 @@ def _check_clients(job: Job, project: Project) -> None:
         return
     limit = 60.0 * project.config.cluster.max_runtime
     training_cost(network, data, where, len(job.runs), measure=False, limit=limit)
-    most = most_samples(network, data, where)
-    if network.work.batch > most:
+    largest = most_samples(network, data, where)
+    if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "
-            f"must be at most {most}"
+            f"must be at most {largest}"
         )

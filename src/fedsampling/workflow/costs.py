@@ -21,7 +21,7 @@ from fedsampling.runs.cluster.resources import (
     measurement_key,
     save_measurements,
 )
-from fedsampling.runs.places import path_of, published_runs, run_stores
+from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.store import find
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
@@ -103,10 +103,7 @@ def estimate(
     """
     plan, config = project.plan, project.config
     target, shared = run_stores(project.results, config)
-    open_runs = {
-        job.name: sum(not _is_finished(run.hash, target, shared, job.code) for run in job.runs)
-        for job in plan.jobs.values()
-    }
+    open_runs = {job.name: _open_runs(job, target, shared) for job in plan.jobs.values()}
     unfinished = [plan.jobs[name] for name, runs in open_runs.items() if runs]
     begin = time.perf_counter()
     measurements: dict[str, Measured] = {}
@@ -214,8 +211,8 @@ def _measure(
     reached: set[str] = set()
     end = time.monotonic() + seconds_limit
     with reporter() as progress:
-        for done, group in enumerate(groups):
-            progress("measuring", done, len(groups))
+        for index, group in enumerate(groups):
+            progress("measuring", index, len(groups))
             experiment = group[0].experiment_id
             if experiment in notes:
                 continue
@@ -254,13 +251,10 @@ def _number_of_needs(group: Sequence[Job]) -> int:
     return len(getattr(getattr(group[0].simulation, "sampler", None), "needs", ()))
 
 
-def _is_finished(run_hash: str, target: Path, shared: list[Path], code: str) -> bool:
-    """Whether a run is finished; unlike ``locate``, does not open shared runs."""
-    is_shared = any(
-        run_hash in published_runs(folder) or path_of(folder, run_hash).is_file()
-        for folder in shared
-    )
-    return is_shared or bool(find([target], run_hash, code))
+def _open_runs(job: Job, target: Path, shared: list[Path]) -> int:
+    """Count the unfinished runs of a job; unlike ``locate``, does not open shared runs."""
+    candidates = unfinished_runs((run.hash for run in job.runs), shared)
+    return sum(not find([target], run_hash, job.code) for run_hash in candidates)
 
 
 def _seconds(times: Measured, job: Job, open_runs: int) -> float:

@@ -33,25 +33,25 @@ def digests(plan: Plan) -> dict[str, str]:
         ``explorer/<paper>/<experiment>``, ``papers/<paper>`` (all of these of a paper),
         ``cards/<dataset>``, ``compare/<sampler>`` and ``report``.
     """
-    known = _summaries(plan)
+    by_result = _summaries(plan)
     for key, paper in plan.papers.items():
         drawn = {
-            f"artefacts/{key}/{name}": _artefact(plan, paper, name, known)
+            f"artefacts/{key}/{name}": _artefact(plan, paper, name, by_result)
             for name in paper.artefacts
         }
-        judged = {f"claims/{key}": _claims(plan, paper, known)}
+        judged = {f"claims/{key}": _claims(plan, paper, by_result)}
         explored = {
-            f"explorer/{key}/{name}": _views(plan, known[f"summaries/{key}/{name}"])
+            f"explorer/{key}/{name}": _views(plan, by_result[f"summaries/{key}/{name}"])
             for name in paper.experiments
         }
         outputs = [drawn, judged, explored]
-        known |= drawn | judged | explored | {f"papers/{key}": digest(outputs)}
-    known |= {f"cards/{dataset}": _card(plan, dataset) for dataset in plan.cards}
+        by_result |= drawn | judged | explored | {f"papers/{key}": digest(outputs)}
+    by_result |= {f"cards/{dataset}": _card(plan, dataset) for dataset in plan.cards}
     compared = {
-        f"compare/{name}": _comparison(plan, Path(file), known)
+        f"compare/{name}": _comparison(plan, Path(file), by_result)
         for name, file in plan.users_samplers.items()
     }
-    return known | compared | {"report": _report(plan, known)}
+    return by_result | compared | {"report": _report(plan, by_result)}
 
 
 def _summaries(plan: Plan) -> dict[str, str]:
@@ -64,9 +64,9 @@ def _summaries(plan: Plan) -> dict[str, str]:
     }
 
 
-def _artefact(plan: Plan, paper: Paper, name: str, known: dict[str, str]) -> str:
+def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) -> str:
     spec = paper.artefacts[name]
-    summaries = [known[f"summaries/{paper.key}/{each}"] for each in spec.experiments]
+    summaries = [by_result[f"summaries/{paper.key}/{key}"] for key in spec.experiments]
     code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
     inputs = [spec.model_dump(mode="json"), _reported(paper), summaries, _facts(plan), code]
     return digest(inputs + _compared_with(plan, paper.key, spec.experiments))
@@ -76,9 +76,9 @@ def _views(plan: Plan, summary: str) -> str:
     return digest([summary, _facts(plan), fingerprint("fedsampling.report.drawing.views")])
 
 
-def _claims(plan: Plan, paper: Paper, known: dict[str, str]) -> str:
+def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:
     claims = {key: claim.model_dump(mode="json") for key, claim in paper.claims.items()}
-    summaries = [known[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
+    summaries = [by_result[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
     modules = [
         *defining_modules(paper.folder, "claims", *paper.claims),
         "fedsampling.evidence.grading",
@@ -96,12 +96,12 @@ def _card(plan: Plan, dataset: str) -> str:
     return digest([code, *map(asdict, uses)])
 
 
-def _comparison(plan: Plan, file: Path, known: dict[str, str]) -> str:
+def _comparison(plan: Plan, file: Path, by_result: dict[str, str]) -> str:
     code = [own_code(member.code) for member in load_file(file)]
-    return digest([code, plan.config.scale, known.get(f"papers/{MATRIX}", "")])
+    return digest([code, plan.config.scale, by_result.get(f"papers/{MATRIX}", "")])
 
 
-def _report(plan: Plan, known: dict[str, str]) -> str:
+def _report(plan: Plan, by_result: dict[str, str]) -> str:
     code = fingerprint("fedsampling.report.site", "fedsampling.report.crate")
     files = [*sorted(TEMPLATES.iterdir()), *sorted(VENDOR.iterdir())]
     files += [paper.folder / name for paper in plan.papers.values() for name in TEXTS]
@@ -109,7 +109,7 @@ def _report(plan: Plan, known: dict[str, str]) -> str:
     papers = {
         key: [paper.model_dump(mode="json"), paper.left_out] for key, paper in plan.papers.items()
     }
-    return digest([code, texts, papers, plan.config.public(), known])
+    return digest([code, texts, papers, plan.config.public(), by_result])
 
 
 def _compared_with(plan: Plan, paper: str, experiments: Iterable[str]) -> list[str]:

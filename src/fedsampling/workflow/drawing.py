@@ -111,8 +111,8 @@ class _Results:
     def _is_up_to_date(self, name: str) -> bool:
         entry = self.record.get(name, {})
         return bool(entry.get("of") == self.digests[name]) and all(
-            Path(path).is_file() and sha256(Path(path)) == known
-            for path, known in entry["files"].items()
+            Path(path).is_file() and sha256(Path(path)) == digest
+            for path, digest in entry["files"].items()
         )
 
 
@@ -152,14 +152,14 @@ def _render(
 
 
 def _overlaid(
-    ours: Artefact, other: Path, project: Project, spec: Paper, artefact: str, used: Summaries
+    ours: Artefact, other_run: Path, project: Project, spec: Paper, artefact: str, used: Summaries
 ) -> Artefact:
     """Draw the artefact also for the run to compare with, and overlay its curves."""
-    folder = other / "summaries" / spec.key
+    folder = other_run / "summaries" / spec.key
     if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
-        note = f"{other.name} has no {', '.join(lacking)}, so it is not compared here."
+        note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
         return replace(ours, notes=(*ours.notes, note))
-    other_summaries = load_summaries(spec.key, used, other)
+    other_summaries = load_summaries(spec.key, used, other_run)
     cases = spec.artefacts[artefact].cases
     other_summaries = {name: summary.only(cases) for name, summary in other_summaries.items()}
     if not differing(used, other_summaries):
@@ -167,6 +167,6 @@ def _overlaid(
     try:
         theirs = draw_function(spec, artefact)(other_summaries, spec)
     except Exception as error:  # as in _render: the settings of the other run may not fit
-        note = f"{other.name} cannot be drawn in this layout ({in_one_line(error)})."
+        note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
         return replace(ours, notes=(*ours.notes, note))
-    return saving.with_overlay(ours, theirs, other.name, used, other_summaries, project.facts)
+    return saving.with_overlay(ours, theirs, other_run.name, used, other_summaries, project.facts)

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import shorten
 
@@ -37,28 +37,22 @@ def judge(paper: str, project: Project) -> Path:
 
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
-    whole = load_paper(spec.key, spec.folder.parent)
-    unfinished = left_to_run(whole, project.config, project.results) if spec.claims else {}
-    claims = [_claim(name, spec, whole, project, loaded, unfinished) for name in spec.claims]
+    complete = load_paper(spec.key, spec.folder.parent)
+    unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
+    judge_claim = _Judge(spec, complete, project, loaded, unfinished).judge
+    claims = [asdict(judge_claim(name)) for name in spec.claims]
     out = project.folder / to / f"{spec.key}.json"
-    write_record(out, {"paper": spec.key, "claims": [asdict(claim) for claim in claims]})
+    write_record(out, {"paper": spec.key, "claims": claims})
     return out
 
 
-def _claim(
-    name: str,
-    spec: Paper,
-    whole: Paper,
-    project: Project,
-    loaded: Summaries,
-    unfinished: Mapping[str, Sequence[Job]],
-) -> Claim:
-    """Judge a claim.
+@dataclass(frozen=True)
+class _Judge:
+    """Judges the claims of a paper.
 
     Parameters
     ----------
-    name : str
-    spec, whole : Paper
+    spec, complete : Paper
         Without and with the experiments that are left out.
     project : Project
     loaded : mapping of str to Summary
@@ -66,78 +60,78 @@ def _claim(
     unfinished : mapping of str to sequence of Job
         Jobs of the paper's size that have not finished, by experiment.
     """
-    claim = spec.claims[name]
-    artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
-    experiments = claim.experiments or artefact.experiments
-    at_full_size = claim.experiments or whole.artefacts[claim.artefact].experiments
-    cases = claim.cases or artefact.cases
-    status, seconds = RunEvidence(), math.nan
-    if absent := [key for key in experiments if key not in loaded]:
-        finding = grading.not_run({key: spec.left_out[key] for key in absent})
-    else:
-        used = {key: loaded[key].only(cases) for key in experiments}
-        specs = {key: whole.experiments[key] for key in at_full_size}
-        seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
-        status, finding = _judged(
-            name, spec, project, loaded, used, assess_runs(used, specs, cases, project.facts)
+
+    spec: Paper
+    complete: Paper
+    project: Project
+    loaded: Summaries
+    unfinished: Mapping[str, Sequence[Job]]
+
+    def judge(self, name: str) -> Claim:
+        """Judge a claim."""
+        spec, claim = self.spec, self.spec.claims[name]
+        artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
+        experiments = claim.experiments or artefact.experiments
+        at_full_size = claim.experiments or self.complete.artefacts[claim.artefact].experiments
+        cases = claim.cases or artefact.cases
+        evidence, seconds = RunEvidence(), math.nan
+        if absent := [key for key in experiments if key not in self.loaded]:
+            finding = grading.not_run({key: spec.left_out[key] for key in absent})
+        else:
+            used = {key: self.loaded[key].only(cases) for key in experiments}
+            specs = {key: self.complete.experiments[key] for key in at_full_size}
+            seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+            evidence = assess_runs(used, specs, cases, self.project.facts)
+            evidence, finding = self._apply_rule(name, used, evidence)
+        needs_runs = finding.grade in ("preliminary", "not run")
+        open_jobs = self._open_jobs(at_full_size, cases)
+        return Claim(
+            id=name,
+            statement=claim.statement,
+            artefact=claim.artefact,
+            reported=claim.reported,
+            ours=finding.ours,
+            margin=f"{claim.margin:g} {claim.unit}",
+            verdict=finding.verdict,
+            reason=finding.reason,
+            rule=claim.rule,
+            kind=claim.kind,
+            grade=finding.grade,
+            declared=_declaration(claim),
+            scale=evidence.scale,
+            seeds=evidence.seeds,
+            covers=evidence.covers,
+            settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
+            power=power.sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
+            drawn=finding.drawn,
+            readings=finding.readings,
+            caveat=finding.caveat or claim.caveat,
         )
-    needs_runs = finding.grade in ("preliminary", "not run")
-    open_jobs = _open_jobs(at_full_size, cases, unfinished)
-    return Claim(
-        id=name,
-        statement=claim.statement,
-        artefact=claim.artefact,
-        reported=claim.reported,
-        ours=finding.ours,
-        margin=f"{claim.margin:g} {claim.unit}",
-        verdict=finding.verdict,
-        reason=finding.reason,
-        rule=claim.rule,
-        kind=claim.kind,
-        grade=finding.grade,
-        declared=_declaration(claim),
-        scale=status.scale,
-        seeds=status.seeds,
-        covers=status.covers,
-        settles=_settles(spec.key, open_jobs, status) if needs_runs else "",
-        power=power.sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
-        drawn=finding.drawn,
-        readings=finding.readings,
-        caveat=finding.caveat or claim.caveat,
-    )
 
+    def _apply_rule(
+        self, name: str, used: Summaries, evidence: RunEvidence
+    ) -> tuple[RunEvidence, Finding]:
+        """Apply a claim's rule to the summaries that it uses."""
+        spec, claim = self.spec, self.spec.claims[name]
+        try:
+            # A rule may mention experiments on which the verdict does not depend.
+            finding = judge_function(spec, name)({**self.loaded, **used}, claim, spec)
+            return evidence, grading.graded(finding, evidence, claim.transfer)
+        except Exception as error:  # a paper's function may rely on the paper's settings
+            if not self.project.config.changes(spec.key):
+                raise
+            warn_unfit(spec, name, "not judged, because its rule does not fit", error)
+            return RunEvidence(), grading.unfit(changed(used) or changed(self.loaded))
 
-def _judged(
-    name: str,
-    spec: Paper,
-    project: Project,
-    loaded: Summaries,
-    used: Summaries,
-    status: RunEvidence,
-) -> tuple[RunEvidence, Finding]:
-    """Apply a claim's rule to the summaries that it uses."""
-    claim = spec.claims[name]
-    try:
-        # A rule may mention experiments on which the verdict does not depend.
-        finding = judge_function(spec, name)({**loaded, **used}, claim, spec)
-        return status, grading.graded(finding, status, claim.transfer)
-    except Exception as error:  # a paper's function may rely on the paper's settings
-        if not project.config.changes(spec.key):
-            raise
-        warn_unfit(spec, name, "not judged, because its rule does not fit", error)
-        return RunEvidence(), grading.unfit(changed(used) or changed(loaded))
-
-
-def _open_jobs(
-    experiments: Collection[str], cases: Collection[str], unfinished: Mapping[str, Sequence[Job]]
-) -> list[Job]:
-    """Return a claim's unfinished jobs; all cases of an experiment if the claim names none."""
-    jobs = []
-    for name in experiments:
-        open_cases = {job.case for job in unfinished.get(name, ())}
-        selected = open_cases & set(cases) or open_cases
-        jobs += [job for job in unfinished.get(name, ()) if job.case in selected]
-    return jobs
+    def _open_jobs(self, experiments: Collection[str], cases: Collection[str]) -> list[Job]:
+        """Return a claim's unfinished jobs; all cases of an experiment if the claim names none."""
+        jobs = []
+        for name in experiments:
+            unfinished = self.unfinished.get(name, ())
+            open_cases = {job.case for job in unfinished}
+            selected = open_cases & set(cases) or open_cases
+            jobs += [job for job in unfinished if job.case in selected]
+        return jobs
 
 
 def _declaration(claim: ClaimSpec) -> Declaration | None:
@@ -146,7 +140,7 @@ def _declaration(claim: ClaimSpec) -> Declaration | None:
     return Declaration(claim.declared.when, claim.declared.date.isoformat(), claim.declared.why)
 
 
-def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
+def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:
@@ -161,7 +155,7 @@ def _settles(paper: str, jobs: Sequence[Job], status: RunEvidence) -> str:
             hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
         command = f"snakemake --cores all {paper} --config scale=paper"
         parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
-    if has_unverified_data(status.obstacles):
+    if has_unverified_data(evidence.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS
 

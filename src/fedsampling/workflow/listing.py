@@ -88,9 +88,9 @@ def listing(kind: str, project: Project) -> Sequence[str]:
         "overrides": {},
         "experiments": None,
     }
-    whole = project.config.model_copy(update=changes)
+    config = project.config.model_copy(update=changes)
     return align(
-        row for paper in load_papers(whole, project.papers).values() for row in _rows(paper, kind)
+        row for paper in load_papers(config, project.papers).values() for row in _rows(paper, kind)
     )
 
 

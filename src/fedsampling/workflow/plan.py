@@ -245,10 +245,10 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     chosen = {
         key: at_best(paper, config, results) for key, paper in load_papers(config, papers).items()
     }
-    other = config.other_run(results)
-    if other and not (other / "summaries").is_dir():
+    other_run = config.other_run(results)
+    if other_run and not (other_run / "summaries").is_dir():
         fix = "run it first, or name another run"
-        raise InputError(f"beside: '{config.beside}' has no results in {other}; {fix}")
+        raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
     problems: list[str] = []
     by_name: dict[str, Job] = {}
     settings: dict[str, dict[str, Any]] = {}
@@ -257,8 +257,8 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
             experiments = resolve_experiments(paper, config)
             by_name |= {job.name: job for job in jobs(paper, config, experiments)}
             settings |= {
-                f"{key}/{name}": each.experiment.model_dump(mode="json")
-                for name, each in experiments.items()
+                f"{key}/{name}": resolved.experiment.model_dump(mode="json")
+                for name, resolved in experiments.items()
             }
     if problems:
         raise InputError(*problems)
@@ -274,5 +274,5 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         settings,
         dataset_uses(by_name.values()),
         {load_file(Path(file))[-1].named: file for file in config.schemes},
-        other,
+        other_run,
     )

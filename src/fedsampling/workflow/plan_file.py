@@ -121,7 +121,7 @@ def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], fr
         shared = entry["settings"], entry["data"]
         files = tuple(entry["files"])
         for block, (is_due, seeds) in enumerate(entry["blocks"]):
-            runs = tuple(RunSpec(*shared, seed, entry["scheme"], known) for seed, known in seeds)
+            runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
             paper, experiment, case, sampler = entry["of"]
             place = paper, experiment, case, sampler, block
             folder = papers[paper].folder

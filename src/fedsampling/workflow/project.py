@@ -158,8 +158,8 @@ class Project:
             *(path for folder in folders for path in folder.parent.glob(f"{folder.name}/*.*")),
             *map(Path, self.config.schemes),
         ]
-        if other := self.config.other_run(self.results):
-            files += other.glob("summaries/*/*.parquet")
+        if other_run := self.config.other_run(self.results):
+            files += other_run.glob("summaries/*/*.parquet")
         code = [*PACKAGE.rglob("*.py"), *TEMPLATES.iterdir(), *VENDOR.iterdir()]
         # Relative paths: the digest must not depend on where the package is installed.
         named = [(os.path.relpath(path, PACKAGE), path) for path in code]

@@ -47,12 +47,12 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
         If a name is unknown, or the configuration has quick scale or embedded data.
     """
     plan, config = project.plan, project.config
-    known = {*plan.papers, *plan.experiments}
-    known |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
-    if unknown := [name for name in names if name not in known]:
+    valid = {*plan.papers, *plan.experiments}
+    valid |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
+    if unknown := [name for name in names if name not in valid]:
         raise InputError(
             *(
-                f"'{name}' is unknown; {nearest(name, known if '/' in name else plan.papers)}"
+                f"'{name}' is unknown; {nearest(name, valid if '/' in name else plan.papers)}"
                 for name in unknown
             )
         )
@@ -148,7 +148,7 @@ def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], pap
         larger = runs.keys() & of_paper_size
         for scale, hashes in (("paper", larger), ("reduced", runs.keys() - larger)):
             if hashes:
-                seconds = sum(runs[each].metadata["seconds"] for each in hashes)
+                seconds = sum(runs[run_hash].metadata["seconds"] for run_hash in hashes)
                 cells = (*name.split("/"), scale, str(len(hashes)), f"{seconds:.0f}")
                 rows.append(f"| {' | '.join(cells)} |")
     text = readme.read_text(encoding="utf-8")

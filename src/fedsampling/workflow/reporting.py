@@ -1,19 +1,20 @@
 """The report, the findings document, and the summary of verdicts in the terminal."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from textwrap import shorten
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_text
 from fedsampling.evidence import agreement
-from fedsampling.evidence.verdicts import GRADES, VERDICTS, Claim
+from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import content, findings
-from fedsampling.report.overview import readme_table
+from fedsampling.report.overview import readme_table, tallies
 from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.judging import judge_claims
 from fedsampling.workflow.plan import Plan
@@ -133,11 +134,9 @@ def _tally(claims: Sequence[Claim]) -> str:
     """Count the verdicts of empirical claims by grade; count code checks separately."""
     empirical = [claim for claim in claims if claim.kind == "empirical"]
     parts = []
-    for grade in GRADES:
-        counts = Counter(claim.verdict for claim in empirical if claim.grade == grade)
-        words = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
-        if words:
-            parts.append(f"{grade}: {', '.join(words)}" if grade != "not run" else words[0])
+    for grade, by_verdict in groupby(tallies(empirical), key=attrgetter("grade")):
+        counts = ", ".join(f"{tally.count} {tally.verdict}" for tally in by_verdict)
+        parts.append(f"{grade}: {counts}" if grade != "not run" else counts)
     passed = [claim.verdict == "reproduced" for claim in claims if claim.kind == "code check"]
     if passed:
         parts.append(f"{sum(passed)} of {len(passed)} code checks pass")

@@ -39,14 +39,14 @@ def run_jobs(names: Sequence[str], project: Project) -> int:
     return execute_all(jobs, project, lambda manifest: print(manifest, flush=True))
 
 
-def execute_all(jobs: Collection[Job], project: Project, done: Callable[[Path], None]) -> int:
+def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
     """Run jobs one after another.
 
     Parameters
     ----------
     jobs : collection of Job
     project : Project
-    done : callable
+    notify : callable
         Called with the manifest of each finished job.
 
     Returns
@@ -70,7 +70,7 @@ def execute_all(jobs: Collection[Job], project: Project, done: Callable[[Path], 
                 at = group[0].name
                 stop.begin()
                 for manifest in execute_stacked(group, config, results, progress, stop):
-                    done(manifest)
+                    notify(manifest)
     except Stopped as stopped:
         print(f"{at}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
         return requeue()

@@ -93,16 +93,16 @@ def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project
     """Check Snakemake's targets; print a line for each unknown target and end the process."""
     if not (targets := list(targets)):
         return  # listing the known targets takes a tenth of a second
-    known = [*rules, *(str(project.folder / name) for name in project.plan.targets())]
+    valid_targets = [*rules, *(str(project.folder / name) for name in project.plan.targets())]
     problems = []
     if "compare" in targets and not project.plan.users_samplers:
         problems.append("compare: no sampler to compare; add --config schemes='[my_sampler.py]'")
     for name in map(os.path.normpath, targets):
         is_data = Path(name).parent == project.data
-        if name in known or is_data or Path(name).exists():
+        if name in valid_targets or is_data or Path(name).exists():
             continue
-        near = get_close_matches(name, known, n=3)
-        suggestion = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+        similar = get_close_matches(name, valid_targets, n=3)
+        suggestion = f"did you mean {' or '.join(map(repr, similar))}?" if similar else ""
         papers = ", ".join(project.plan.papers)
         fix = f"must be a paper ({papers}) or a file in {RESULTS}/"
         problems.append(f"target: {name!r} is unknown; {suggestion or fix}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from fedsampling.base.errors import WARNING
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs.leases import LEASE_SECONDS
-from fedsampling.runs.places import path_of, published_runs, run_stores
+from fedsampling.runs.places import path_of, run_stores, unfinished_runs
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
@@ -27,15 +27,15 @@ class State:
 
     Parameters
     ----------
-    done, running, left : int
+    finished, running, remaining : int
     seconds : float or None
         Time on one core for the running and remaining runs; None if no run of the experiment was
         computed here.
     """
 
-    done: int
+    finished: int
     running: int
-    left: int
+    remaining: int
     seconds: float | None
 
 
@@ -56,7 +56,7 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
     for name, state in states.items():
-        if state.running or state.left:
+        if state.running or state.remaining:
             yield f"  {name}: {_progress([state])}"
     drawn = [
         (folder / "artefacts" / paper / name / "artefact.json").is_file()
@@ -72,23 +72,17 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
 
 def _state(project: Project, name: str) -> State:
     plan = project.plan
-    target, others = run_stores(project.results, project.config)
-    stores = list(dict.fromkeys([target, *others]))
-    published = [published_runs(folder) for folder in stores]
+    target, shared = run_stores(project.results, project.config)
+    stores = list(dict.fromkeys([target, *shared]))
     paper, _, experiment = name.partition("/")
     jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
     runs = {run.hash: run for job in jobs for run in job.runs}
-    done = {
-        key
-        for key in runs
-        if any(key in hashes for hashes in published)
-        or any(path_of(folder, key).is_file() for folder in stores)
-    }
-    running = {key for key in runs.keys() - done if _is_held(path_of(target, key))}
-    timed = _seconds(target, [runs[key] for key in sorted(done)])
-    left = len(runs) - len(done)
-    seconds = left * sum(timed) / len(timed) if timed else None
-    return State(len(done), len(running), left - len(running), seconds)
+    finished = runs.keys() - unfinished_runs(runs, stores)
+    running = {key for key in runs.keys() - finished if _is_held(path_of(target, key))}
+    timed = _seconds(target, [runs[key] for key in sorted(finished)])
+    remaining = len(runs) - len(finished)
+    seconds = remaining * sum(timed) / len(timed) if timed else None
+    return State(len(finished), len(running), remaining - len(running), seconds)
 
 
 def _is_held(path: Path) -> bool:
@@ -114,20 +108,21 @@ def _seconds(store_folder: Path, runs: Sequence[RunSpec]) -> list[float]:
 
 
 def _progress(states: Sequence[State]) -> str:
-    done, running, left = (
-        sum(getattr(state, name) for state in states) for name in ("done", "running", "left")
+    finished, running, remaining = (
+        sum(getattr(state, name) for state in states)
+        for name in ("finished", "running", "remaining")
     )
-    text = f"{done} of {done + running + left} done"
-    if not running + left:
+    text = f"{finished} of {finished + running + remaining} done"
+    if not running + remaining:
         return text
-    waiting = [state for state in states if state.running or state.left]
+    waiting = [state for state in states if state.running or state.remaining]
     estimates = [state.seconds for state in waiting if state.seconds is not None]
     hours = (
         f"about {sum(estimates) / 3600:.2g} core-hours left" if estimates else "time left unknown"
     )
     if 0 < len(estimates) < len(waiting):
         hours += f", plus {len(waiting) - len(estimates)} experiments without a timed run"
-    return f"{text}, {running} running, {left} left; {hours}"
+    return f"{text}, {running} running, {remaining} left; {hours}"
 
 
 def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -> str:

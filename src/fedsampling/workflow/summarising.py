@@ -26,9 +26,9 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
     manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
     missing = [path for path in manifests.values() if not path.is_file()]
     if missing:
-        others = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
+        further = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
         raise InputError(
-            f"{missing[0]}: not computed yet{others}; run 'fedsampling run' or snakemake first"
+            f"{missing[0]}: not computed yet{further}; run 'fedsampling run' or snakemake first"
         )
     target, shared = run_stores(project.results, project.config)
     runs: list[summaries.Run] = []

@@ -103,8 +103,8 @@ def _line(row: Mapping[str, str], before: Mapping[tuple[str, ...], str]) -> str:
     line = written.getvalue()
     earlier = before.get((row["experiment"], row["sampler"], row["case"]), "").split(",")
     if len(earlier) == len(COLUMNS) and earlier[-1] == row["chosen"]:
-        alike = isclose(float(earlier[-2]), float(row["score"]), rel_tol=1e-9)
-        return ",".join(earlier) if alike else line
+        is_same_score = isclose(float(earlier[-2]), float(row["score"]), rel_tol=1e-9)
+        return ",".join(earlier) if is_same_score else line
     return line
 
 

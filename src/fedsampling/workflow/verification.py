@@ -154,7 +154,7 @@ def _check_places(source: Source, cache: Path, mirror: str | None) -> list[FileC
 
 
 def _check_file(source: Source, name: str, path: Path) -> FileCheck:
-    kinds = [each.partition(":")[0] for each in (source.checksum, source.published) if each]
+    kinds = [text.partition(":")[0] for text in (source.checksum, source.published) if text]
     checked = f"{' and '.join(kinds)} {VERIFIED[source.verified]}" if kinds else VERIFIED["content"]
     try:
         if is_packed(source, path.name):
@@ -171,14 +171,14 @@ def _check_file(source: Source, name: str, path: Path) -> FileCheck:
 
 def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) -> tuple[str, ...]:
     """Read an edition whose files are all local; only a scratch folder is written."""
-    other = _ALSO_NEEDED.get(dataset)
+    other_dataset = _ALSO_NEEDED.get(dataset)
     sources = editions(dataset)[edition]
-    if other:
-        sources += tuple(source for source in SOURCES.values() if source.dataset == other)
+    if other_dataset:
+        sources += tuple(source for source in SOURCES.values() if source.dataset == other_dataset)
     with TemporaryDirectory() as scratch:
         for source in sources:
             if not _link_or_unpack(source, cache, mirror, Path(scratch)):
-                return (f"not compared: needs the files of {other}, which are missing",)
+                return (f"not compared: needs the files of {other_dataset}, which are missing",)
         try:
             return _reader_of(dataset).verify(dataset, edition, Path(scratch) / dataset)
         except ImportError as error:
@@ -191,7 +191,7 @@ def _reader_of(files: str) -> type[Dataset | DelayModel]:
     """Return the class that reads these official files."""
     members: dict[str, type[Dataset] | type[DelayModel]]
     members = {**Dataset.members(), **DelayModel.members()}
-    return next((each for each in members.values() if files in each.official), Dataset)
+    return next((member for member in members.values() if files in member.official), Dataset)
 
 
 def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:

@@ -62,6 +62,6 @@ def project_folder() -> Path:
 def _without_repository_parts(page: str) -> str:
     """Remove the parts of a page that apply only to the repository."""
     text = REPOSITORY_ONLY.sub("", page)
-    for command, same in WITHOUT_MAKE.items():
-        text = text.replace(command, same)
+    for command, replacement in WITHOUT_MAKE.items():
+        text = text.replace(command, replacement)
     return text

@@ -60,7 +60,7 @@ class Federated(Simulation, name="federated"):
         return self
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Train all seeds of a job together.
 

@@ -189,7 +189,7 @@ class Training(Strict):
         data: str,
         seeds: Sequence[int],
         where: Where,
-        progress: Progress = lambda done: None,
+        progress: Progress = lambda _: None,
         network: "StackedNetwork | None" = None,
         metrics: "Mapping[str, Metric] | None" = None,
         watch: Watch | None = None,
@@ -234,8 +234,8 @@ class Training(Strict):
         keep_memory()
         learner = build_learner(self, problem, data, where, network)
         if variants:
-            learner.steps = np.array([each.work.step for each in variants])
-            learner.server_step = np.array([each.server_step for each in variants])
+            learner.steps = np.array([variant.work.step for variant in variants])
+            learner.server_step = np.array([variant.server_step for variant in variants])
         if line := memory.lacking(self.least_bytes(len(seeds), learner.network.dimension)):
             raise InputError(line)
         size = (problem.n_clients, learner.network.dimension, len(seeds))
@@ -259,8 +259,8 @@ class Training(Strict):
             measures.append((self.evaluation.every, lambda theta, _: users_metrics(theta)))
 
         def by_client(theta: Any, rounds: int) -> Mapping[str, NDArray[np.float64]]:
-            own = on_own_samples(learner, theta, self.evaluation.dropout)
-            return {**learner.by_client_metrics(rounds), **own}
+            final = on_own_samples(learner, theta, self.evaluation.dropout)
+            return {**learner.by_client_metrics(rounds), **final}
 
         return train(
             learner,
@@ -301,7 +301,7 @@ class Network(Training, Simulation, name="network"):
         return obstacle(self.sampler, n, self._least_parameters(), seeds, memory, seconds)
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Load the clients, partitioned with ``problem_seed``, and train all seeds on them."""
         return self.simulate_stacked([self] * len(seeds), data, seeds, where, progress)
@@ -311,8 +311,8 @@ class Network(Training, Simulation, name="network"):
         if not isinstance(other, Network) or self.server or other.server:
             return False
         work = self.work.model_copy(update={"step": other.work.step})
-        alike = self.model_copy(update={"work": work, "server_step": other.server_step})
-        return alike == other and self.least_bytes(1) < STACKED_BYTES
+        adapted = self.model_copy(update={"work": work, "server_step": other.server_step})
+        return adapted == other and self.least_bytes(1) < STACKED_BYTES
 
     def simulate_stacked(
         self,
@@ -320,7 +320,7 @@ class Network(Training, Simulation, name="network"):
         data: str,
         seeds: Sequence[int],
         where: Where,
-        progress: Progress = lambda done: None,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Train runs that differ in learning rates, all on the same clients.
 
@@ -330,8 +330,8 @@ class Network(Training, Simulation, name="network"):
             Settings of each run in `seeds`.
         """
         problem = load_problem(self, data, where)
-        apart = variants if any(each != self for each in variants) else ()
-        tables = self.on(problem, data, seeds, where, progress, variants=apart)
+        differing = variants if any(variant != self for variant in variants) else ()
+        tables = self.on(problem, data, seeds, where, progress, variants=differing)
         return Simulated(tables, problem.inputs, problem.unverified)
 
 

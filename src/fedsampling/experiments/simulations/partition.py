@@ -30,7 +30,7 @@ class ClientCounts(Simulation, name="partition"):
     sampler: NoSampler
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Partition the dataset with each seed and count.
 
@@ -42,12 +42,12 @@ class ClientCounts(Simulation, name="partition"):
         tables = []
         inputs: dict[str, str] = {}
         unverified = False
-        for done, seed in enumerate(seeds):
+        for index, seed in enumerate(seeds):
             dataset = self.dataset.load(data, seed, where.cache, where.mirror)
             tables.append(counts(dataset))
             inputs |= dataset.inputs
             unverified |= dataset.unverified
-            progress(done)
+            progress(index)
         return Simulated(tables, inputs, unverified)
 
 

@@ -106,7 +106,7 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     timed: ClassVar[bool] = False  # whether its tables contain measured times
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda done: None
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 
@@ -135,7 +135,7 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
         data: str,
         seeds: Sequence[int],
         where: Where,
-        progress: Progress = lambda done: None,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Compute one table for each pair of settings and seed; see :meth:`simulate`."""
         raise NotImplementedError

@@ -48,8 +48,8 @@ def with_margin(
     Finding
     """
     claim = paper.claims[name]
-    other = claim.model_copy(update={"margin": margin})
-    finding = judge_function(paper, name)(summaries, other, paper)
+    changed = claim.model_copy(update={"margin": margin})
+    finding = judge_function(paper, name)(summaries, changed, paper)
     return f"margin {margin:g} instead of {claim.margin:g}{unit}", finding
 
 

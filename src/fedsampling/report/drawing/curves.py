@@ -78,15 +78,15 @@ def learning_curve(
     if variant:
         return
     if columns.keys() >= set(SEEDS) and (curve["n"] <= FEW_SEEDS).all():
-        least, most = (columns[name] for name in SEEDS)
-        band(axes, at, least, most, label, colour, hatch=HATCH, gid=RANGE)
+        lowest, highest = (columns[name] for name in SEEDS)
+        band(axes, at, lowest, highest, label, colour, hatch=HATCH, gid=RANGE)
     else:
         band(axes, at, columns["low"], columns["high"], label, colour)
 
 
-def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **more: Any) -> None:
+def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **options: Any) -> None:
     """Draw a curve's band; the underscore before its label keeps it out of the legend."""
-    looks = {"color": colour, "alpha": 0.18, "linewidth": 0, **more}
+    looks = {"color": colour, "alpha": 0.18, "linewidth": 0, **options}
     axes.fill_between(x, low, high, label=f"_{label}", **looks)
 
 
@@ -138,8 +138,8 @@ class Panel:
     def draw(self, axes: Axes) -> None:
         """Draw the curves, or a note if there are no data."""
         axes.set_title(self.title)
-        shown = (self.curves["metric"] == self.metric) & (self.curves["case"] == self.case)
-        if not (shown & self.curves["sampler"].isin(self.lines)).any():
+        selected = (self.curves["metric"] == self.metric) & (self.curves["case"] == self.case)
+        if not (selected & self.curves["sampler"].isin(self.lines)).any():
             absent(axes)
             return
         learning_curves(axes, self.curves, self.lines, self.metric, self.case)
@@ -149,7 +149,7 @@ class Panel:
 
 
 def learning_grid(
-    shown: Sequence[Panel],
+    grid: Sequence[Panel],
     columns: int,
     width: float,
     height: float,
@@ -163,7 +163,7 @@ def learning_grid(
 
     Parameters
     ----------
-    shown : sequence of Panel
+    grid : sequence of Panel
     columns : int
     width, height : float
         Inches.
@@ -176,18 +176,18 @@ def learning_grid(
     -------
     Figure
     list of Axes
-        In the order of `shown`.
+        In the order of `grid`.
     """
     with style():
-        figure, every = panels(-(-len(shown) // columns), columns, width, height, **shared)
-        for axes in every[len(shown) :]:
+        figure, all_axes = panels(-(-len(grid) // columns), columns, width, height, **shared)
+        for axes in all_axes[len(grid) :]:
             axes.set_axis_off()
-        axes_of = every[: len(shown)]
-        for place, (axes, panel) in enumerate(zip(axes_of, shown, strict=True)):
+        axes_of = all_axes[: len(grid)]
+        for place, (axes, panel) in enumerate(zip(axes_of, grid, strict=True)):
             panel.draw(axes)
-            if place % columns == 0 or panel.ylabel != shown[place - 1].ylabel:
+            if place % columns == 0 or panel.ylabel != grid[place - 1].ylabel:
                 axes.set_ylabel(panel.ylabel)
-            if place + columns >= len(shown):
+            if place + columns >= len(grid):
                 axes.set_xlabel(xlabel)
         legend_below(figure, axes_of, legend)
     return figure, axes_of
@@ -268,18 +268,18 @@ def focus(axes: Axes) -> None:
         return
     room = np.ptp(values)
     bands = [band for panel in shared for band in panel.collections]
-    ranges = [each for each in bands if each.get_gid() == RANGE]
-    edges = [path.vertices[:, 1] for each in ranges for path in each.get_paths()]
+    ranges = [collection for collection in bands if collection.get_gid() == RANGE]
+    edges = [path.vertices[:, 1] for collection in ranges for path in collection.get_paths()]
     low, high = values.min() - room, values.max() + room
     if edges:
-        shown = np.concatenate(edges)
-        low, high = min(low, np.nanmin(shown)), max(high, np.nanmax(shown))
+        extremes = np.concatenate(edges)
+        low, high = min(low, np.nanmin(extremes)), max(high, np.nanmax(extremes))
     axes.autoscale(axis="y")  # another panel with the same y axis may have limited it
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, low), min(top, high))
 
 
-def overlay(figure: Figure, other: Figure) -> bool:
+def overlay(figure: Figure, other_figure: Figure) -> bool:
     """Add the differing curves of another version of a figure, dotted, with a pale outline.
 
     Reference lines are not added.  Axes cover the range of both figures.
@@ -290,9 +290,9 @@ def overlay(figure: Figure, other: Figure) -> bool:
         Whether any curve was added; always False if the numbers of panels differ.
     """
     added = False
-    if len(figure.axes) != len(other.axes):
+    if len(figure.axes) != len(other_figure.axes):
         return added
-    for panel, theirs in zip(figure.axes, other.axes, strict=True):
+    for panel, theirs in zip(figure.axes, other_figure.axes, strict=True):
         drawn = [line.get_xydata() for line in panel.lines]
         differing = [
             line
@@ -302,8 +302,8 @@ def overlay(figure: Figure, other: Figure) -> bool:
         ]
         added = added or bool(differing)
         if differing:
-            shown = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
-            low, high = shown.min(axis=0), shown.max(axis=0)
+            limits = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
+            low, high = limits.min(axis=0), limits.max(axis=0)
         for line in differing:
             looks = line.properties()
             joined = looks["linestyle"] != "None"

@@ -69,17 +69,17 @@ def plot(
     import matplotlib.pyplot as plt
 
     histories = history if isinstance(history, Mapping) else {"": history}
-    for label, each in histories.items():
-        if not {*each} >= COLUMNS:
+    for label, columns in histories.items():
+        if not {*columns} >= COLUMNS:
             name = f" {label!r}" if label else ""
             raise InputError(f"history{name}: must be a result of fedsampling.train")
-    curves = {label: curve(each, x, y) for label, each in histories.items()}
+    curves = {label: curve(rows, x, y) for label, rows in histories.items()}
     with mpl.rc_context(STYLE):
         if axes is None:
             axes = plt.subplots(figsize=(6, 3.5))[1]
-        for label, each in curves.items():
-            (line,) = axes.plot(each["x"], each["mean"], label=label or None)
-            band(axes, each["x"], each["low"], each["high"], label, str(line.get_color()))
+        for label, points in curves.items():
+            (line,) = axes.plot(points["x"], points["mean"], label=label or None)
+            band(axes, points["x"], points["low"], points["high"], label, str(line.get_color()))
         axes.set(xlabel=LABELS[x], ylabel=y.replace("_", " "))
         if any(histories):
             axes.legend()
@@ -150,14 +150,14 @@ def to_latex(
     for column, direction in best.items():
         top = table[column].max() if direction == "max" else table[column].min()
         text[column] = [
-            rf"\textbf{{{shown}}}" if value == top else shown
-            for shown, value in zip(text[column], table[column], strict=True)
+            rf"\textbf{{{cell}}}" if value == top else cell
+            for cell, value in zip(text[column], table[column], strict=True)
         ]
-    shown = pd.DataFrame(_comparison(table, text) if compared else text)
+    cells = pd.DataFrame(_comparison(table, text) if compared else text)
     numbers = {str(column) for column in table.select_dtypes("number")}
-    alignment = ["r" if column in numbers else "l" for column in shown.columns]
-    shown.columns = [_escaped(str(column)) for column in shown.columns]
-    latex: str = shown.style.hide(axis="index").to_latex(
+    alignment = ["r" if column in numbers else "l" for column in cells.columns]
+    cells.columns = [_escaped(str(column)) for column in cells.columns]
+    latex: str = cells.style.hide(axis="index").to_latex(
         hrules=True,
         column_format="".join(alignment),
         position_float="centering" if caption or label else None,

@@ -39,7 +39,7 @@ def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefac
         ``low``, ``high`` and ``n``; a table has only the rows of the last `at`.
     """
     curves = pd.concat(
-        [each.curves.assign(experiment=name) for name, each in summaries.items()],
+        [summary.curves.assign(experiment=name) for name, summary in summaries.items()],
         ignore_index=True,
     )
     why = "The paper's own layout does not fit these settings"
@@ -48,17 +48,17 @@ def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefac
         last = curves.groupby(["experiment", *_CURVE])["at"].transform("max")
         table = _tidy(curves[curves["at"] == last])
         return Artefact(table, caption=f"Last values, mean over seeds with 95 % intervals. {why}")
-    shown = _panels(curves)
-    columns = min(COLUMNS, len(shown))
-    rows = -(-len(shown[:MAX_PANELS]) // columns)
+    case_panels = _panels(curves)
+    columns = min(COLUMNS, len(case_panels))
+    rows = -(-len(case_panels[:MAX_PANELS]) // columns)
     width = max(PANEL_WIDTH * columns, 5.2)
-    drawn, _ = learning_grid(shown[:MAX_PANELS], columns, width, PANEL_HEIGHT * rows + 1)
-    more = len(shown) - MAX_PANELS
+    drawn, _ = learning_grid(case_panels[:MAX_PANELS], columns, width, PANEL_HEIGHT * rows + 1)
+    omitted = len(case_panels) - MAX_PANELS
     return Artefact(
         _tidy(curves),
         drawn,
         alt=f"Curves of each sampler, a panel for each case of {listed(list(summaries))}.",
-        notes=(f"{more} more cases are in the CSV.",) if more > 0 else (),
+        notes=(f"{omitted} more cases are in the CSV.",) if omitted > 0 else (),
         caption=f"Mean over seeds with 95 % intervals, a panel for each case. {why}",
     )
 
@@ -79,8 +79,8 @@ def _panels(curves: pd.DataFrame) -> list[Panel]:
         # Values of the whole run have at = −1.
         over_rounds = part[part["at"] >= 0]
         part = over_rounds if len(over_rounds) else part.assign(at=0)
-        known = sorted(set(part["metric"]))
-        metric = next((name for name in METRICS if name in known), known[0])
+        metrics = sorted(set(part["metric"]))
+        metric = next((name for name in METRICS if name in metrics), metrics[0])
         title = f"{experiment}, {case}" if several else str(case)
         panels.append(Panel(part, lines, metric, str(case), title, metric))
     return panels
@@ -88,5 +88,5 @@ def _panels(curves: pd.DataFrame) -> list[Panel]:
 
 def _tidy(curves: pd.DataFrame) -> pd.DataFrame:
     first = ["experiment", *_CURVE, "at"]
-    rest = [name for name in curves if name not in (*first, *SEEDS)]
-    return curves[[*first, *rest]]
+    values = [name for name in curves if name not in (*first, *SEEDS)]
+    return curves[[*first, *values]]

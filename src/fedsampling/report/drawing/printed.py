@@ -38,7 +38,7 @@ def printed_point(
 
 
 def number_layer(figure: Figure) -> bool:
-    """Give each artist of the layer its own identifier; return whether there are any.
+    """Assign a number to each artist of the layer; return whether there are any.
 
     Entries of legends belong to the layer if the artist with their label does.
     """

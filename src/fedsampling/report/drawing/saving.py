@@ -74,8 +74,8 @@ def save(
             _save_figure(artefact.figure, folder / f"{name}.pdf", "pdf")
     else:
         files |= {"html": f"{name}.html", "tex": f"{name}.tex"}
-        shown = artefact.data if artefact.table is None else artefact.table
-        html, tex = markup(displayed(shown, artefact.formats), labels)
+        table = artefact.data if artefact.table is None else artefact.table
+        html, tex = markup(displayed(table, artefact.formats), labels)
         write_text(folder / files["html"], html)
         write_text(folder / files["tex"], tex)
     exhibit = Exhibit(
@@ -102,7 +102,7 @@ def with_overlay(
     theirs: Artefact,
     name: str,
     summaries: Summaries,
-    others: Summaries,
+    other_summaries: Summaries,
     facts: Mapping[str, str],
 ) -> Artefact:
     """Overlay the curves of another run; a label and a note list the differences.
@@ -113,16 +113,16 @@ def with_overlay(
         The same figure, drawn from the other run.
     name : str
         Name of the other run.
-    summaries, others : mapping
+    summaries, other_summaries : mapping
         Summaries of this run and of the other run.
     facts : mapping
         ``scale`` and ``data`` of the configuration.
     """
     if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
         return artefact
-    keys = differing(summaries, others)
+    keys = differing(summaries, other_summaries)
     named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"
-    labels = f" ({', '.join(badges(others, facts))})".replace(" ()", "")
+    labels = f" ({', '.join(badges(other_summaries, facts))})".replace(" ()", "")
     note = f"Dotted: {name}{labels}, with its values in brackets: {'; '.join(keys)}."
     # If the keys equal the overrides, the badge already lists them.
     label = name if keys == changed(summaries) else f"{name}, {named}"
@@ -202,14 +202,14 @@ def _settings(summary: Summary, match: re.Match[str], data: pd.DataFrame) -> Ite
 
 def _in_data(names: Iterable[str], data: pd.DataFrame, column: str) -> list[str]:
     """Keep the names that occur in a column of the CSV; keep all if none occurs."""
-    known = list(names)
-    return [name for name in known if name in set(data.get(column, ()))] or known
+    all_names = list(names)
+    return [name for name in all_names if name in set(data.get(column, ()))] or all_names
 
 
 def _number(value: Any) -> str:
     """Format a setting: integers with thousands separators."""
-    whole = isinstance(value, numbers.Integral)
-    return f"{value:,}" if whole else f"{value:g}"
+    is_integer = isinstance(value, numbers.Integral)
+    return f"{value:,}" if is_integer else f"{value:g}"
 
 
 def _print_badges(figure: Figure, labels: Sequence[str], beside: str) -> None:

@@ -10,24 +10,24 @@ from fedsampling.evidence.numbers import show
 
 def displayed(data: pd.DataFrame, formats: Mapping[str, int]) -> pd.DataFrame:
     """Format a table: numbers as text, with the significant digits of `formats` (default 4)."""
-    shown = {}
+    texts = {}
     for column in data.columns:
         values = data[column]
         if pd.api.types.is_float_dtype(values):
             digits = formats.get(str(column), 4)
-            shown[column] = [show(float(value), digits) for value in values]
+            texts[column] = [show(float(value), digits) for value in values]
         else:
-            shown[column] = ["–" if value is None else str(value) for value in values]
-    return pd.DataFrame(shown)
+            texts[column] = ["–" if value is None else str(value) for value in values]
+    return pd.DataFrame(texts)
 
 
-def markup(shown: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
+def markup(table: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
     """Return a table as HTML and LaTeX; its last row lists why it is not evidence."""
-    shown = shown.rename(columns=_in_words)
-    html: str = shown.to_html(index=False, border=0, escape=True)
-    tex: str = shown.to_latex(index=False, escape=True)
+    table = table.rename(columns=_in_words)
+    html: str = table.to_html(index=False, border=0, escape=True)
+    tex: str = table.to_latex(index=False, escape=True)
     if badges:
-        warning, columns = " · ".join(badges), len(shown.columns)
+        warning, columns = " · ".join(badges), len(table.columns)
         foot = f'  <tfoot><tr><td colspan="{columns}">{warning}</td></tr></tfoot>\n</table>'
         html = html.replace("</table>", foot)
         warning = warning.replace("·", r"$\cdot$")

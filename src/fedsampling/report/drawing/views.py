@@ -115,7 +115,7 @@ def labels(samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     classes = {key: str(settings.get("name", key)) for key, settings in samplers.items()}
     names = {}
     for key, settings in samplers.items():
-        same_class = [samplers[other] for other, name in classes.items() if name == classes[key]]
+        same_class = [samplers[k] for k, name in classes.items() if name == classes[key]]
         if key in NAMES:
             names[key] = NAMES[key].short
         elif classes[key] in NAMES:
@@ -129,8 +129,8 @@ def _differing(
     settings: Mapping[str, Any], same_class: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     for name, value in settings.items():
-        if any(other.get(name) != value for other in same_class) and not isinstance(value, dict):
-            text = listed([str(each) for each in value]) if isinstance(value, list) else value
+        if any(peer.get(name) != value for peer in same_class) and not isinstance(value, dict):
+            text = listed([str(item) for item in value]) if isinstance(value, list) else value
             yield f"{name.replace('_', ' ')} = {text}"
 
 
@@ -143,11 +143,11 @@ def _limited_json(
     for points in POINTS:
         objects = []
         for key, curve in curves.items():
-            shown = _thinned(len(curve.at), points)
-            at = curve.at[shown]
+            places = _thinned(len(curve.at), points)
+            at = curve.at[places]
             columns = {"case": f'"{key[0]}"', "sampler": f'"{key[1]}"'}
             columns |= {"at": _json_list(at, ROUND_DIGITS)}
-            columns |= _value_columns(curve.values[shown], curve.seeds, bounds)
+            columns |= _value_columns(curve.values[places], curve.seeds, bounds)
             columns |= {
                 name: _json_list(_cost_up_to(spent[key], at))
                 for name, spent in costs.items()
@@ -192,8 +192,8 @@ def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, _Curve]:
 def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _Costs]:
     """Return a cost summed up to each round, mean over seeds, for each case and sampler."""
     charged = rows[rows["metric"].isin(parts)]
-    each = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
-    means = each.groupby(["case", "sampler", "at"]).mean()
+    charges = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
+    means = charges.groupby(["case", "sampler", "at"]).mean()
     at, cost = means.index.get_level_values("at").to_numpy(), means.to_numpy()
     return {
         key: (at[part], np.cumsum(cost[part]))

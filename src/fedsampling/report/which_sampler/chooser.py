@@ -165,8 +165,8 @@ def _column(comparison: Comparison, situation: Situation) -> Column:
 def _answers_to_map(situation: Situation) -> frozenset[str]:
     """Return the questions of the decision map whose answer is yes in a situation."""
     yes = {key for key in ("away", "delays", "unequal", "skewed") if situation[key] == "yes"}
-    known = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "losses"}}
-    return frozenset(yes | known[situation["observed"]])
+    observed = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "losses"}}
+    return frozenset(yes | observed[situation["observed"]])
 
 
 def _reason_of_map(advice: Advice, row: SamplerRow, comparison: Comparison) -> str:

@@ -98,7 +98,7 @@ class Advice:
         sampler = self.display.title + ("" if self.rule == "map" else ", for any sizes and labels")
         gain = f": {self.speed_up_in_words}" if self.speed_up_in_words else ""
         mean, worst = self.regret
-        others = ", ".join(
+        other_rules = ", ".join(
             f"{words} {self.mean_regret[rule]:.2f} ({self.worst_regret[rule]:.2f})"
             for rule, words in RULES.items()
             if rule != self.rule
@@ -106,7 +106,7 @@ class Advice:
         return (
             f"{sampler}{gain}. On a dataset that the advice was not learned from, it costs "
             f"{mean:.2f} times as much as the best sampler allowed, at worst {worst:.2f} times; "
-            f"other rules: {others}."
+            f"other rules: {other_rules}."
         )
 
 

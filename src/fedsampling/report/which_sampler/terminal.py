@@ -44,9 +44,9 @@ def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None)
     InputError
         If an entry of `needs` is unknown.
     """
-    known = (*INFORMATION_COSTS, NOTHING, DEPENDS)
-    if unknown := [name for name in needs or () if name not in known]:
-        raise InputError(*(f"--needs {name}: unknown; {nearest(name, known)}" for name in unknown))
+    names = (*INFORMATION_COSTS, NOTHING, DEPENDS)
+    if unknown := [name for name in needs or () if name not in names]:
+        raise InputError(*(f"--needs {name}: unknown; {nearest(name, names)}" for name in unknown))
     rows = [
         row for row in comparison.rows if needs is None or {*needs, NOTHING}.issuperset(row.needs)
     ]

@@ -105,10 +105,10 @@ def forecast(
     tasks = tuple(task(job, measured, cluster) for job in due)
     # After the last run come its summary and the drawing.
     after = SUBMISSION_MINUTES + NOTICE_MINUTES + DRAWING_MINUTES if tasks else 0.0
-    longest = max((each.occupied + NOTICE_MINUTES for each in tasks), default=0.0)
-    alone = spread([task.occupied for task in tasks if not task.device], processors)
+    longest = max((task.occupied + NOTICE_MINUTES for task in tasks), default=0.0)
+    on_cpu = spread([task.occupied for task in tasks if not task.device], processors)
     walls = {
-        n: max(alone, spread([task.occupied for task in tasks if task.device], n), longest) + after
+        n: max(on_cpu, spread([task.occupied for task in tasks if task.device], n), longest) + after
         for n in devices
     }
     return Forecast(tasks, longest + after, walls, tuple(notes))
@@ -139,8 +139,8 @@ def obstacles(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cl
     limits = partition_limits()
     requested: dict[str, int] = {}
     needs = [need(job, measured, cluster, cluster.margin) for job in jobs]
-    for needed in [*needs, *OTHER_STEPS.values()]:
-        request_ = request(needed, cluster, MAX_ATTEMPTS)
+    for job_need in [*needs, *OTHER_STEPS.values()]:
+        request_ = request(job_need, cluster, MAX_ATTEMPTS)
         partition = request_["slurm_partition"] or ""
         requested[partition] = max(requested.get(partition, 0), request_["runtime"])
     lines = []
@@ -152,7 +152,7 @@ def obstacles(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cl
                 f"allows {limit:.0f} and would never start them; must be at most {limit:.0f}"
             )
         if limits and partition not in limits:
-            lines.append(f"cluster: unknown partition '{partition}'; known: {_known(limits)}")
+            lines.append(f"cluster: unknown partition '{partition}'; known: {_names(limits)}")
     return lines
 
 
@@ -168,8 +168,8 @@ def fillings(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Clu
     takes: dict[str, float] = {}
     for job in jobs:
         name = f"{job.paper}/{job.experiment}"
-        each = seeds.setdefault(name, {})
-        each[measurement_key(job)] = each.get(measurement_key(job), 0) + len(job.runs)
+        seed_counts = seeds.setdefault(name, {})
+        seed_counts[measurement_key(job)] = seed_counts.get(measurement_key(job), 0) + len(job.runs)
         blocks[name] = max(blocks.get(name, 0), len(job.runs))
         if measurement_key(job) in measured:
             takes[name] = max(takes.get(name, 0.0), measured[measurement_key(job)].seed_mb)
@@ -178,11 +178,11 @@ def fillings(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Clu
         if not per_seed:
             continue
         block, fitting = blocks[name], math.floor(MAX_DEVICE_SHARE * cluster.device_mb / per_seed)
-        most = min(fitting, max(seeds[name].values()))
-        if block > fitting or 2 * block <= most:
+        largest = min(fitting, max(seeds[name].values()))
+        if block > fitting or 2 * block <= largest:
             lines.append(
                 f"{name}: seed_block: {block} seeds take {block * per_seed:.0f} of "
-                f"{cluster.device_mb:.0f} MB of a GPU; use {max(most, 1)}"
+                f"{cluster.device_mb:.0f} MB of a GPU; use {max(largest, 1)}"
             )
     return lines
 
@@ -193,11 +193,11 @@ def partition_limits() -> dict[str, tuple[str, float]]:
         return {}
     command = ["sinfo", "--noheader", "--format=%P|%l"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        listing = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
         return {}
     limits: dict[str, tuple[str, float]] = {}
-    for line in done.stdout.split():
+    for line in listing.stdout.split():
         name, _, limit = line.partition("|")
         seconds = parse_left(limit)
         entry = (name.rstrip("*"), math.inf if seconds is None else seconds / 60)
@@ -232,5 +232,5 @@ def forecast_lines(prediction: Forecast, finished: int, processors: int) -> str:
     return "\n".join([*lines, *prediction.notes])
 
 
-def _known(limits: Mapping[str, tuple[str, float]]) -> str:
+def _names(limits: Mapping[str, tuple[str, float]]) -> str:
     return ", ".join(sorted(name for name in limits if name))

@@ -125,12 +125,12 @@ def _measured(job: Job, results: Path, config: Config) -> Measured:
     if not is_slow:  # repeat it, so that imports and first reads do not count
         seconds = _seconds(job, length, results, config.mirror)
     while True:
-        more = length if is_slow else 3 * length
-        spent = _seconds(job, length + more, results, config.mirror) - seconds
+        added = length if is_slow else 3 * length
+        spent = _seconds(job, length + added, results, config.mirror) - seconds
         if is_slow or spent > MIN_TIMED_SECONDS or length >= MAX_PIECE_STEPS:
-            per_step = max(spent, 1e-9) / more
+            per_step = max(spent, 1e-9) / added
             return Measured(max(seconds - per_step * length, 0.0), per_step)
-        length, seconds = length + more, seconds + spent
+        length, seconds = length + added, seconds + spent
 
 
 def _seconds(job: Job, length: int, results: Path, mirror: str | None) -> float:

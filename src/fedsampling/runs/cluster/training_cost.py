@@ -198,13 +198,13 @@ def _timings(
 ) -> Timings:
     """Measure the times of a run's parts; equal parts of several runs are measured once."""
     sampler = settings.sampler
-    alike = settings.model_dump(include=set(Training.model_fields), mode="json")
-    alike |= {"rounds": 1, "until": None, "availability": None, "problem_seed": 0}
-    alike["evaluation"] = {"every": 1000}
-    alike["delays"] = None if settings.delays is None else {"name": "synthetic"}
-    alike["work"] |= {"steps": 1, "epochs": None, "step": 1e-9, "decay": 1.0, "schedule": None}
-    one_round = json.dumps(alike, sort_keys=True)
-    plain = json.dumps({**alike, "sampler": {"name": "full"}, "delays": None}, sort_keys=True)
+    short = settings.model_dump(include=set(Training.model_fields), mode="json")
+    short |= {"rounds": 1, "until": None, "availability": None, "problem_seed": 0}
+    short["evaluation"] = {"every": 1000}
+    short["delays"] = None if settings.delays is None else {"name": "synthetic"}
+    short["work"] |= {"steps": 1, "epochs": None, "step": 1e-9, "decay": 1.0, "schedule": None}
+    one_round = json.dumps(short, sort_keys=True)
+    plain = json.dumps({**short, "sampler": {"name": "full"}, "delays": None}, sort_keys=True)
     stack = max(round(seeds * slots), 1)
     step, sample = _step_seconds(plain, layout, stack, where), _sample_seconds(plain, layout, where)
     selection = selection_seconds(sampler, clients, dimension, seeds)
@@ -247,9 +247,9 @@ def _built(
 
 
 @lru_cache
-def _step_seconds(alike: str, layout: Layout, most: int, where: Where) -> float:
-    """Measure the time of a slot's local step in seconds, in stacks of up to `most` slots."""
-    settings = Training.model_validate_json(alike)
+def _step_seconds(record: str, layout: Layout, max_stack: int, where: Where) -> float:
+    """Measure the time of a slot's local step in seconds, in stacks of up to `max_stack` slots."""
+    settings = Training.model_validate_json(record)
     problem = _synthetic(layout, 8, settings.work.batch)
     learner = build_learner(settings, problem, "embedded", where)
     theta, rng = learner.start(np.zeros(1, np.int64)), Draws(np.zeros(1, np.int64), 0)
@@ -261,19 +261,19 @@ def _step_seconds(alike: str, layout: Layout, most: int, where: Where) -> float:
 
     if seconds(1, 1) > LONG_ROUND_SECONDS:
         return seconds(1, 1)  # without the warm-up of the first call
-    stack, more = 1, 2
+    stack, added = 1, 2
     while True:
         seconds(stack, 1)  # warm-up: capture, autotuning, allocation
-        spent = seconds(stack, 1 + more) - seconds(stack, 1)
-        if spent > MIN_TIMED_SECONDS or (stack == most and more > MAX_TIMED_STEPS):
-            return max(spent, 0.0) / (more * stack)
-        stack, more = min(most, 4 * stack), more if stack < most else 4 * more
+        spent = seconds(stack, 1 + added) - seconds(stack, 1)
+        if spent > MIN_TIMED_SECONDS or (stack == max_stack and added > MAX_TIMED_STEPS):
+            return max(spent, 0.0) / (added * stack)
+        stack, added = min(max_stack, 4 * stack), added if stack < max_stack else 4 * added
 
 
 @lru_cache
-def _sample_seconds(alike: str, layout: Layout, where: Where) -> float:
+def _sample_seconds(record: str, layout: Layout, where: Where) -> float:
     """Measure the time of a sample's evaluation in seconds."""
-    settings = Training.model_validate_json(alike)
+    settings = Training.model_validate_json(record)
     for clients in (1, 8, 64):
         problem = _synthetic(layout, clients, 32)
         learner = build_learner(settings, problem, "embedded", where)
@@ -287,9 +287,9 @@ def _sample_seconds(alike: str, layout: Layout, where: Where) -> float:
 
 
 @lru_cache
-def _round_seconds(alike: str, layout: Layout, clients: int, seeds: int, where: Where) -> float:
+def _round_seconds(record: str, layout: Layout, clients: int, seeds: int, where: Where) -> float:
     """Measure the time of a round with one local step per slot, in seconds."""
-    settings = Training.model_validate_json(alike)
+    settings = Training.model_validate_json(record)
     samples = settings.work.batch
     if settings.sampler.needs & {"gradients", "heterogeneity"}:
         samples = max(samples, settings.feature_batch)
@@ -319,7 +319,7 @@ def _synthetic(layout: Layout, clients: int, samples: int) -> FederatedDataset:
     )
 
 
-def _append_time(times: list[float], where: Where, done: int) -> None:
+def _append_time(times: list[float], where: Where, rounds: int) -> None:
     times.append(_clock(where))
 
 

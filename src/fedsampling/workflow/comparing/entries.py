@@ -36,13 +36,13 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
         If a word is not a setting.
     """
     entries = {}
-    known = {key for member in members for key in member.model_fields}
+    fields = {key for member in members for key in member.model_fields}
     for member in members:
         # A setting that no sampler has goes to all of them, which reject it.
         its_words = [
             word
             for word in words
-            if (key := word.partition("=")[0]) in member.model_fields or key not in known
+            if (key := word.partition("=")[0]) in member.model_fields or key not in fields
         ]
         for label, settings in _entries(member.named, its_words).items():
             entries[label] = Entry(member.named, settings)
@@ -81,7 +81,7 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not equals:
             raise InputError(f"--set {word}: not a setting; write it as key=value")
         several = [value] if value[:1] in ("[", "{") else value.split(",")
-        values.setdefault(key, []).extend(each.strip() for each in several)
+        values.setdefault(key, []).extend(part.strip() for part in several)
     entries = {}
     for combination in product(*values.values()):
         settings = dict(zip(values, combination, strict=True))

@@ -127,10 +127,10 @@ class Comparison:
             Samplers to remove.
         """
         plan = self.matrix.plan
-        kept = {*experiments, *(TUNING + name for name in experiments)}
+        compared = {*experiments, *(TUNING + name for name in experiments)}
         overrides: Overrides = {}
         for experiment in load_paper(PAPER, plan.papers[PAPER].folder.parent).experiments:
-            if experiment in kept:
+            if experiment in compared:
                 resolved = plan.experiments[f"{PAPER}/{experiment}"]
                 overrides[experiment] = {
                     "samplers": self._samplers(experiment, resolved["samplers"], left_out),
@@ -141,13 +141,13 @@ class Comparison:
         return overrides
 
     def _samplers(
-        self, experiment: str, others: Mapping[str, Any], left_out: Collection[str]
+        self, experiment: str, matrix_samplers: Mapping[str, Any], left_out: Collection[str]
     ) -> dict[str, Any]:
-        """Return the override of an experiment's samplers: the entries, and the kept others."""
+        """Return an experiment's samplers: the entries, and the samplers to compare them with."""
         shared = self.problem.sampler_settings()
         common = {
             name: record | {key: value for key, value in shared.items() if key in record}
-            for name, record in others.items()
+            for name, record in matrix_samplers.items()
         }
         samplers = {
             label: common[entry.sampler] | entry.settings
@@ -155,7 +155,7 @@ class Comparison:
             if entry.sampler in common and entry.sampler not in left_out
         }
         if not self.problem and not self.against:
-            return samplers  # beside the paper's "*"
+            return samplers  # in addition to the paper's "*"
         compared = {entry.sampler for entry in self.entries.values()}
         names = [name for name in common if name not in compared and name not in left_out]
         if self.against:

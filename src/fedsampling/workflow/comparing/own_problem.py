@@ -100,9 +100,9 @@ class OwnProblem:
                 "model": {"name": "mlp" if self.clients.classes else "linear"},
             }
             if self.rounds:
-                every = resolved["settings"]["evaluation"]["every"]
+                interval = resolved["settings"]["evaluation"]["every"]
                 changes["rounds"] = self.rounds
-                changes["evaluation"] = {"every": min(every, max(self.rounds // 10, 1))}
+                changes["evaluation"] = {"every": min(interval, max(self.rounds // 10, 1))}
             if self.seeds and not experiment.startswith(TUNING):
                 changes["seeds"] = self.seeds
             if rates := self._rates():

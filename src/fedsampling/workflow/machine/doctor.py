@@ -113,12 +113,12 @@ def product_library() -> Finding:
         {name: cpu_seconds(multiply) for name, multiply in libraries.items()}
         for _ in range(TURNS + 1)
     ][1:]
-    other = next((name for name in libraries if name != chosen), chosen)
-    low, middle, _ = quantiles([turn[chosen] / turn[other] for turn in turns], n=4)
-    if other == chosen:
+    rival = next((name for name in libraries if name != chosen), chosen)
+    low, middle, _ = quantiles([turn[chosen] / turn[rival] for turn in turns], n=4)
+    if rival == chosen:
         return Finding(f"products by {chosen}, the only available library")
-    text = f"products by {chosen}; {other} is {middle:.2f} times as fast"
-    fix = f"write 'products: {other.lower()}' into config.yaml" if low > MIN_SPEED_RATIO else ""
+    text = f"products by {chosen}; {rival} is {middle:.2f} times as fast"
+    fix = f"write 'products: {rival.lower()}' into config.yaml" if low > MIN_SPEED_RATIO else ""
     return Finding(text, fix)
 
 
@@ -149,11 +149,11 @@ def training_times(project: Project, flops: float) -> Iterator[str]:
         Floating-point operations per second of a large product.
     """
     everything = {"scale": "paper", "shipped": False, "reuse": [], "store": None}
-    whole = project.with_config(**everything, overrides={}, experiments=None)
-    names = project.config.papers or [*whole.plan.papers]
+    full_size = project.with_config(**everything, overrides={}, experiments=None)
+    names = project.config.papers or [*full_size.plan.papers]
     for paper in names:
         costs = estimate(
-            whole.with_config(papers=[paper]), seconds_limit=TIMING_SECONDS / len(names)
+            full_size.with_config(papers=[paper]), seconds_limit=TIMING_SECONDS / len(names)
         )
         measured = [cost for cost in costs.experiments if cost.hours == cost.hours]
         text = f"{sum(cost.hours for cost in measured):,.1f} h"
@@ -166,7 +166,7 @@ def training_times(project: Project, flops: float) -> Iterator[str]:
             if longest and times and job.experiment_id == longest.experiment:
                 seconds = times.step / len(job.runs)
                 text += f"; {job.experiment} {seconds:.2g} s a round and seed"
-                text += _step_speed(job, project.results, whole.config, flops)
+                text += _step_speed(job, project.results, full_size.config, flops)
                 break
         yield f"{Path(paper).name}: {text}"
 

@@ -92,10 +92,10 @@ def _compare(name: str, device: gpu.Device) -> Finding:
     updates()  # libraries choose and try out
     peak = device.peak(updates)
     reference = updates()
-    alone = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])
+    one_by_one = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])
     one_step = replace(stacked, local=ONE_STEP)
     rounding = _distance(updates(learner=one_step), in_double(one_step, theta, everyone))
-    stacking = _distance(reference, alone)
+    stacking = _distance(reference, one_by_one)
     parameters = 4 * CLIENTS * 5 * theta.shape[1]
     memory = peak / (stacked.activation_bytes * CLIENTS + parameters + LIBRARY_BYTES)
     text = f"{name}: {rounding:.1e} from double precision, {stacking:.1e} from a single slot"

@@ -65,7 +65,7 @@ def recheck(
     random.Random(drawn_by).shuffle(drawn)
     choose_products(project.config)
     where = Where(project.data, project.config.mirror, device(project.config))
-    done: list[Recomputed] = []
+    recomputed: list[Recomputed] = []
     start = time.process_time()
     chosen = _finished(project, drawn, share is None)
     if share is not None:
@@ -82,10 +82,10 @@ def recheck(
             store.digest(store.rounded(table)),
         ):
             outcome, difference = "equal", 0.0
-        done.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
+        recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start
         if share is None and (
-            len(done) == MAX_RUNS or spent > SPOT_CHECK_SECONDS - MAX_RUN_SECONDS
+            len(recomputed) == MAX_RUNS or spent > SPOT_CHECK_SECONDS - MAX_RUN_SECONDS
         ):
             break
     write_record(
@@ -94,10 +94,10 @@ def recheck(
             "drawn_by": drawn_by,
             "tolerance": TOLERANCE,
             "accuracy_tolerance": ACCURACY_TOLERANCE,
-            "runs": [asdict(each) for each in done],
+            "runs": [asdict(result) for result in recomputed],
         },
     )
-    return done
+    return recomputed
 
 
 def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", where: Where) -> bool:
