@@ -31,12 +31,12 @@ def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
             for key, field in member.model_fields.items()
             if key != member.key
         ]
-        more = {key: _shown(getattr(member, key)) for key in properties}
+        columns = {key: _text(getattr(member, key)) for key in properties}
         rows.append(
             {
                 "name": name,
                 "settings": ", ".join(settings),
-                **more,
+                **columns,
                 "description": description(member),
             }
         )
@@ -48,7 +48,7 @@ def description(member: type) -> str:
     return inspect.cleandoc(member.__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, frozenset):
         return ", ".join(sorted(value))
     return "by its settings" if isinstance(value, property) else str(value)

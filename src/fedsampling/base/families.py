@@ -84,10 +84,10 @@ class Named(_Readable):
     code: ClassVar[str] = ""
 
     def __init_subclass__(
-        cls, name: str = "", code: str = "", package: str = "", key: str = "", **others: Any
+        cls, name: str = "", code: str = "", package: str = "", key: str = "", **arguments: Any
     ) -> None:
         """Store the class arguments; runs before pydantic collects the fields."""
-        super().__init_subclass__(**others)
+        super().__init_subclass__(**arguments)
         cls.named, cls.code = name, code or cls.__module__
         if package:
             cls.package, cls.key = package, key or "name"
@@ -213,10 +213,10 @@ def load_members(
         try:
             load()
             for member in _defined(family, module):
-                if other := members.get(member.named):
+                if existing := members.get(member.named):
                     raise InputError(
                         f"{path}: {family.key} {member.named!r} is already used by "
-                        f"{other.__module__}; choose another"
+                        f"{existing.__module__}; choose another"
                     )
         except (Exception, SystemExit) as error:  # a user's file can raise anything
             for member in list(_below(family)):

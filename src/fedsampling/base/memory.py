@@ -30,20 +30,20 @@ def free() -> int:
     return max(0, unused)
 
 
-def lacking(least: float, limit: float | None = None) -> str:
+def lacking(size: float, limit: float | None = None) -> str:
     """Return an error line if a run needs more memory than the limit, else an empty string.
 
     Parameters
     ----------
-    least : float
+    size : float
         Lower bound on the bytes that the run needs.
     limit : float, optional
         Bytes that the run may use; by default, all memory of this machine.
     """
     limit = available() if limit is None else limit
-    if least <= limit:
+    if size <= limit:
         return ""
-    return f"memory: at least {least / 1e9:,.0f} GB needed, {limit / 1e9:,.0f} GB available; {FIX}"
+    return f"memory: at least {size / 1e9:,.0f} GB needed, {limit / 1e9:,.0f} GB available; {FIX}"
 
 
 @contextmanager

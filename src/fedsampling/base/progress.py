@@ -56,8 +56,8 @@ def rewritten_line(
         now = time.monotonic()
         if done and (now - last >= REFRESH or done == total):
             last = now
-            left = (now - began) * (total - done) / done
-            text = f"{name}: {done} of {total} ({100 * done / total:.0f} %), {left:.0f} s left"
+            remaining = (now - began) * (total - done) / done
+            text = f"{name}: {done} of {total} ({100 * done / total:.0f} %), {remaining:.0f} s left"
             width = max(width, len(text))
             print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
 

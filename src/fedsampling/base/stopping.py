@@ -80,8 +80,8 @@ def watching(grace: float) -> Iterator[Stop]:
     grace : float
         Seconds before the time limit at which a job should stop.
     """
-    left = seconds_left()
-    stop = Stop(None if left is None else left - min(grace, MAX_GRACE_SHARE * left))
+    remaining = seconds_left()
+    stop = Stop(None if remaining is None else remaining - min(grace, MAX_GRACE_SHARE * remaining))
 
     def on_signal(number: int, _: FrameType | None) -> None:
         stop.request()

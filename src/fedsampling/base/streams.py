@@ -72,8 +72,8 @@ def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDA
     doubles = np.empty((words[0].size, blocks, 2))
     for half in range(2):
         high, low = bits[2 * half], bits[2 * half + 1]
-        whole = (high >> np.uint64(5)) * 67108864.0 + (low >> np.uint64(6))
-        doubles[:, :, half] = (whole / 9007199254740992.0).T
+        integers = (high >> np.uint64(5)) * 67108864.0 + (low >> np.uint64(6))
+        doubles[:, :, half] = (integers / 9007199254740992.0).T
     return doubles.reshape(*shape, 2 * blocks)[..., :n]
 
 

@@ -29,9 +29,9 @@ def _strict(schema: Any, outermost: bool = False) -> Any:
     if kind == "bool":
         return {**schema, "strict": True}
     if kind == "int":
-        return core_schema.no_info_before_validator_function(_whole, schema)
+        return core_schema.no_info_before_validator_function(_checked_integer, schema)
     if kind == "float":
-        return core_schema.no_info_before_validator_function(_real, schema)
+        return core_schema.no_info_before_validator_function(_checked_float, schema)
     if kind == "model" and not outermost:
         return schema
     return {
@@ -40,7 +40,7 @@ def _strict(schema: Any, outermost: bool = False) -> Any:
     }
 
 
-def _whole(value: Any) -> Any:
+def _checked_integer(value: Any) -> Any:
     if isinstance(value, str | bool):
         raise PydanticCustomError("int_type", "must be a whole number")
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
@@ -48,7 +48,7 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _real(value: Any) -> Any:
+def _checked_float(value: Any) -> Any:
     if isinstance(value, str) and _POWER_OF_TEN.fullmatch(value):
         return float(value)
     if isinstance(value, str | bool):

@@ -151,13 +151,13 @@ def _repeated(node: Any, seen: set[int]) -> Iterator[Any]:
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            yield from _repeated(each, seen)
+        for item in node.value:
+            yield from _repeated(item, seen)
         return
-    known: set[str] = set()
+    keys: set[str] = set()
     for key, value in node.value:
         if isinstance(key, yaml.ScalarNode):
-            if key.value in known:
+            if key.value in keys:
                 yield key
-            known.add(key.value)
+            keys.add(key.value)
         yield from _repeated(value, seen)

@@ -239,8 +239,8 @@ def _sample_faults(
     if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
         yield f"{x_name} must hold numbers, not {x.dtype}"
     elif y.dtype != (np.float64 if classes is None else np.int64):
-        wanted = "float64 where classes is None" if classes is None else "int64 class labels"
-        yield f"{y_name} must be {wanted}, not {y.dtype}"
+        expected = "float64 where classes is None" if classes is None else "int64 class labels"
+        yield f"{y_name} must be {expected}, not {y.dtype}"
     elif x.ndim < 2 or y.shape[:1] != x.shape[:1] or (classes is None and y.ndim != 1):
         yield f"{x_name} {x.shape} and {y_name} {y.shape} must be (samples, M) and (samples,)"
     elif not (_finite(x) and _finite(y)):

@@ -16,7 +16,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance, Shares, importances, take
 
-SMALLER = 10  # published samples per sample of a stand-in; fixed client sizes shrink as well
+SMALLER = 10  # factor by which stand-ins are smaller; also divides fixed client sizes
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,7 +149,7 @@ def owner_numbers(clients: ArrayLike, n_samples: int) -> NDArray[np.int64]:
             f"clients: shape {owner.shape}; must be one owner per sample, ({n_samples},)"
         )
     if owner.dtype.kind == "O":
-        if any(each is None or each != each for each in owner):
+        if any(label is None or label != label for label in owner):
             raise InputError("clients: some samples have no owner; remove them")
         owner = owner.astype(np.str_)
     if owner.dtype.kind == "f" and not np.isfinite(owner).all():

@@ -107,7 +107,9 @@ def federated(
         raise InputError("x_test, y_test: one is missing; pass both or neither")
     if x_test is not None and test_share is not None:
         raise InputError("test_share: cannot be combined with x_test; remove one of the two")
-    share = None if test_share is None else check(_Held, {"test_share": test_share}, "").test_share
+    share = (
+        None if test_share is None else check(_Holdout, {"test_share": test_share}, "").test_share
+    )
     train = labelled(x, y, "", tokens)
     test = Labelled(train.x[:0], train.y[:0])
     if x_test is not None:
@@ -174,7 +176,7 @@ def from_clients(
     [20, 30]
     """
     pairs = list(samples)
-    _only_known(options, "from_clients", {"clients", "partition"})
+    _check_options(options, "from_clients", {"clients", "partition"})
     if not pairs:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     xs: list[NDArray[Any]] = []
@@ -226,7 +228,7 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    _only_known(options, "from_frame", {"clients"})
+    _check_options(options, "from_frame", {"clients"})
     columns = [str(column) for column in frame.columns]
     for key, column in (("target", target), ("client", client)):
         if column is not None and column not in columns:
@@ -285,7 +287,7 @@ def from_huggingface(
     >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
     2
     """
-    _only_known(options, "from_huggingface", {"clients"})
+    _check_options(options, "from_huggingface", {"clients"})
     splits = dataset if isinstance(dataset, Mapping) else {"train": dataset}
     if "train" not in splits:
         raise InputError(f"dataset: no split 'train'; it has {', '.join(map(str, splits))}")
@@ -304,7 +306,7 @@ def from_huggingface(
     return federated(_columns(train, used), _column(train, target), clients=owners, **options)
 
 
-class _Held(Strict):
+class _Holdout(Strict):
     """Fraction of each client's samples that is held out."""
 
     test_share: Share
@@ -365,8 +367,8 @@ def _column(dataset: Any, name: str) -> NDArray[Any]:
         ) from None
 
 
-def _only_known(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
-    known = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
+def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
+    valid = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
     for key in options:
-        if key not in known:
-            raise InputError(f"{key}: unknown in {function}; {nearest(key, known)}")
+        if key not in valid:
+            raise InputError(f"{key}: unknown in {function}; {nearest(key, valid)}")

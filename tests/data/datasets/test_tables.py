@@ -98,4 +98,4 @@ def test_one_label_per_client_counts_the_labels_of_the_table():
     from fedsampling.data.datasets.r_packages import Letter
 
     record = check(Letter, {"name": "letter", "partition": {"name": "by_digit"}}, "")
-    assert record.most_clients == 260
+    assert record.max_clients == 260

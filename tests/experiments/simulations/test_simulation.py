@@ -71,7 +71,7 @@ def test_settings_survive_plain_data(kind):
         (
             "federated",
             {"dataset": {"noise": {"few": 99, "factor": 10, "others": 0.1}}},
-            "dataset.noise: 99 noisy agents exceed the 8 there are; give fewer",
+            "dataset.noise: 99 noisy agents, but only 8 agents; give fewer",
         ),
         ("federated", {"dataset": {"eigenvalues": [2, 1]}}, "dataset.eigenvalues: .* is invalid"),
         (

@@ -48,7 +48,7 @@ class Availability(Named, package="fedsampling.clients.availability"):
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
         If no client would be available, the client with the smallest variate of the round becomes
-        available.  More rounds or clients do not change the draws of the others.
+        available.  Adding rounds or clients does not change the other draws.
 
         Parameters
         ----------
@@ -153,7 +153,8 @@ class Diurnal(Availability, name="diurnal"):
     most: Part = 0.8
     period: Positive = Field(24, description="rounds of a day")
     phases: Literal["random", "ordered"] = Field(
-        "random", description="of the clients' nights: at random, or around the clock by number"
+        "random",
+        description="start of each client's night: random, or spread evenly over the day",
     )
 
     @model_validator(mode="after")

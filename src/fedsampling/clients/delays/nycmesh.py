@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # Number of lines of each published table.
-_LINES = {
+LINES = {
     "nycmesh": {"nodes": 201, "links": 290},
     "nycmesh/network-map": {
         "nodes_installed": 462,
@@ -76,7 +76,7 @@ class Nycmesh(DelayModel, name="nycmesh"):
         if edition == "json":
             return super().verify(dataset, edition, folder)
         lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
-        known = _LINES[dataset].items()
+        expected = LINES[dataset].items()
         return passed_checks(
-            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in known}
+            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
         )

@@ -70,12 +70,12 @@ def _official(number: int, cache: Path, mirror: str | None) -> Samples:
         if TEST not in files:
             (archive,) = files.values()
             folder = Path(stack.enter_context(TemporaryDirectory(dir=cache)))
-            wanted = (_train(number), TEST)
+            names = (_train(number), TEST)
             members = unpack(
-                archive, folder, _BOUNDS, lambda name: PurePosixPath(name).name in wanted
+                archive, folder, _BOUNDS, lambda name: PurePosixPath(name).name in names
             )
             files = {path.name: path for path in members.values()}
-            if missing := [name for name in wanted if name not in files]:
+            if missing := [name for name in names if name not in files]:
                 raise InputError(f"{archive}: {missing[0]} is missing; fetch the archive again")
         samples = _read(number, files)
     tff.verify(samples)

@@ -23,7 +23,7 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     published: ClassVar[int | None] = None
 
     @property
-    def most_clients(self) -> int | None:
+    def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if unknown before loading."""
         return getattr(self, "clients", None) or self.published
 

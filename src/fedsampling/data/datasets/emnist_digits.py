@@ -66,7 +66,7 @@ def emnist_like(name: str) -> Samples:
     """Generate the stand-in for EMNIST's digits by writer, with TFF's shapes and types."""
     rng = stream(0, "data.cookup_like")
     drawn = digits_like(rng, train=WRITERS * PER_WRITER, test=TESTS, writers=WRITERS)
-    x, x_test = (np.float32(1) - each / np.float32(255) for each in (drawn.x, drawn.x_test))
+    x, x_test = (np.float32(1) - pixels / np.float32(255) for pixels in (drawn.x, drawn.x_test))
     return replace(drawn, name=name, x=x, x_test=x_test)
 
 

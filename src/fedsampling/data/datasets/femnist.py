@@ -40,11 +40,11 @@ class Femnist(PublishedData, name="femnist"):
 
     clients: Positive | None = Field(None, description="number of writers to use; null: all")
     fraction: Part = Field(1.0, description="fraction of all images")
-    min_samples: Positive = Field(1, description="fewest images of a writer, training and test")
+    min_samples: Positive = Field(1, description="minimum images of a writer, training and test")
     train: Share = Field(0.9, description="share of a writer's images for training")
     repeat_first: bool = Field(
         False,
-        description="enter the first image of every writer but the first twice, as LEAF's code",
+        description="repeat the first image of each writer but the first, as LEAF does",
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
@@ -103,7 +103,7 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
     paths = fetch_dataset("nist_sd19", cache, mirror)
     by_class, by_write = (paths[f"nist_sd19/{file}"] for file in ("by_class.zip", "by_write.zip"))
     inputs = sha256_by_name([by_class, by_write])
-    digest = "-".join(each[:8] for each in inputs.values())
+    digest = "-".join(file_digest[:8] for file_digest in inputs.values())
     target = converted(
         cache / "nist_sd19" / f"femnist-{digest}.npz",
         lambda target: leaf_femnist.convert(by_class, by_write, target),

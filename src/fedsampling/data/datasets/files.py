@@ -59,9 +59,9 @@ class Files(PublishedData, name="files"):
         return {**record, "content": verified_digest(path, record.get("content"), content)}
 
     @property
-    def most_clients(self) -> int | None:
+    def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if the settings do not determine it."""
-        return self.partition.most_clients if self.partition else None
+        return self.partition.max_clients if self.partition else None
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Read the file, whatever `source` is, and assign its samples to clients."""
@@ -85,8 +85,8 @@ class Files(PublishedData, name="files"):
         frame, client = _read_table(path), self.client if self._by_owner else None
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)
-        more = {"test_share": self.test_share, **self._common(seed)}
-        return from_frame(frame, target=self.target, client=client, **more)
+        options = {"test_share": self.test_share, **self._common(seed)}
+        return from_frame(frame, target=self.target, client=client, **options)
 
     def _from_arrays(self, path: Path, seed: int) -> FederatedDataset:
         try:
@@ -99,8 +99,11 @@ class Files(PublishedData, name="files"):
         if unknown := sorted(arrays.keys() - ARRAYS):
             raise InputError(f"array {unknown[0]!r} is unknown; {nearest(unknown[0], ARRAYS)}")
         owners = arrays.pop("client", None)
-        more = {"test_share": None if "x_test" in arrays else self.test_share, **self._common(seed)}
-        return federated(**arrays, clients=owners if self._by_owner else None, **more)
+        options = {
+            "test_share": None if "x_test" in arrays else self.test_share,
+            **self._common(seed),
+        }
+        return federated(**arrays, clients=owners if self._by_owner else None, **options)
 
 
 @lru_cache(maxsize=64)

@@ -38,12 +38,12 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     official: ClassVar[tuple[str, ...]] = ("ijcnn1",)
 
     agents: Positive
-    smallest: Positive = Field(description="least N_k")
+    smallest: Positive = Field(description="smallest N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
     positives: Part | None = Field(
         None,
-        description="share of the training samples, by repeating them and leaving out negatives",
+        description="share of positives in training: repeats them and omits negatives",
         exclude_if=lambda positives: positives is None,  # keeps the hashes of runs without it
     )
 
@@ -113,14 +113,14 @@ def _resampled(
     positive: NDArray[np.bool_], share: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Resample to the same size with a share of positives, repeating each sample equally often."""
-    wanted = round(share * len(positive))
+    positives = round(share * len(positive))
     parts = []
     for rows, n in (
-        (np.flatnonzero(positive), wanted),
-        (np.flatnonzero(~positive), len(positive) - wanted),
+        (np.flatnonzero(positive), positives),
+        (np.flatnonzero(~positive), len(positive) - positives),
     ):
-        whole, rest = divmod(n, len(rows))
-        parts += [*([rows] * whole), rng.permutation(rows)[:rest]]
+        copies, extra = divmod(n, len(rows))
+        parts += [*([rows] * copies), rng.permutation(rows)[:extra]]
     return np.concatenate(parts)
 
 

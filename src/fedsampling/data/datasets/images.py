@@ -26,9 +26,9 @@ class Images(PublishedData):
     partition: Partition
 
     @property
-    def most_clients(self) -> int | None:
+    def max_clients(self) -> int | None:
         """Upper bound on the number of clients of the partition; None if unknown."""
-        return self.partition.most_clients or self.published
+        return self.partition.max_clients or self.published
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the images, which are the same for every seed."""

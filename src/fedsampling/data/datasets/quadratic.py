@@ -52,9 +52,9 @@ class Quadratic(NetworkData, name="quadratic"):
             spread = np.broadcast_to(spread[:1], spread.shape)
         disturbance = stream(seed, "data.noise")
 
-        def drawn(each: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-            x = ((rng.standard_normal((m, each, d)) * spread) @ axes.T).reshape(m * each, d)
-            y = x @ w_star + self.noise * disturbance.standard_normal(m * each)
+        def drawn(count: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+            x = ((rng.standard_normal((m, count, d)) * spread) @ axes.T).reshape(m * count, d)
+            y = x @ w_star + self.noise * disturbance.standard_normal(m * count)
             return x.astype(np.float32), y
 
         x, y = drawn(self.samples)

@@ -36,7 +36,7 @@ class Few(Strict):
 # Discriminated by form, so that errors refer to the form that the user wrote.
 Noise = Annotated[
     Annotated[Range, Tag("range")] | Annotated[Few, Tag("few")],
-    Discriminator(lambda given: "few" if isinstance(given, Mapping | Few) else "range"),
+    Discriminator(lambda noise: "few" if isinstance(noise, Mapping | Few) else "range"),
 ]
 
 
@@ -51,9 +51,9 @@ class Regression(ConvexData, name="regression"):
 
     @field_validator("noise")
     @classmethod
-    def _no_more_than_there_are(cls, noise: Noise, info: ValidationInfo) -> Noise:
+    def _check_noisy_agents(cls, noise: Noise, info: ValidationInfo) -> Noise:
         if isinstance(noise, Few) and noise.few > (n := info.data.get("agents", noise.few)):
-            raise ValueError(f"{noise.few} noisy agents exceed the {n} there are; give fewer")
+            raise ValueError(f"{noise.few} noisy agents, but only {n} agents; give fewer")
         return noise
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:

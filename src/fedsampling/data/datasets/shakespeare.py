@@ -53,11 +53,11 @@ class Shakespeare(PublishedData, name="shakespeare"):
 
     clients: Positive | None = Field(None, description="number of roles to use; null: all")
     fraction: Part = Field(1.0, description="fraction of all samples")
-    min_samples: Positive = Field(1, description="fewest samples of a role, training and test")
+    min_samples: Positive = Field(1, description="minimum samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
     every: Positive = Field(
         1,
-        description="uses every so-many-th sample of a role; 1: all",
+        description="use every n-th sample of a role; 1: all",
         exclude_if=lambda every: every == 1,  # keeps the hashes of runs that do not name it
     )
     length: Positive = Field(

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 GRAY, COLOURED = (28, 28), (32, 32, 3)
 ROLES, PLAYS = 100, 5
-SHORTEST, LONGEST = 900, 6_000  # characters of a role: all have tests at either of LEAF's splits
+SHORTEST, LONGEST = 900, 6_000  # characters of a role; enough for tests under both of LEAF's splits
 
 _KNOT = 4  # pixels between the independent values of a template
 _SHIFT = 3  # pixels, at most, in each direction
@@ -102,14 +102,14 @@ def balanced(rng: np.random.Generator, size: int, classes: int) -> NDArray[np.in
 def unequal(rng: np.random.Generator, samples: int, owners: int) -> NDArray[np.int64]:
     """Draw the owner of each sample, sorted; shares are log-normal, and every owner has samples."""
     share = rng.lognormal(sigma=0.5, size=owners)
-    others = rng.choice(owners, size=samples - owners, p=share / share.sum())
-    return np.sort(np.concatenate([np.arange(owners), others]))
+    drawn = rng.choice(owners, size=samples - owners, p=share / share.sum())
+    return np.sort(np.concatenate([np.arange(owners), drawn]))
 
 
-def tastes(rng: np.random.Generator, owners: int, each: int, classes: int) -> NDArray[np.int64]:
+def tastes(rng: np.random.Generator, owners: int, count: int, classes: int) -> NDArray[np.int64]:
     """Draw labels owner by owner; each owner has few classes (Dirichlet with α = 0.1)."""
     taste = rng.dirichlet(np.full(classes, 0.1), owners)
-    return np.concatenate([rng.choice(classes, each, p=p) for p in taste])
+    return np.concatenate([rng.choice(classes, count, p=p) for p in taste])
 
 
 def play_like(rng: np.random.Generator) -> dict[tuple[str, str], str]:
@@ -121,7 +121,7 @@ def play_like(rng: np.random.Generator) -> dict[tuple[str, str], str]:
     """
     V = len(_SYMBOLS)
     logit = 1.5 * rng.standard_normal((V, V)) + 0.5 * rng.standard_normal((ROLES, 1, V))
-    logit[:, :, 0] += 2.0  # words of a handful of letters
+    logit[:, :, 0] += 2.0  # short words
     logit[:, 0, 0] = -np.inf  # no run of spaces
     lengths = np.exp(rng.normal(np.log(1_500), 0.6, ROLES)).clip(SHORTEST, LONGEST).astype(int)
     reached = np.cumsum(np.exp(logit), axis=-1)

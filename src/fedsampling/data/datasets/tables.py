@@ -80,11 +80,11 @@ class TableData(PublishedData):
     partition: Partition
 
     @property
-    def most_clients(self) -> int | None:
+    def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if the settings do not determine it."""
         if isinstance(self.partition, ByDigit):
             return self.partition.clients_per_label * len(self.layout.per_label)
-        return self.partition.most_clients or self.published
+        return self.partition.max_clients or self.published
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""

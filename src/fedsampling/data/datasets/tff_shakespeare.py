@@ -34,7 +34,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
     published: ClassVar[int | None] = 715
 
-    min_samples: Positive = Field(1, description="sequences of a role, training")
+    min_samples: Positive = Field(1, description="minimum training sequences of a role")
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Make each role a client; `seed` has no effect.
@@ -108,8 +108,8 @@ def _embedded() -> tuple[tff.Snippets, tff.Snippets]:
     }
     train, tests = (
         {
-            role: tuple(line for k, line in enumerate(each) if (k % 8 == 7) == is_test)
-            for role, each in lines.items()
+            role: tuple(line for k, line in enumerate(snippets) if (k % 8 == 7) == is_test)
+            for role, snippets in lines.items()
         }
         for is_test in (False, True)
     )

@@ -69,7 +69,7 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
                 raise InputError(f"{by_write}: {name} is not in {by_class.name}; fetch both again")
             x[row], y[row] = shrink(content), label
     by_writer = groupby(PurePosixPath(name).parts[2] for name in names)
-    writers, sizes = zip(*((writer, len(list(each))) for writer, each in by_writer), strict=True)
+    writers, sizes = zip(*((writer, len(list(group))) for writer, group in by_writer), strict=True)
     with replacing(target) as temporary:
         np.savez(
             temporary,

@@ -59,7 +59,7 @@ def read(path: Path) -> Roles:
     if path.suffix != ".zip":
         return parse(path.read_bytes().decode("latin-1"))
     with zipfile.ZipFile(path) as archive:
-        texts = [each for each in archive.infolist() if each.filename.endswith(".txt")]
+        texts = [entry for entry in archive.infolist() if entry.filename.endswith(".txt")]
         if len(texts) != 1 or texts[0].file_size > _LARGEST:
             raise ValueError(f"{path}: expected an archive of one text of a few million bytes")
         return parse(archive.read(texts[0]).decode("latin-1"))
@@ -87,28 +87,28 @@ def parse(text: str) -> Roles:
     """
     lines = text.replace("\r\n", "\n").split("\n")
     begins = [i for i, line in enumerate(lines) if _MARKER in line]
-    said: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         title = next(
-            (each.strip() for each in lines[begin - 2 : begin - 8 : -1] if each.strip()), ""
+            (line.strip() for line in lines[begin - 2 : begin - 8 : -1] if line.strip()), ""
         )
         speeches = _speeches(lines[begin + 1 : end], indented=title != "THE COMEDY OF ERRORS")
         if title == "THE SONNETS" or len(speeches) < 2:
             continue
-        for role, own in speeches.items():
-            if len(own) >= _FEWEST_LINES:
-                said[title, role] = " ".join(own) + " "
-    if not said:
+        for role, speech in speeches.items():
+            if len(speech) >= _FEWEST_LINES:
+                texts[title, role] = " ".join(speech) + " "
+    if not texts:
         raise ValueError("not the complete works of Shakespeare as Gutenberg's Etext #100 has them")
-    return pooled(said)
+    return pooled(texts)
 
 
-def pooled(said: Mapping[tuple[str, str], str]) -> Roles:
+def pooled(texts: Mapping[tuple[str, str], str]) -> Roles:
     """Pool the texts of roles, by (play, role), with single spaces.
 
     Roles without a sample (80 characters or fewer) are left out.
     """
-    texts = {key: re.sub(" {2,}", " ", text).encode("latin-1") for key, text in said.items()}
+    texts = {key: re.sub(" {2,}", " ", text).encode("latin-1") for key, text in texts.items()}
     users = sorted((_user(*key), key) for key, text in texts.items() if len(text) > LENGTH)
     return Roles(
         user=tuple(user for user, _ in users),

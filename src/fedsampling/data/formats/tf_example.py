@@ -49,18 +49,18 @@ def parse_example(content: bytes) -> dict[str, Feature]:
 def _feature(content: memoryview) -> Feature:
     """Read the only list in a feature."""
     for kind, value in _fields(content):
-        entries = [each for field, each in _fields(_message(value)) if field == 1]
+        entries = [entry for field, entry in _fields(_message(value)) if field == 1]
         if kind == 1:
-            return [bytes(_message(each)) for each in entries]
+            return [bytes(_message(entry)) for entry in entries]
         if kind == 2:
-            return _joined([np.frombuffer(_message(each), "<f4") for each in entries], np.float32)
+            return _joined([np.frombuffer(_message(entry), "<f4") for entry in entries], np.float32)
         if kind == 3:
             # An unpacked entry is a single number; a packed one contains all of them.
             numbers = [
-                np.array([each], np.uint64).view(np.int64)
-                if isinstance(each, int)
-                else _varints(each)
-                for each in entries
+                np.array([entry], np.uint64).view(np.int64)
+                if isinstance(entry, int)
+                else _varints(entry)
+                for entry in entries
             ]
             return _joined(numbers, np.int64)
     raise ValueError("not a record of examples: a feature has no values")

@@ -36,7 +36,7 @@ class ByDigit(LabelPartition, name="by_digit"):
     )
 
     @property
-    def most_clients(self) -> int:
+    def max_clients(self) -> int:
         """Upper bound: clients_per_label for each of ten labels."""
         return 10 * self.clients_per_label
 
@@ -132,8 +132,6 @@ def _in_order(
     rows = np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
     rows = rows[np.argsort(labels[rows], kind="stable")]
     first = starts(np.bincount(labels))[:-1]
-    wanted = sizes.reshape(len(first), -1)
-    chosen = [
-        rows[begin : begin + count] for begin, count in zip(first, wanted.sum(1), strict=True)
-    ]
+    totals = sizes.reshape(len(first), -1).sum(1)
+    chosen = [rows[begin : begin + total] for begin, total in zip(first, totals, strict=True)]
     return np.concatenate(chosen), starts(sizes)

@@ -30,10 +30,10 @@ class Dirichlet(LabelPartition, name="dirichlet"):
         [(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
         description="number of clients and training samples of each; tests are a fifth",
     )
-    variant: Variant = Field("text", description="as the paper has it, or its authors' code")
+    variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
 
     @property
-    def most_clients(self) -> int:
+    def max_clients(self) -> int:
         """Total number of clients in all groups."""
         return sum(clients for clients, _ in self.groups)
 
@@ -124,7 +124,7 @@ def dirichlet(
         raise InputError("labels: training and test samples have different labels; fix the files")
     q = rng.dirichlet(np.full(classes, alpha), len(N))
     count, draw = (rounded, _draw_each_once) if variant == "text" else (_cut, _draw_any)
-    train, tests = (count(q * each[:, None], each) for each in (N, N_test))
+    train, tests = (count(q * totals[:, None], totals) for totals in (N, N_test))
     return draw(y, train, rng), draw(y_test, tests, rng)
 
 
@@ -179,9 +179,9 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
 
 def _cut(exact: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
     """Round down; the last label gets the remainder."""
-    whole = exact.astype(np.int64)
-    whole[:, -1] = totals - whole[:, :-1].sum(1)
-    return whole
+    counts = exact.astype(np.int64)
+    counts[:, -1] = totals - counts[:, :-1].sum(1)
+    return counts
 
 
 def _draw_each_once(
@@ -192,7 +192,7 @@ def _draw_each_once(
     rows = rng.permutation(len(labels))
     rows = rows[np.argsort(labels[rows], kind="stable")]
     before = np.cumsum(counts, axis=0) - counts  # assigned to earlier clients
-    label = _labels_wanted(counts)
+    label = _requested_labels(counts)
     rank = np.arange(len(label)) - np.repeat(starts(counts.ravel())[:-1], counts.ravel())
     place = (np.repeat(before.ravel(), counts.ravel()) + rank) % stock[label]
     return rows[starts(stock)[label] + place], starts(counts.sum(1))
@@ -204,11 +204,11 @@ def _draw_any(
     """Draw each row uniformly, with replacement, from all rows of its label."""
     stock = np.bincount(labels, minlength=counts.shape[1])
     rows = np.argsort(labels, kind="stable")
-    label = _labels_wanted(counts)
+    label = _requested_labels(counts)
     return rows[starts(stock)[label] + rng.integers(stock[label])], starts(counts.sum(1))
 
 
-def _labels_wanted(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _requested_labels(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     n, classes = counts.shape
     return np.repeat(np.tile(np.arange(classes), n), counts.ravel())
 

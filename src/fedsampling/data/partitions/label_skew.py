@@ -51,8 +51,8 @@ def label_skew(
     label = np.unique(np.asarray(labels), return_inverse=True)[1]
     N = np.asarray(sizes, np.int64)
     prior = np.bincount(label) / len(label)
-    wanted = rng.multinomial(N, rng.dirichlet(alpha * prior, len(N)))
-    requests = np.repeat(np.tile(np.arange(len(prior)), len(N)), wanted.ravel())
+    counts = rng.multinomial(N, rng.dirichlet(alpha * prior, len(N)))
+    requests = np.repeat(np.tile(np.arange(len(prior)), len(N)), counts.ravel())
     index = _served(requests, label, rng)
     client = np.repeat(np.arange(len(N)), N)
     return index[np.lexsort([rng.random(len(index)), client])]
@@ -63,16 +63,16 @@ def _served(
 ) -> NDArray[np.int64]:
     """Return a row for each request, with the requested label until it is exhausted."""
     index = np.empty(len(requests), np.int64)
-    gaps, rest = [], []
+    gaps, unused = [], []
     for c in range(label.max() + 1):
-        asking = rng.permutation(np.flatnonzero(requests == c))
+        positions = rng.permutation(np.flatnonzero(requests == c))
         stock = rng.permutation(np.flatnonzero(label == c))
-        served = min(len(asking), len(stock))
-        index[asking[:served]] = stock[:served]
-        gaps.append(asking[served:])
-        rest.append(stock[served:])
+        served = min(len(positions), len(stock))
+        index[positions[:served]] = stock[:served]
+        gaps.append(positions[served:])
+        unused.append(stock[served:])
     gap = np.concatenate(gaps)
-    index[gap] = rng.permutation(np.concatenate(rest))[: len(gap)]
+    index[gap] = rng.permutation(np.concatenate(unused))[: len(gap)]
     return index
 
 
@@ -102,13 +102,13 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
     _check(total, K, low, high)
     if low == high:
         return np.full(K, low, np.int64)
-    rest = total - low - high
-    wanted = rng.uniform(low, high, K - 2)
-    if wanted.sum() > rest:
-        wanted = low + (wanted - low) * (rest - (K - 2) * low) / (wanted - low).sum()
-    elif wanted.sum() < rest:
-        wanted = high - (high - wanted) * ((K - 2) * high - rest) / (high - wanted).sum()
-    return rng.permutation(np.concatenate([rounded(wanted, rest), [low, high]]))
+    remaining = total - low - high
+    draws = rng.uniform(low, high, K - 2)
+    if draws.sum() > remaining:
+        draws = low + (draws - low) * (remaining - (K - 2) * low) / (draws - low).sum()
+    elif draws.sum() < remaining:
+        draws = high - (high - draws) * ((K - 2) * high - remaining) / (high - draws).sum()
+    return rng.permutation(np.concatenate([rounded(draws, remaining), [low, high]]))
 
 
 def _check(total: int, K: int, low: int, high: int) -> None:
@@ -122,9 +122,9 @@ def _check(total: int, K: int, low: int, high: int) -> None:
             f"agents: 1 agent cannot have both {low} and {high} samples; "
             "make smallest and largest equal"
         )
-    least, most = high + (K - 1) * low, low + (K - 1) * high
-    if not least <= total <= most:
+    fewest, largest = high + (K - 1) * low, low + (K - 1) * high
+    if not fewest <= total <= largest:
         raise InputError(
             f"agents, smallest, largest: {K} agents with {low} to {high} samples each hold "
-            f"{least:,} to {most:,} samples, but there are {total:,}; change one of the three"
+            f"{fewest:,} to {largest:,} samples, but there are {total:,}; change one of the three"
         )

@@ -40,7 +40,7 @@ class ByWriter(Partition, name="by_writer"):
     needs_writers: ClassVar[bool] = True
 
     unbalance: Number | None = Field(
-        None, description="imbalance, as in chen2022optimal's datasets; null: the writers' own"
+        None, description="imbalance, as in chen2022optimal's datasets; null: unchanged"
     )
     clients: Positive | None = Field(
         None,
@@ -80,7 +80,7 @@ def at_least(shares: Shares, minimum: int) -> Shares:
     requires more than k samples: its -k 100 is a `minimum` of 101 here.
     """
     sizes = np.diff(shares[1])
-    return _some(take(shares, np.flatnonzero(sizes >= minimum)), f"min_samples: {minimum}")
+    return _checked(take(shares, np.flatnonzero(sizes >= minimum)), f"min_samples: {minimum}")
 
 
 def sample_clients(shares: Shares, fraction: float, rng: np.random.Generator) -> Shares:
@@ -106,11 +106,11 @@ def sample_clients(shares: Shares, fraction: float, rng: np.random.Generator) ->
         If `fraction` leaves no sample.
     """
     index, start = shares
-    wanted = int(fraction * len(index))
-    if wanted < 1:
+    count = int(fraction * len(index))
+    if count < 1:
         raise InputError(f"fraction: {fraction} of {len(index):,} samples is none; increase it")
     drawn = take(shares, rng.permutation(len(start) - 1))
-    return drawn[0][:wanted], np.unique(np.minimum(drawn[1], wanted))
+    return drawn[0][:count], np.unique(np.minimum(drawn[1], count))
 
 
 def split(
@@ -144,13 +144,13 @@ def split(
     sizes = np.diff(shares[1])
     train_sizes = np.maximum(1, (fraction * sizes).astype(np.int64))
     fits = np.flatnonzero(sizes > train_sizes + gap)
-    selected = _some(take(shares, fits), f"train, gap: {fraction} and {gap}")
+    selected = _checked(take(shares, fits), f"train, gap: {fraction} and {gap}")
     train_sizes = train_sizes[fits][clients(selected)]
     rank = ranks(selected) if rng is None else random_ranks(selected, rng)
     return select(selected, rank < train_sizes), select(selected, rank >= train_sizes + gap)
 
 
-def _some(shares: Shares, settings: str) -> Shares:
+def _checked(shares: Shares, settings: str) -> Shares:
     if len(shares[1]) < 2:
         raise InputError(f"{settings} leave no client with enough samples; require fewer")
     return shares

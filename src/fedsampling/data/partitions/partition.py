@@ -10,7 +10,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance
 from fedsampling.data.samples import Samples
 
-Variant = Literal["text", "code"]  # as the paper has it, or its authors' code
+Variant = Literal["text", "code"]  # as in the paper, or as in the authors' code
 
 
 class Partition(Named, package="fedsampling.data.partitions"):
@@ -20,7 +20,7 @@ class Partition(Named, package="fedsampling.data.partitions"):
     needs_tests: ClassVar[bool] = False  # whether it also assigns test samples to clients
 
     @property
-    def most_clients(self) -> int | None:
+    def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if the settings do not determine it."""
         return getattr(self, "clients", None)
 

@@ -74,9 +74,9 @@ def rounded(exact: NDArray[np.float64], total: ArrayLike) -> NDArray[np.int64]:
     -------
     int64 array, shape (..., C)
     """
-    whole = np.floor(exact).astype(np.int64)
-    missing = np.asarray(total) - whole.sum(-1)
-    order = np.argsort(whole - exact, axis=-1, kind="stable")
+    counts = np.floor(exact).astype(np.int64)
+    missing = np.asarray(total) - counts.sum(-1)
+    order = np.argsort(counts - exact, axis=-1, kind="stable")
     rank = np.argsort(order, axis=-1, kind="stable")
-    whole += rank < missing[..., None]
-    return whole
+    counts += rank < missing[..., None]
+    return counts

@@ -60,7 +60,7 @@ def unpack(
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Path] = {}
-    left = bounds.size
+    remaining = bounds.size
     with _readable_errors(archive):
         read = _zip if zipfile.is_zipfile(archive) else _tar
         for count, (name, size, extract) in enumerate(read(archive, folder), 1):
@@ -68,8 +68,8 @@ def unpack(
                 raise _HostileError(f"it has more than {bounds.members:,} members")
             path = _place(folder, name, bool(extract))
             if extract and selected(name):
-                left -= size
-                if left < 0:
+                remaining -= size
+                if remaining < 0:
                     raise _HostileError(f"it unpacks to more than {bounds.size:,} bytes")
                 extract()
                 paths[name] = path
@@ -78,11 +78,11 @@ def unpack(
 
 def _place(folder: Path, name: str, file: bool) -> Path:
     """Return the path of an unpacked member, after checking that it is inside the folder."""
-    path, shown = folder / name, repr(name) if len(name) < 80 else f"{name[:60]!r}…"
+    path, label = folder / name, repr(name) if len(name) < 80 else f"{name[:60]!r}…"
     if "\0" in name or not path.resolve().is_relative_to(folder.resolve()):
-        raise _HostileError(f"member {shown} is outside {folder}")
+        raise _HostileError(f"member {label} is outside {folder}")
     if file and path.resolve() == folder.resolve():
-        raise _HostileError(f"member {shown} is a file without a name")
+        raise _HostileError(f"member {label} is a file without a name")
     return path
 
 

@@ -237,8 +237,8 @@ def _retry_after(headers: Any) -> float | None:
 
 def _read_note(note: Path, url: str) -> str | None:
     try:
-        known = json.loads(note.read_text())
-        return str(known["validator"]) if known["url"] == url and known["validator"] else None
+        record = json.loads(note.read_text())
+        return str(record["validator"]) if record["url"] == url and record["validator"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -1,8 +1,8 @@
 """Fetch official files: from the cache, else from a mirror, else from the publisher.
 
-Read from top to bottom: a dataset has editions, an edition has files, and :func:`fetch` fetches one
-file.  Every file is verified before it enters the cache, and again at each use.  If several
-processes need a file, one fetches it and the others wait.
+A dataset has editions, an edition has files, and :func:`fetch` fetches one file.  Every
+file is verified before it enters the cache, and again at each use.  If several processes need a
+file, one fetches it and the others wait.
 """
 
 import os
@@ -83,12 +83,12 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
         raise InputError(no_files(dataset))
 
     def rank(files: tuple[Source, ...]) -> int:
-        if all(is_verified(each, each.path_in(cache)) for each in files):
+        if all(is_verified(source, source.path_in(cache)) for source in files):
             return 0
-        if mirror and all(path_in_mirror(each, mirror) for each in files):
+        if mirror and all(path_in_mirror(source, mirror) for source in files):
             return 1
         # If the mirror is a URL, it may have files without any other address.
-        return 2 if all(each.urls for each in files) or (mirror and is_url(mirror)) else 3
+        return 2 if all(source.urls for source in files) or (mirror and is_url(mirror)) else 3
 
     return sorted(listed, key=rank)
 
@@ -127,12 +127,12 @@ def fetch_all(
     lines: list[str] = []
     with ThreadPoolExecutor(max(1, threads)) as pool:
         jobs = [
-            pool.submit(fetch, each, cache, mirror, tell_in_turn, patience) for each in requested
+            pool.submit(fetch, file, cache, mirror, tell_in_turn, patience) for file in requested
         ]
         try:
-            for source, job in zip(requested, jobs, strict=True):
+            for file, job in zip(requested, jobs, strict=True):
                 with gathering(lines):
-                    paths[source.name] = job.result()
+                    paths[file.name] = job.result()
         except BaseException:  # mainly Ctrl-C: partial files remain, to be resumed
             stopped.set()
             pool.shutdown(cancel_futures=True)

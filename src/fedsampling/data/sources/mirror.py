@@ -41,6 +41,6 @@ def names_in_mirror(source: Source) -> list[str]:
         suffixes += OPENERS
     folders = [f"{source.dataset}/"]
     # A name that several datasets share (MNIST's) is ambiguous outside a dataset's folder.
-    if len({each.dataset for each in SOURCES.values() if each.file == source.file}) < 2:
+    if len({entry.dataset for entry in SOURCES.values() if entry.file == source.file}) < 2:
         folders.append("")
     return [place + source.file + suffix for place in folders for suffix in suffixes]

@@ -288,14 +288,14 @@ class Network(Training, Simulation, name="network"):
 
     @model_validator(mode="after")
     def _enough_clients(self) -> "Network":
-        if self.dataset.most_clients is not None:
-            self.sampler.check_population(self.dataset.most_clients)
+        if self.dataset.max_clients is not None:
+            self.sampler.check_population(self.dataset.max_clients)
         return self
 
     def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
         """Return why the sampler cannot select, if the settings determine the number of clients."""
         partition = getattr(self.dataset, "partition", None)
-        n = partition.most_clients if partition else getattr(self.dataset, "clients", None)
+        n = partition.max_clients if partition else getattr(self.dataset, "clients", None)
         if n is None:
             return ""
         return obstacle(self.sampler, n, self._least_parameters(), seeds, memory, seconds)

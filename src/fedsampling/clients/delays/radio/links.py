@@ -52,9 +52,9 @@ def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
     s = parameters
     nodes = mesh.nodes.fillna({"height": s.missing_height})
     served = 1 if s.gateway == "supernode" else s.hubs
-    hubs, others = nodes.iloc[:served], nodes.iloc[s.hubs :].reset_index(drop=True)
-    n = len(others)
-    distance, loss = _links(others, hubs, s)
+    hubs, nodes = nodes.iloc[:served], nodes.iloc[s.hubs :].reset_index(drop=True)
+    n = len(nodes)
+    distance, loss = _links(nodes, hubs, s)
     best = loss.argmin(axis=1)
     row = np.arange(n)
     u = uniforms(seed, "delays.nycmesh", row, n=2)
@@ -65,7 +65,7 @@ def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
     rate = s.bandwidth * efficiency(signal - noise, s.error_rate) / sharing
     backhaul = s.backhaul if s.gateway == "hub" else 0.0
     computation = s.floor + np.exp(s.log_mean + s.log_sd * ndtri(u[:, 1]))
-    return others[["lon", "lat", "height"]].assign(
+    return nodes[["lon", "lat", "height"]].assign(
         distance=distance[row, best],
         loss=shadowed,
         rate=rate,

@@ -41,7 +41,7 @@ class Mesh:
     ----------
     nodes : DataFrame
         Columns ``lon``, ``lat`` (degrees), ``height`` (m above ground, NaN where unknown) and
-        ``degree`` (active links); sorted by falling degree, then by the node's number.
+        ``degree`` (active links); sorted by decreasing degree, then by the node's number.
     links : DataFrame
         Columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links.
     inputs : mapping
@@ -122,8 +122,8 @@ def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) 
         [active[[f"lon{k}", f"lat{k}"]].set_axis(["lon", "lat"], axis=1) for k in (1, 2)]
     )
     degree = ends.value_counts().rename("degree").reset_index()
-    known = altitudes[altitudes["alt_m"] > 0].rename(columns={"alt_m": "height"})
-    joined = nodes[inside].merge(known[["id", "height"]], on="id", how="left")
+    measured = altitudes[altitudes["alt_m"] > 0].rename(columns={"alt_m": "height"})
+    joined = nodes[inside].merge(measured[["id", "height"]], on="id", how="left")
     joined = joined.merge(degree, on=["lon", "lat"], how="left").fillna({"degree": 0})
     joined = joined.sort_values(["degree", "id"], ascending=[False, True], ignore_index=True)
     columns = ["lon", "lat", "height", "degree"]
@@ -152,16 +152,16 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
         At least 3.
     """
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
-    near = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
+    hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
     reach = rng.lognormal(np.log(1800), 0.9, nodes - 3)
     angle = rng.uniform(0, 2 * np.pi, nodes - 3)
-    east = np.append(hubs[:, 0], hubs[near, 0] + reach * np.cos(angle))
-    north = np.append(hubs[:, 1], hubs[near, 1] + reach * np.sin(angle))
+    east = np.append(hubs[:, 0], hubs[hub, 0] + reach * np.cos(angle))
+    north = np.append(hubs[:, 1], hubs[hub, 1] + reach * np.sin(angle))
     height = np.append(hubs[:, 2], rng.lognormal(np.log(30), 0.55, nodes - 3))
     lat = 40.711 + np.degrees(north / EARTH)
     lon = -74.001 + np.degrees(east / EARTH / np.cos(np.radians(40.711)))
     linked = np.flatnonzero(rng.random(nodes - 3) < 0.55)
-    first, second = linked + 3, near[linked]
+    first, second = linked + 3, hub[linked]
     links = {"lon1": lon[first], "lat1": lat[first], "lon2": lon[second], "lat2": lat[second]}
     degree = np.bincount(np.append(first, second), minlength=nodes).astype(np.float64)
     table = pd.DataFrame({"lon": lon, "lat": lat, "height": height, "degree": degree})
@@ -214,20 +214,20 @@ def map_links(content: bytes) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["lon1", "lat1", "lon2", "lat2", "status"])
 
 
-def _entries(content: bytes, *needed: str) -> list[dict[str, Any]]:
+def _entries(content: bytes, *keys: str) -> list[dict[str, Any]]:
     """Read the entries of a plain list or of a GeoJSON file, with the keys of the plain list."""
-    whole = json.loads(content)
-    if isinstance(whole, dict) and whole.get("type") == "FeatureCollection":
-        whole = [
+    entries = json.loads(content)
+    if isinstance(entries, dict) and entries.get("type") == "FeatureCollection":
+        entries = [
             {**feature.get("properties", {}), **feature.get("geometry", {})}
-            for feature in whole.get("features", [])
+            for feature in entries.get("features", [])
         ]
-    if not isinstance(whole, list) or not all(isinstance(entry, dict) for entry in whole):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("is neither GeoJSON nor a list of entries")
-    for entry in whole:
-        if missing := [key for key in needed if key not in entry]:
+    for entry in entries:
+        if missing := [key for key in keys if key not in entry]:
             raise ValueError(f"an entry has no '{missing[0]}', but {sorted(entry)}")
-    return whole
+    return entries
 
 
 def _place(coordinates: list[Any]) -> tuple[float, float, float]:

@@ -17,8 +17,8 @@ class Parameters(Strict):
     gateway: Literal["supernode", "hub"] = _open(
         "supernode",
         "",
-        "the text simulates each link from the client's and the server's location; 'hub', the "
-        "best of the hubs and a backhaul from there, is how the authors' earlier paper has it",
+        "the text simulates each link from the client's and the server's location; 'hub', as in "
+        "the authors' earlier paper: a link to the best hub, and a backhaul from there",
     )
     hubs: int = _open(6, "nodes", "the published delays have six gateways; by active links", gt=0)
     missing_height: float = _open(
@@ -32,14 +32,14 @@ class Parameters(Strict):
     line_of_sight: float = _open(200.0, "m", "default of ns-3")
     long_range: float = _open(1000.0, "m", "ns-3 documentation of the hybrid model")
     frequency: float = _open(2160.0, "MHz", "default of ns-3's hybrid model; it ends at 2600", gt=0)
-    power: float = _open(25.0, "dBm", "usual of the rooftop radios that such meshes install")
+    power: float = _open(25.0, "dBm", "typical of the rooftop radios of such networks")
     gain: float = _open(
         40.0,
         "dB",
-        "both antennas, such as a dish of 23 dBi and a sector of 17 dBi; with it the communication "
-        "is of the size of the published 51 to 109 s",
+        "both antennas, such as a dish of 23 dBi and a sector of 17 dBi; gives "
+        "communication times similar to the published 51 to 109 s",
     )
-    bandwidth: float = _open(20e6, "Hz", "usual channel of Wi-Fi, widest of LTE", gt=0)
+    bandwidth: float = _open(20e6, "Hz", "usual channel of Wi-Fi, widest channel of LTE", gt=0)
     noise_figure: float = _open(9.0, "dB", "default of ns-3's LTE receivers")
     shadowing: float = _open(7.0, "dB", "default of ns-3 outdoors, drawn once per link", ge=0)
     error_rate: float = _open(
@@ -56,10 +56,10 @@ class Parameters(Strict):
     backhaul: float = _open(
         18.72, "s", "published delay from gateway to cloud; for 'hub' only", ge=0
     )
-    floor: float = _open(30.0, "s", "least computation, in the authors' earlier script", ge=0)
+    floor: float = _open(30.0, "s", "minimum computation, in the authors' earlier script", ge=0)
     log_mean: float = _open(4.08, "ln s", "computation above the floor: estimate from comp.txt")
-    log_sd: float = _open(2.13, "ln s", "the same; comp1.txt and the script have 3", ge=0)
-    cap: float = _open(15000.0, "s", "most computation, in the authors' earlier script")
+    log_sd: float = _open(2.13, "ln s", "as for log_mean; comp1.txt and the script have 3", ge=0)
+    cap: float = _open(15000.0, "s", "maximum computation, in the authors' earlier script")
     noise_median: float = _open(
         0.1, "", "median of the log-normal delay per round, relative to the communication", ge=0
     )
