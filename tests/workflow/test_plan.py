@@ -48,7 +48,7 @@ def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
 
 
 def test_the_report_is_made_by_default_unless_the_experiments_have_no_artefact():
-    experiment = "harshvardhan2025latency/rotated_mnist_flanp"
+    experiment = "fraboni2021clustered/allocation_mnist"
     without = plan(papers=None, experiments=[experiment], scale="paper", data="official")
     assert plan().final_files() == ["report/index.html"]
     assert f"summaries/{experiment}.parquet" in without.final_files()
