@@ -96,7 +96,7 @@ class TestConvert:
         classes, writers = by_class(tmp_path), by_write(tmp_path)
         content = bytearray(classes.read_bytes())
         content[content.index(b"IDAT") + 8] ^= 1
-        for damaged, reason in ((content, "is damaged"), (b"<html>", "not a zip archive")):
+        for damaged, reason in ((content, "is corrupt"), (b"<html>", "not a zip archive")):
             classes.write_bytes(damaged)
             with pytest.raises(InputError, match=reason):
                 leaf_femnist.convert(classes, writers, tmp_path / "a.npz")

@@ -94,7 +94,7 @@ def test_folded_slots_as_on_a_gpu_agree_with_single_slots(name, monkeypatch):
     theta, x = copies(network, 2).double(), inputs(name, 2, batch=4).double()
     expected = outputs_and_gradient(network, theta, x)
     for module in (layers, convolutional):
-        monkeypatch.setattr(module, "together", lambda h: True)
+        monkeypatch.setattr(module, "is_on_gpu", lambda h: True)
     result = outputs_and_gradient(network, theta, x)
     torch.testing.assert_close(result, expected, rtol=1e-7, atol=1e-7)
 

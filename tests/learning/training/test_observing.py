@@ -13,7 +13,7 @@ from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import (
     OBSERVATIONS,
     Heterogeneity,
-    HeterogeneityOfSome,
+    HeterogeneityBlocks,
 )
 from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
@@ -150,7 +150,7 @@ def test_a_batch_of_features_is_scaled_to_a_mean():
 
 def test_blocks_of_heterogeneity_are_computed_from_their_clients_alone():
     trainer, full = observation("heterogeneity")
-    by_block = HeterogeneityOfSome(trainer, 100, np.random.default_rng(0))
+    by_block = HeterogeneityBlocks(trainer, 100, np.random.default_rng(0))
     theta, later = trainer.start(SEEDS), trainer.start(SEEDS + 1)
     everyone, clients = np.arange(5), np.array([0, 2, 3])
     for run in range(2):
@@ -159,7 +159,7 @@ def test_blocks_of_heterogeneity_are_computed_from_their_clients_alone():
         )
         block = pairwise(full.features[run, clients])
         np.testing.assert_array_equal(by_block(theta)[run][np.ix_(clients, clients)], block)
-    with pytest.raises(IndexError, match="some, some"):
+    with pytest.raises(IndexError, match="clients, clients"):
         by_block(theta)[0][np.ix_(clients, everyone)]
     slots = Slots.stack([np.array([1]), np.array([4])])
     for observed in (by_block, full):

@@ -191,4 +191,4 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         return archive.read(name)
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{archive.filename}: {name} is damaged ({error}); fetch it") from error
+        raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error

@@ -36,16 +36,16 @@ def participation(
         ``clients``: distinct clients that trained; ``reports``: slots whose update is used;
         ``labels``, if clients have labels: distinct values among the participants' labels.
     """
-    counted = {
+    counts = {
         "clients": _distinct(slots.run, slots.client, runs),
         "reports": np.bincount(slots.run[omega != 0], minlength=runs).astype(np.float64),
     }
     if labels is not None:
-        counted["labels"] = _distinct(slots.run, labels[slots.client], runs)
-    return counted
+        counts["labels"] = _distinct(slots.run, labels[slots.client], runs)
+    return counts
 
 
-def evenness(took: Array) -> Mapping[str, Array]:
+def evenness(counts: Array) -> Mapping[str, Array]:
     """Measure how evenly the clients have taken part so far.
 
     Parameters
@@ -64,13 +64,13 @@ def evenness(took: Array) -> Mapping[str, Array]:
     ----------
     Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
     """
-    n, total = took.shape[1], took.sum(1)
-    share = took / np.maximum(total, 1)[:, None]
+    n, total = counts.shape[1], counts.sum(1)
+    share = counts / np.maximum(total, 1)[:, None]
     terms = share * np.log(share, out=np.zeros_like(share), where=share > 0)
     return {
         "entropy": -terms.sum(1) / np.log(max(n, 2)),
-        "jain": total**2 / np.maximum(n * (took**2).sum(1), 1),
-        "met": (took > 0).mean(1),
+        "jain": total**2 / np.maximum(n * (counts**2).sum(1), 1),
+        "met": (counts > 0).mean(1),
     }
 
 
@@ -135,8 +135,8 @@ def request_shares(
         "gradients": 1.0 * n_samples,
         "heterogeneity": FORWARD_SHARE * np.minimum(n_samples, batch),
     }
-    asked = [each for name, each in passes.items() if name in needs]
-    shares: Array = sum(asked, np.zeros(len(n_samples))) / trained
+    needed = [cost for name, cost in passes.items() if name in needs]
+    shares: Array = sum(needed, np.zeros(len(n_samples))) / trained
     return shares
 
 
@@ -163,18 +163,17 @@ def seconds(
         clients that the sampler names; otherwise all available clients in every round if it needs
         losses, and all clients before the first round if it needs features or gradients.
     """
-    took = delays.round_seconds(rng.seeds[:, None], rng.round, np.arange(len(delays.base)))
-    trained = np.zeros(took.shape, np.bool_)
+    duration = delays.round_seconds(rng.seeds[:, None], rng.round, np.arange(len(delays.base)))
+    trained = np.zeros(duration.shape, np.bool_)
     trained[slots.run, slots.client] = True
     requested = sampler.asked()
     if requested is None:
-        requested = np.full(took.shape, rng.round == 0 and bool(FIRST_ROUND & sampler.needs))
+        requested = np.full(duration.shape, rng.round == 0 and bool(FIRST_ROUND & sampler.needs))
         requested[:, offered] |= bool(EVERY_ROUND & sampler.needs)
+    requests = duration if shares is None else duration * shares
     return {
-        "seconds": np.where(trained, took, 0.0).max(1),
-        "asking_seconds": np.where(requested, took if shares is None else took * shares, 0.0).max(
-            1
-        ),
+        "seconds": np.where(trained, duration, 0.0).max(1),
+        "asking_seconds": np.where(requested, requests, 0.0).max(1),
     }
 
 

@@ -117,7 +117,7 @@ class Checkpoint:
                 _below("learner/", arrays),
                 _below("sampler/", arrays),
             )
-        except Exception as error:  # damaged bytes may raise any exception of their decoder
+        except Exception as error:  # corrupt bytes may raise any exception of their decoder
             reason = shorten(str(error) or type(error).__name__, 80, placeholder=" …")
             print(
                 f"{self.path}: corrupt checkpoint ({reason}); the job starts from the beginning",

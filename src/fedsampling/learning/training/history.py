@@ -89,12 +89,12 @@ class History:
         elif costs == "since measurement":
             charged = _sums(self.charged, sorted({at for at, _, _ in self.measured}))
         rows = [*self.measured, *charged, (ONCE, "diverged_at", self.diverged_at.astype(float))]
-        of_clients = [
+        client_rows = [
             (client, name, np.where(self.diverged, np.nan, value))
             for name, values in by_client.items()
             for client, value in enumerate(values.T)
         ]
-        return [_table(rows, run, end, of_clients) for run, end in enumerate(ends)]
+        return [_table(rows, run, end, client_rows) for run, end in enumerate(ends)]
 
 
 def _means(charged: Rows, rounds: int) -> Rows:
@@ -116,11 +116,11 @@ def _sums(charged: Rows, measured: Sequence[int]) -> Rows:
     return [(at, name, total) for (at, name), total in sums.items()]
 
 
-def _table(rows: Rows, run: int, end: int, of_clients: Rows | None = None) -> "pd.DataFrame":
+def _table(rows: Rows, run: int, end: int, client_rows: Rows | None = None) -> "pd.DataFrame":
     """Build a run's table from its rows up to its end, and the rows of its clients."""
     import pandas as pd
 
-    rows = [*(row for row in rows if row[0] <= end), *(of_clients or [])]
+    rows = [*(row for row in rows if row[0] <= end), *(client_rows or [])]
     return pd.DataFrame(
         {
             "at": np.array([at for at, _, _ in rows], np.int64),

@@ -85,14 +85,14 @@ def train(
     InputError
         If a result of the sampler is invalid, or a user's sampler raises an error.
     """
-    of_seeds = np.asarray(seeds, np.int64)
+    seed_array = np.asarray(seeds, np.int64)
     if saved := checkpoint.load():
         first, history = saved.round, saved.history
         theta = learner.restore(saved.learner)
         sampler.restore(saved.sampler)
     else:
         first, history = 0, History.empty(len(seeds))
-        theta = learner.start(of_seeds)
+        theta = learner.start(seed_array)
     validator = Validator(sampler, len(seeds))
     for t in range(first, rounds + 1):
         if checkpoint.due():
@@ -105,14 +105,14 @@ def train(
         if t == rounds or ended or (watch and watch(history.tables_so_far(t))):
             break
         validator.live = ~history.diverged
-        theta, charges = play_round(learner, sampler, theta, Draws(of_seeds, t), validator)
+        theta, charges = play_round(learner, sampler, theta, Draws(seed_array, t), validator)
         history.charge(t + 1, charges)
         history.mark_diverged(t + 1, ~learner.finite(theta))
         theta = learner.reset(theta, history.diverged)
     validator.check_last_sums()
     ends = until.ended_at(history) if until else np.full(len(seeds), -1)
-    of_clients = by_client(theta, t) if by_client else {}
-    return history.tables(np.where(ends < 0, rounds, ends).tolist(), costs, of_clients)
+    client_values = by_client(theta, t) if by_client else {}
+    return history.tables(np.where(ends < 0, rounds, ends).tolist(), costs, client_values)
 
 
 def play_round(

@@ -27,10 +27,10 @@ from fedsampling.learning.models.networks.layers import (
     dense,
     folded,
     image,
+    is_on_gpu,
     labels,
     slot_by_slot,
     stacked,
-    together,
     unfolded,
 )
 from fedsampling.learning.models.networks.network import (
@@ -59,7 +59,7 @@ def cifar_cnn(record: CifarCnn, sample: tuple[int, ...], classes: int | None) ->
     fraboni2021clustered, section 5 (CIFAR-10; sizes of the authors' code, in which the third
     convolution has no rectifier).
     """
-    channels, height, width = image("cifar_cnn", sample, least=18)
+    channels, height, width = image("cifar_cnn", sample, min_side=18)
     rows, columns = (((side - 2) // 2 - 2) // 2 - 2 for side in (height, width))
     parameters = {
         **torch_layer("conv1", 32, channels, 3, 3),
@@ -89,7 +89,7 @@ def simple_cnn(record: SimpleCnn, sample: tuple[int, ...], classes: int | None) 
     ----------
     chen2022optimal, section 4 (federated EMNIST; sizes of the authors' code, with 10 classes).
     """
-    channels, height, width = image("simple_cnn", sample, least=4)
+    channels, height, width = image("simple_cnn", sample, min_side=4)
     parameters = {
         **keras_layer("conv1", 32, channels, 5, 5),
         **keras_layer("conv2", 64, 32, 5, 5),
@@ -107,8 +107,8 @@ def leaf_cnn(record: LeafCnn, sample: tuple[int, ...], classes: int | None) -> N
     harshvardhan2025latency, section 7 ("2-layer ConvNet for FEMNIST" of LEAF).
     Caldas et al., LEAF: a benchmark for federated settings, 2018; sizes of its code.
     """
-    same = SimpleCnn(dense=record.dense)
-    return replace(simple_cnn(same, sample, classes), name="leaf_cnn")
+    settings = SimpleCnn(dense=record.dense)
+    return replace(simple_cnn(settings, sample, classes), name="leaf_cnn")
 
 
 def cifar100_cnn(record: Cifar100Cnn, sample: tuple[int, ...], classes: int | None) -> Network:
@@ -120,7 +120,7 @@ def cifar100_cnn(record: Cifar100Cnn, sample: tuple[int, ...], classes: int | No
     ----------
     chen2022optimal, appendix G (federated CIFAR-100; sizes of the authors' code).
     """
-    channels, height, width = image("cifar100_cnn", sample, least=8)
+    channels, height, width = image("cifar100_cnn", sample, min_side=8)
     layers = [("conv1", 1, 1), ("conv2", 1, 2), ("conv3", 1, 1)]
     layers += [("conv4", 1, 2), ("conv5", 1, 1), ("conv6", 1, 2)]
     widths = [channels, 32, 64, 128, 128, 256, 256]
@@ -143,7 +143,7 @@ def convnet(record: ConvNet, sample: tuple[int, ...], classes: int | None) -> Ne
     ----------
     harshvardhan2025latency, section 7 (MNIST and FashionMNIST).
     """
-    channels, height, width = image("convnet", sample, least=16)
+    channels, height, width = image("convnet", sample, min_side=16)
     rows, columns = (((side - 4) // 2 - 4) // 2 for side in (height, width))
     parameters = {
         **torch_layer("conv1", 20, channels, 5, 5),
@@ -160,7 +160,7 @@ def _plain(
     convolutions: list[tuple[str, int, int]],
     hidden: list[str],
 ) -> Network:
-    # Rectified convolutions, each with its padding and pooling, then rectified dense layers.
+    # Rectified convolutions (name, padding, pooling), then rectified dense layers.
     kernels = [key for key in parameters if key.startswith("conv")]
 
     @slot_by_slot
@@ -197,7 +197,7 @@ def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> 
     He et al., Deep residual learning for image recognition, 2016.
     Wu and He, Group normalization, 2018.
     """
-    channels, _, _ = image("resnet18", sample, least=8)
+    channels, _, _ = image("resnet18", sample, min_side=8)
     parameters = {**_kernel("conv1", 64, channels, 3), **_norm("bn1", 64)}
     before = 64
     for stage, (width, stride) in enumerate(_STAGES, start=1):
@@ -239,7 +239,7 @@ def _block(w: Parts, name: str, h: Tensor, stride: int, norm: str) -> Tensor:
 
 def _normalised(w: Parts, name: str, h: Tensor, norm: str) -> Tensor:
     weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
-    if together(h):
+    if is_on_gpu(h):
         z = _norm_of(folded(h), weight.flatten(), bias.flatten(), norm, len(h) * _GROUPS)
         return unfolded(z, len(h))
     slots = zip(h.unbind(), weight.unbind(), bias.unbind(), strict=True)

@@ -46,10 +46,10 @@ def operations(network: Network, sample: tuple[int, ...], batch: int) -> Operati
     theta, x = _blank(network, sample, batch, "meta")
     with torch.no_grad(), FlopCounterMode(display=False) as outputs:
         network.outputs(theta, x)
-    with FlopCounterMode(display=False) as both:
+    with FlopCounterMode(display=False) as step:
         z = network.outputs(theta, x)
         torch.autograd.grad(z, theta, torch.empty_like(z))
-    return Operations(outputs.get_total_flops(), both.get_total_flops())
+    return Operations(outputs.get_total_flops(), step.get_total_flops())
 
 
 def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
@@ -68,12 +68,12 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
     theta, x = _blank(network, sample, batch, "cpu")
     saved_bytes: dict[int, int] = {}
 
-    def note(array: Tensor) -> Tensor:
+    def record(array: Tensor) -> Tensor:
         storage = array.untyped_storage()
         saved_bytes[storage.data_ptr()] = storage.nbytes()
         return array
 
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda array: array):
+    with torch.autograd.graph.saved_tensors_hooks(record, lambda array: array):
         outputs = network.outputs(theta, x)
     for tensor in (theta, x):
         saved_bytes.pop(tensor.untyped_storage().data_ptr(), None)
@@ -85,15 +85,15 @@ def profiled_peak(call: Callable[[], object]) -> int:
     """Make a call; return its peak memory on the CPU in bytes, according to PyTorch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as trace:
         call()
-    held = most = 0
-    events = seen.profiler.kineto_results.events()
-    for event in sorted(events, key=lambda each: each.start_ns()):
+    current = peak = 0
+    events = trace.profiler.kineto_results.events()
+    for event in sorted(events, key=lambda event: event.start_ns()):
         if event.name() == "[memory]":
-            held += event.nbytes()
-            most = max(most, held)
-    return most
+            current += event.nbytes()
+            peak = max(peak, current)
+    return peak
 
 
 def keep_memory() -> bool:

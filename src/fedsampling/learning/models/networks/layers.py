@@ -64,7 +64,7 @@ def convolution(
         z = functional.conv2d(x, kernel, b, stride, padding, groups=groups)
         return functional.max_pool2d(z, pool) if pool > 1 else z
 
-    if together(h):
+    if is_on_gpu(h):
         flat = None if bias is None else bias.flatten()
         return unfolded(convolve(folded(h), weight.flatten(0, 1), flat, len(h)), len(h))
     biases = [None] * len(h) if bias is None else bias.unbind()
@@ -72,8 +72,8 @@ def convolution(
     return stacked([convolve(_channels_last(x), kernel, b) for x, kernel, b in slots])
 
 
-def together(h: Tensor) -> bool:
-    """Return whether image layers process all slots at once, as on a GPU."""
+def is_on_gpu(h: Tensor) -> bool:
+    """Return whether `h` is on a GPU, where image layers process all slots at once."""
     return h.device.type == "cuda"
 
 
@@ -104,11 +104,11 @@ def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tenso
     """
 
     def run(w: Parts, x: Tensor) -> Tensor:
-        if together(x) or len(x) == 1:
+        if is_on_gpu(x) or len(x) == 1:
             return f(w, x)
         pieces = {name: torch.split(weight, 1) for name, weight in w.items()}
-        each = [{name: piece[s] for name, piece in pieces.items()} for s in range(len(x))]
-        return torch.cat([f(w_s, x_s) for w_s, x_s in zip(each, torch.split(x, 1), strict=True)])
+        by_slot = [{name: piece[s] for name, piece in pieces.items()} for s in range(len(x))]
+        return torch.cat([f(w_s, x_s) for w_s, x_s in zip(by_slot, torch.split(x, 1), strict=True)])
 
     return run
 
@@ -128,18 +128,18 @@ def labels(name: str, classes: int | None) -> int:
     return classes
 
 
-def image(name: str, sample: tuple[int, ...], least: int) -> tuple[int, int, int]:
+def image(name: str, sample: tuple[int, ...], min_side: int) -> tuple[int, int, int]:
     """Return channels, height and width of an image.
 
     Raises
     ------
     InputError
-        If the samples are not images, or smaller than `least` pixels.
+        If the samples are not images, or smaller than `min_side` pixels.
     """
-    if len(sample) not in (2, 3) or min(sample[:2]) < least:
+    if len(sample) not in (2, 3) or min(sample[:2]) < min_side:
         raise InputError(
-            f"model.name: {name} requires images of at least {least} × {least} pixels, but the "
-            f"dataset's samples have shape {sample}; use another model or dataset"
+            f"model.name: {name} requires images of at least {min_side} × {min_side} pixels, but "
+            f"the dataset's samples have shape {sample}; use another model or dataset"
         )
     return sample[2] if len(sample) == 3 else 1, sample[0], sample[1]
 

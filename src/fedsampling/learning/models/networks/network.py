@@ -125,7 +125,7 @@ def network(
     shapes = {key: parameter.shape for key, parameter in parameters.items()}
 
     def draw(rng: np.random.Generator) -> dict[str, Array]:
-        return {key: each.law(rng, each.shape) for key, each in parameters.items()}
+        return {key: parameter.law(rng, parameter.shape) for key, parameter in parameters.items()}
 
     return Network(name, shapes, draw, body, head, loss, layers)
 

@@ -78,7 +78,7 @@ def own_network(
 
     shapes = {key: tuple(value.shape) for key, value in trained.items()}
     kind: Literal["cross_entropy", "squared"] = "squared" if classes is None else "cross_entropy"
-    return Network(name, shapes, draw, _Applied(template, symbols), _same, kind, criterion=loss)
+    return Network(name, shapes, draw, _Applied(template, symbols), _identity, kind, criterion=loss)
 
 
 def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> Network:
@@ -125,7 +125,7 @@ class _Applied:
         self._module.to(x.device)
         if self._stacked:
             try:
-                return torch.vmap(self._one)(dict(w), x)
+                return torch.vmap(self._apply)(dict(w), x)
             except (RuntimeError, ValueError, NotImplementedError) as error:
                 self._stacked = False
                 warnings.warn(
@@ -134,14 +134,14 @@ class _Applied:
                     stacklevel=2,
                 )
         slots = range(len(x))
-        return torch.stack([self._one({key: w[key][k] for key in w}, x[k]) for k in slots])
+        return torch.stack([self._apply({key: w[key][k] for key in w}, x[k]) for k in slots])
 
-    def _one(self, parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+    def _apply(self, parameters: dict[str, Tensor], x: Tensor) -> Tensor:
         outputs: Tensor = functional_call(self._module, parameters, (x,))
         return outputs
 
 
-def _same(w: Parts, h: Tensor) -> Tensor:
+def _identity(w: Parts, h: Tensor) -> Tensor:
     """Return the outputs: the module includes its last layer."""
     return h
 
@@ -185,11 +185,11 @@ def _takes_symbols(
             errors.append(error)
             continue
         shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        wanted = (ROWS, 1 if classes is None else classes)
-        if not isinstance(outputs, Tensor) or (shape[0], shape[-1]) != wanted or len(shape) < 2:
-            each = "one number" if classes is None else f"one number for each of {classes} classes"
+        expected = (ROWS, 1 if classes is None else classes)
+        if not isinstance(outputs, Tensor) or (shape[0], shape[-1]) != expected or len(shape) < 2:
+            meaning = "one number" + ("" if classes is None else f" for each of {classes} classes")
             raise InputError(
-                f"model: {name} returns {shape} for {ROWS} samples; must be {wanted}, {each}"
+                f"model: {name} returns {shape} for {ROWS} samples; must be {expected}, {meaning}"
             )
         return kind == torch.int64
     raise InputError(f"model: {name} fails on samples of shape {sample}: {described(errors[0])}")

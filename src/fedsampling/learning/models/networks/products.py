@@ -206,15 +206,17 @@ def _is_aligned(numbers: int) -> bool:
 
 @cache
 def _is_independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, threads: int) -> bool:
-    """Test whether slots of these sizes give the same result stacked and alone; takes 1 ms."""
+    """Test whether slots of these sizes give the same result stacked or singly; takes 1 ms."""
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(max(_TEST_STACKS), rows, inputs, generator=rng, dtype=dtype)
     right = torch.randn(max(_TEST_STACKS), inputs, outputs, generator=rng, dtype=dtype)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
         for left in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
             slots = zip(left.unbind(), right.unbind(), strict=True)
-            alone = torch.cat([_batched(a.clone()[None], b.clone()[None]) for a, b in slots])
-            if any(not torch.equal(_batched(left[:n], right[:n]), alone[:n]) for n in _TEST_STACKS):
+            singles = torch.cat([_batched(a.clone()[None], b.clone()[None]) for a, b in slots])
+            if any(
+                not torch.equal(_batched(left[:n], right[:n]), singles[:n]) for n in _TEST_STACKS
+            ):
                 _print_slow()
                 return False
     return True
@@ -267,8 +269,8 @@ def _batched(x: Tensor, right: Tensor, start: Tensor | None = None) -> Tensor:
 
 
 def _with_contiguous_rows(matrix: Tensor) -> Tensor:
-    whole = matrix.stride(-1) == 1 and matrix.stride(-2) == matrix.shape[-1]
-    return matrix if whole else matrix.contiguous()
+    is_contiguous = matrix.stride(-1) == 1 and matrix.stride(-2) == matrix.shape[-1]
+    return matrix if is_contiguous else matrix.contiguous()
 
 
 class _Product(torch.autograd.Function):

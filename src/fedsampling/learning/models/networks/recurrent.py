@@ -178,9 +178,9 @@ def _run_lstm(w: Parts, x: Tensor, biases: list[tuple[Tensor, Tensor]]) -> Tenso
         return x
     start = x.new_zeros(len(layers), x.shape[2], layers[0][1].shape[2])
     training = torch.is_grad_enabled()
-    each = zip(*(part.unbind() for layer in layers for part in layer), strict=True)
+    weights = zip(*(part.unbind() for layer in layers for part in layer), strict=True)
     h = [
         torch.lstm(x_s, (start, start), w_s, True, len(layers), 0.0, training, False, False)[0]
-        for x_s, w_s in zip(x.unbind(), each, strict=True)
+        for x_s, w_s in zip(x.unbind(), weights, strict=True)
     ]
     return torch.stack(h)

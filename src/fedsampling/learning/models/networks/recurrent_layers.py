@@ -125,7 +125,7 @@ class _Gru(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
         slots, steps, batch, _ = x.shape
         hidden = w_h.shape[2]
-        both = slice(0, 2 * hidden)
+        r_and_z = slice(0, 2 * hidden)
         gates = x.new_empty(slots, steps, batch, 3 * hidden)
         u_n, h = x.new_empty(2, slots, steps, batch, hidden).unbind()
         weights = prepared(w_h, batch)
@@ -134,7 +134,7 @@ class _Gru(torch.autograd.Function):
         for t, a in enumerate(_inputs(x, w_x, b_x)):
             u = add_product(before, weights, bias) if t > 0 else bias
             r, z, n = gates[:, t].chunk(3, -1)
-            torch.sigmoid(a[..., both] + u[..., both], out=gates[:, t, :, both])
+            torch.sigmoid(a[..., r_and_z] + u[..., r_and_z], out=gates[:, t, :, r_and_z])
             u_n[:, t] = u[..., 2 * hidden :]
             _tanh(torch.addcmul(a[..., 2 * hidden :], r, u_n[:, t]), out=n)
             before = torch.lerp(n, before, z, out=h[:, t])
@@ -146,7 +146,7 @@ class _Gru(torch.autograd.Function):
     def backward(ctx: Any, by_h: Tensor) -> tuple[Tensor | None, ...]:
         x, w_x, w_h, gates, u_n, h = ctx.saved_tensors
         steps, batch, hidden = h.shape[1:]
-        both = slice(0, 2 * hidden)
+        r_and_z = slice(0, 2 * hidden)
         by_u, by_n = torch.empty_like(gates), torch.empty_like(h)
         weights = prepared(w_h.transpose(1, 2), batch)
         carried = torch.zeros_like(h[:, 0])
@@ -162,8 +162,8 @@ class _Gru(torch.autograd.Function):
             torch.mul(dn, r, out=du)
             torch.mul(dn, u_n[:, t], out=dr)
             torch.mul(dh, before - n, out=dz)
-            part = by_u[:, t, :, both]
-            _sigmoid_backward(part, gates[:, t, :, both], grad_input=part)
+            part = by_u[:, t, :, r_and_z]
+            _sigmoid_backward(part, gates[:, t, :, r_and_z], grad_input=part)
         by_b_h = by_u.sum((1, 2))
         by_w_h = gradient(by_u[:, 1:].flatten(1, 2), h[:, :-1].flatten(1, 2))
         by_u[..., 2 * hidden :] = by_n  # the only part in which the gradients of a and u differ

@@ -65,12 +65,12 @@ def evaluate(
     if data.classes is None:
         losses = _per_sample(learner, theta, *tests, dropout, sample_losses)
         return {**measured, "test_loss": losses.mean(1)}
-    right = _per_sample(learner, theta, *tests, dropout, _correct)
+    correct = _per_sample(learner, theta, *tests, dropout, _correct)
     if data.start_test is None:
-        per_client = _accuracy_quantiles(_client_accuracies(data, right)) if clients else {}
-        return {**measured, "accuracy": right.mean(1), **per_client}
+        per_client = _accuracy_quantiles(_client_accuracies(data, correct)) if clients else {}
+        return {**measured, "accuracy": correct.mean(1), **per_client}
     tested = np.diff(data.start_test) > 0
-    shares = _client_means(right, data.start_test[np.append(tested, True)])
+    shares = _client_means(correct, data.start_test[np.append(tested, True)])
     accuracy, spread = _mean_and_deviation(shares, learner.p[tested] / learner.p[tested].sum())
     per_client = _accuracy_quantiles(shares) if clients else {}
     return {**measured, "accuracy": accuracy, "accuracy_std": spread, **per_client}
@@ -127,13 +127,13 @@ def client_losses(learner: NetworkLearner, theta: Tensor, dropout: bool = False)
     return _client_means(losses, learner.data.start)
 
 
-def _client_accuracies(data: FederatedDataset, right: Array) -> Array:
+def _client_accuracies(data: FederatedDataset, correct: Array) -> Array:
     """Weight the accuracy of each label by the clients' training labels, shape (runs, n)."""
     labels = data.y_test.reshape(len(data.y_test), -1)[:, 0]
     counts = data.label_counts()[:, (present := np.unique(labels))]
-    each = np.stack([right[:, labels == label].mean(1) for label in present], axis=1)
+    accuracies = np.stack([correct[:, labels == label].mean(1) for label in present], axis=1)
     weight = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    return np.stack([(run * weight).sum(1) for run in each])
+    return np.stack([(run * weight).sum(1) for run in accuracies])
 
 
 def _accuracy_quantiles(accuracy: Array) -> Mapping[str, Array]:
@@ -150,32 +150,25 @@ def _per_sample(
 ) -> Array:
     """Apply a measure to every run's outputs for every sample, shape (runs, samples)."""
     network = learner.network
-    together = len(theta) if network.layers else 1  # runs at once, if activations are small
+    stack = len(theta) if network.layers else 1  # runs at once, if activations are small
     values = np.empty((len(theta), len(x)))
-    outputs = [
-        (
-            slice(first, first + together),
-            _outputs(learner, theta[first : first + together], dropout),
-        )
-        for first in range(0, len(theta), together)
-    ]
-    converted = (
-        learner.samples.converted(x) if network.layers else None
-    )  # else it takes little of the time
+    stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]
+    outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
+    # In other networks, conversion takes little of the time.
+    converted = learner.samples.converted(x) if network.layers else None
     for begin in range(0, len(x), BLOCK_SAMPLES):
         part = slice(begin, begin + BLOCK_SAMPLES)
-        inputs = (
-            learner.samples.convert(x[part].to(learner.device))
-            if converted is None
-            else converted[part]
-        )[None]
+        if converted is None:
+            inputs = learner.samples.convert(x[part].to(learner.device))
+        else:
+            inputs = converted[part]
         targets = y[part].to(learner.device)
         targets = (targets.float() if targets.is_floating_point() else targets)[None]
-        for runs, of in outputs:
+        for runs, stack_outputs in outputs:
             with torch.no_grad():
-                z = of(inputs)
-                each = measure(network, z, targets.expand(len(z), *targets.shape[1:]))
-            values[runs, part] = each.cpu()
+                z = stack_outputs(inputs[None])
+                measured = measure(network, z, targets.expand(len(z), *targets.shape[1:]))
+            values[runs, part] = measured.cpu()
     return values
 
 

@@ -186,11 +186,11 @@ class NetworkLearner:
         return updates
 
     def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
-        """Renew what participants report; return the bits of all observations, shape (runs,)."""
-        needed = [self.observations[name] for name in self.observations if name in sampler.needs]
-        for observation in needed:
+        """Update the participants' reports; return the bits of all observations, shape (runs,)."""
+        observations = [part for name, part in self.observations.items() if name in sampler.needs]
+        for observation in observations:
             observation.renew(theta, slots)
-        sent = [observation.bits(sampler.asked()) for observation in needed]
+        sent = [observation.bits(sampler.asked()) for observation in observations]
         if "work_losses" in sampler.needs:  # one number for each slot, sent with its update
             sent.append(32.0 * np.bincount(slots.run, minlength=len(theta)))
         return {"observation_bits": sum(sent)} if sent else {}

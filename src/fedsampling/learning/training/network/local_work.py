@@ -42,7 +42,7 @@ class Schedule(Strict):
     drop: Part = Field(0.1, description="factor at each drop of stairs")
 
     @model_validator(mode="after")
-    def _complete(self) -> "Schedule":
+    def _check_stairs(self) -> "Schedule":
         if (self.name == "stairs") != (self.every is not None):
             raise ValueError("every: required if name is 'stairs', otherwise invalid")
         return self
@@ -90,10 +90,10 @@ class LocalWork(Strict):
     )
 
     @model_validator(mode="after")
-    def _either(self) -> "LocalWork":
+    def _check_length(self) -> "LocalWork":
         if (self.steps is None) == (self.epochs is None):
-            both = "both are given" if self.steps else "neither is given"
-            raise ValueError(f"steps, epochs: {both}; give one of the two")
+            problem = "both are given" if self.steps else "neither is given"
+            raise ValueError(f"steps, epochs: {problem}; give one of the two")
         return self
 
     @property
@@ -127,8 +127,8 @@ class LocalWork(Strict):
         if self.steps is not None:
             return self.steps * np.minimum(self.batch, n_samples)
         assert self.epochs is not None
-        kept = self.remainder | (n_samples < self.batch)
-        return self.epochs * np.where(kept, n_samples, n_samples // self.batch * self.batch)
+        keeps_last = self.remainder | (n_samples < self.batch)
+        return self.epochs * np.where(keeps_last, n_samples, n_samples // self.batch * self.batch)
 
     def steps_of(self, slots: Slots, round: int, of_runs: Array | None = None) -> Array:
         """Return each slot's step size, shape (slots,); `of_runs` replaces `step`, run by run."""
@@ -201,16 +201,16 @@ def fresh(n_samples: Ints, B: int, u: Array) -> Batches:
     ----------
     Bentley and Floyd: A sample of brilliance. CACM 30, 1987.
     """
-    taken = np.minimum(n_samples, B)
-    first = (n_samples - taken)[:, None]
+    count = np.minimum(n_samples, B)
+    first = (n_samples - count)[:, None]
     index = np.empty((B, *u.shape[:2]), np.int64)  # so that the comparisons run along memory
     for b, variate in enumerate(np.ascontiguousarray(np.moveaxis(u, 2, 0))):
         j = first + b
         drawn = (variate * (j + 1)).astype(np.int64)
         repeated = (index[:b] == drawn).any(0)
         index[b] = np.where(repeated, j, drawn)
-    present = np.arange(B)[:, None, None] < taken[:, None]
-    size = np.broadcast_to(taken[:, None], u.shape[:2])
+    present = np.arange(B)[:, None, None] < count[:, None]
+    size = np.broadcast_to(count[:, None], u.shape[:2])
     return Batches(np.where(present, index, 0).transpose(2, 1, 0), size.T)
 
 
@@ -232,10 +232,10 @@ def epochs(n_samples: Ints, B: int, E: int, remainder: bool, u: Array) -> Batche
     longest = int(steps.max())
     index = np.zeros((len(n_samples), E * longest, B), np.int64)
     size = np.zeros((len(n_samples), E * longest), np.int64)
-    for slot, (n, many) in enumerate(zip(n_samples, steps, strict=True)):
-        used = min(n, many * B)
-        order = np.zeros((E, many * B), np.int64)
+    for slot, (n, n_steps) in enumerate(zip(n_samples, steps, strict=True)):
+        used = min(n, n_steps * B)
+        order = np.zeros((E, n_steps * B), np.int64)
         order[:, :used] = np.argsort(u[slot, :, :n], axis=1)[:, :used]
-        index[slot, : E * many] = order.reshape(E * many, B)
-        size[slot, : E * many] = np.tile(np.minimum(B, used - B * np.arange(many)), E)
+        index[slot, : E * n_steps] = order.reshape(E * n_steps, B)
+        size[slot, : E * n_steps] = np.tile(np.minimum(B, used - B * np.arange(n_steps)), E)
     return Batches(index.swapaxes(0, 1), size.T)

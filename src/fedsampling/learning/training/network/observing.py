@@ -89,7 +89,7 @@ class Losses(Observation):
         return sent if requested is None else 32.0 * requested.sum(1)
 
 
-class BatchLosses(Observation):
+class BatchLosses(Losses):
     """Loss of every client at the global model on one mini-batch, shape (runs, n).
 
     The mini-batch is as large as in local training; each round draws a new one.
@@ -114,15 +114,10 @@ class BatchLosses(Observation):
         for run, w in enumerate(theta):
             with torch.no_grad():
                 z = learner.network.outputs(w[None].expand(len(clients), -1), x)
-                each = sample_losses(learner.network, z, y).double().cpu().numpy()
-            losses[run, clients] = (each * present).sum(1) / present.sum(1)
+                by_sample = sample_losses(learner.network, z, y).double().cpu().numpy()
+            losses[run, clients] = (by_sample * present).sum(1) / present.sum(1)
         self.sent = np.full(len(theta), 32.0 * len(clients))
         return losses
-
-    def bits(self, requested: Bools | None = None) -> Array:
-        """Return 32 bits for each client that computed its loss: by default all available ones."""
-        sent = super().bits(requested)
-        return sent if requested is None else 32.0 * requested.sum(1)
 
     def state(self) -> State:
         """Return the number of mini-batches drawn so far."""
@@ -166,14 +161,12 @@ class Heterogeneity(Observation):
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Array:
         """Return B; the first call computes the features of all clients."""
         if not self.B.size:
-            everyone = np.arange(len(self.learner.p))
-            self.features = np.stack([self._features(w, everyone) for w in theta])
-            self.B = np.stack(self._each())
-            self.sent = np.full(len(theta), 32.0 * self.features[0].size)
+            self._request_all(theta)
+            self.B = np.stack(self._by_run())
         return self.B
 
     def renew(self, theta: Tensor, slots: Slots) -> None:
-        """Recompute the rows and columns of the participants, or of all clients."""
+        """Request the features of the participants, or of all clients."""
         for run, w in enumerate(theta):
             clients = self._renewed(slots.client[slots.run == run])
             if len(clients):
@@ -181,9 +174,8 @@ class Heterogeneity(Observation):
                 if np.array_equal(features, self.features[run, clients]):
                     continue  # raw features do not change, so neither may B
                 self.features[run, clients] = features
-                known = self.features[run]
-                self.B[run] = refresh(self.B[run], known, clients, cutoff=self.cutoff)
-                self.sent[run] += 32 * self.features[run, clients].size
+                self.sent[run] += 32 * features.size
+                self._refresh(run, clients)
 
     def state(self) -> State:
         """Return features and B."""
@@ -194,17 +186,26 @@ class Heterogeneity(Observation):
         self.features, self.B = state["features"].copy(), state["B"].copy()
         self.sent = state["sent"].copy()
 
+    def _request_all(self, theta: Tensor) -> None:
+        everyone = np.arange(len(self.learner.p))
+        self.features = np.stack([self._features(w, everyone) for w in theta])
+        self.sent = np.full(len(theta), 32.0 * self.features[0].size)
+
+    def _refresh(self, run: int, clients: Ints) -> None:
+        """Recompute the clients' rows and columns of B."""
+        self.B[run] = refresh(self.B[run], self.features[run], clients, cutoff=self.cutoff)
+
     def _renewed(self, participants: Ints) -> Ints:
         everyone = self.renewal == "everyone"
         return np.arange(len(self.learner.p)) if everyone else np.unique(participants)
 
-    def _each(self) -> list[Array]:
+    def _by_run(self) -> list[Array]:
         """Compute B of each run, only once for equal features such as raw features."""
         rows: list[Array] = []
         for features in self.features:
             pairs = zip(rows, self.features, strict=False)  # with the features of earlier runs
-            same = next((B for B, other in pairs if np.array_equal(features, other)), None)
-            rows.append(pairwise(features, cutoff=self.cutoff) if same is None else same)
+            equal = next((B for B, earlier in pairs if np.array_equal(features, earlier)), None)
+            rows.append(pairwise(features, cutoff=self.cutoff) if equal is None else equal)
         return rows
 
     def _features(self, w: Tensor, clients: Ints) -> NDArray[np.float32]:
@@ -215,8 +216,8 @@ class Heterogeneity(Observation):
         x, _ = learner.samples.gather(first[:, None] + index)
         parts = learner.network.parts(w[None])
         with torch.no_grad():
-            of_clients = [learner.network.body(parts, each[None], everything)[0] for each in x]
-        A: NDArray[np.float32] = torch.stack(of_clients).float().cpu().numpy()
+            features = [learner.network.body(parts, batch[None], everything)[0] for batch in x]
+        A: NDArray[np.float32] = torch.stack(features).float().cpu().numpy()
         size = self.rows.size[0, clients]
         A[np.arange(A.shape[1]) >= size[:, None]] = 0
         # A_i is a mean over the client's samples: padding must not reduce it.
@@ -225,7 +226,7 @@ class Heterogeneity(Observation):
         return A.reshape(len(clients), -1, A.shape[-1])
 
 
-class HeterogeneityOfSome(Heterogeneity):
+class HeterogeneityBlocks(Heterogeneity):
     """Feature heterogeneity of the pairs that the sampler reads, for large populations.
 
     The sampler gets one :class:`Blocks` for each run instead of an array (n, n).
@@ -234,28 +235,20 @@ class HeterogeneityOfSome(Heterogeneity):
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Any:
         """Return one object for each run, which computes blocks of B."""
         if not self.features.size:
-            everyone = np.arange(len(self.learner.p))
-            self.features = np.stack([self._features(w, everyone) for w in theta])
-            self.sent = np.full(len(theta), 32.0 * self.features[0].size)
+            self._request_all(theta)
         return [Blocks(features, self.cutoff) for features in self.features]
 
-    def renew(self, theta: Tensor, slots: Slots) -> None:
-        """Recompute the features of the participants, or of all clients."""
-        for run, w in enumerate(theta):
-            clients = self._renewed(slots.client[slots.run == run])
-            features = self._features(w, clients) if len(clients) else self.features[run, clients]
-            if not np.array_equal(features, self.features[run, clients]):
-                self.features[run, clients] = features
-                self.sent[run] += 32 * features.size
+    def _refresh(self, run: int, clients: Ints) -> None:
+        """Do nothing: blocks are computed from the features when they are read."""
 
 
 @dataclass(frozen=True)
 class Blocks:
     """B of one run, computed on demand.
 
-    ``blocks[np.ix_(some, some)]`` is B_ij of some clients as
-    :func:`fedsampling.theory.heterogeneity.pairwise` computes it from their features alone, so that
-    A is their mean.
+    ``blocks[np.ix_(clients, clients)]`` is B_ij of these clients as
+    :func:`fedsampling.theory.heterogeneity.pairwise` computes it from their features alone: A is
+    the mean over these clients.
 
     Parameters
     ----------
@@ -269,9 +262,9 @@ class Blocks:
 
     def __getitem__(self, index: tuple[Ints, Ints]) -> Array:
         """Compute the block of equal rows and columns, indexed by ``np.ix_``."""
-        rows, columns = (np.ravel(each) for each in index)
+        rows, columns = (np.ravel(axis) for axis in index)
         if not np.array_equal(rows, columns):
-            raise IndexError("heterogeneity: only blocks B[np.ix_(some, some)] can be read")
+            raise IndexError("heterogeneity: only blocks B[np.ix_(clients, clients)] can be read")
         return pairwise(self.features[rows], cutoff=self.cutoff)
 
 
@@ -280,30 +273,30 @@ class Gradients(Observation):
 
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
-        self.known: NDArray[np.float32] = np.empty(0, np.float32)
+        self.gradients: NDArray[np.float32] = np.empty(0, np.float32)
 
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Array:
         """Return the gradients; the first call computes the gradients of all clients."""
-        if not self.known.size:
+        if not self.gradients.size:
             everyone = np.arange(len(self.learner.p))
-            self.known = np.stack([self._gradients(w, everyone) for w in theta])
-            self.sent = np.full(len(theta), 32.0 * self.known[0].size)
-        return self.known  # type: ignore[return-value]  # float32 is enough for comparisons
+            self.gradients = np.stack([self._gradients(w, everyone) for w in theta])
+            self.sent = np.full(len(theta), 32.0 * self.gradients[0].size)
+        return self.gradients  # type: ignore[return-value]  # float32 is enough for comparisons
 
     def renew(self, theta: Tensor, slots: Slots) -> None:
         """Recompute the participants' gradients."""
         for run, w in enumerate(theta):
             clients = np.unique(slots.client[slots.run == run])
-            self.known[run, clients] = self._gradients(w, clients)
-            self.sent[run] += 32 * self.known[run, clients].size
+            self.gradients[run, clients] = self._gradients(w, clients)
+            self.sent[run] += 32 * self.gradients[run, clients].size
 
     def state(self) -> State:
         """Return the gradients."""
-        return {"known": self.known, "sent": self.sent}
+        return {"known": self.gradients, "sent": self.sent}
 
     def restore(self, state: State) -> None:
         """Restore the gradients."""
-        self.known, self.sent = state["known"].copy(), state["sent"].copy()
+        self.gradients, self.sent = state["known"].copy(), state["sent"].copy()
 
     def _gradients(self, w: Tensor, clients: Ints) -> NDArray[np.float32]:
         learner = self.learner
@@ -338,7 +331,7 @@ def observations_for(
     created: dict[str, Observation] = {}
     for name in sorted(sampler.needs & OBSERVATIONS.keys()):
         if name == "heterogeneity":
-            kind = HeterogeneityOfSome if sampler.reads_blocks else Heterogeneity
+            kind = HeterogeneityBlocks if sampler.reads_blocks else Heterogeneity
             created[name] = kind(learner, batch, rng, cutoff, renewal)
         else:
             created[name] = OBSERVATIONS[name](learner, batch, rng)

@@ -71,16 +71,16 @@ class Participation:
             ``client_rounds``: rounds in which the client's update was used; ``client_weight``:
             Σ_t ω_i(t), without updates that a sampler remembers and adds later.
         """
-        of_clients = {
+        client_values = {
             "client_samples": data.n_samples,
             "client_importance": data.p,
             "client_offered": offered,
         }
-        of_runs = {
+        metrics = {
             name: np.tile(np.asarray(values, np.float64), (len(self.rounds), 1))
-            for name, values in of_clients.items()
+            for name, values in client_values.items()
         }
-        return {**of_runs, "client_rounds": self.rounds, "client_weight": self.weights}
+        return {**metrics, "client_rounds": self.rounds, "client_weight": self.weights}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the counts, as arrays for a checkpoint."""

@@ -105,10 +105,10 @@ class Replays:
         if shape not in self.graphs:
             run_steps(self.take, stretch)
             return
-        graph, at, play = self.graphs[shape]
+        graph, position, play = self.graphs[shape]
         for target, source in zip(_arrays(graph), _arrays(stretch), strict=True):
             target.copy_(source)
-        at.zero_()
+        position.zero_()
         for _ in range(len(stretch.rows)):
             play()
         stretch.w.copy_(graph.w)
@@ -116,18 +116,18 @@ class Replays:
         stretch.losses.copy_(graph.losses)
 
     def _captured(self, stretch: Stretch) -> tuple[Stretch, Tensor, Call]:
-        mine = Stretch(*(array.clone() for array in _arrays(stretch)))
-        at = torch.zeros(1, dtype=torch.int64, device=stretch.w.device)
+        static = Stretch(*(array.clone() for array in _arrays(stretch)))
+        position = torch.zeros(1, dtype=torch.int64, device=stretch.w.device)
 
         def step() -> None:
-            rows, weight = (each.index_select(0, at)[0] for each in (mine.rows, mine.weight))
-            arrays = mine.w, mine.start, mine.velocity, mine.step, mine.keys
-            loss = self.take(*arrays, rows, weight, mine.first + at[0])
-            mine.losses.index_copy_(0, at, loss[None])
-            at.add_(1)
+            rows, weight = (a.index_select(0, position)[0] for a in (static.rows, static.weight))
+            arrays = static.w, static.start, static.velocity, static.step, static.keys
+            loss = self.take(*arrays, rows, weight, static.first + position[0])
+            static.losses.index_copy_(0, position, loss[None])
+            position.add_(1)
 
-        return mine, at, self.record(step, at.zero_)
+        return static, position, self.record(step, position.zero_)
 
 
 def _arrays(stretch: Stretch) -> tuple[Tensor, ...]:
-    return tuple(getattr(stretch, each.name) for each in fields(stretch))
+    return tuple(getattr(stretch, entry.name) for entry in fields(stretch))

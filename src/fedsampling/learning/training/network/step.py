@@ -99,13 +99,13 @@ def _along(values: Tensor, part: Tensor) -> Tensor:
 def sample_losses(network: Network, z: Tensor, y: Tensor) -> Tensor:
     """Return every sample's loss, [slots, B]; for sequences, the mean over the steps."""
     if network.criterion is not None:
-        of_slots = [network.criterion(*each) for each in zip(z, y, strict=True)]
-        if of_slots[0].shape != y.shape[1:2]:
+        by_slot = [network.criterion(*pair) for pair in zip(z, y, strict=True)]
+        if by_slot[0].shape != y.shape[1:2]:
             raise InputError(
-                f"loss: it gives shape {tuple(of_slots[0].shape)} for {y.shape[1]} samples; must "
+                f"loss: it gives shape {tuple(by_slot[0].shape)} for {y.shape[1]} samples; must "
                 "be one number per sample, such as with reduction='none'"
             )
-        return torch.stack(of_slots)
+        return torch.stack(by_slot)
     if network.loss == "squared":
         return 0.5 * (z.squeeze(-1) - y) ** 2
     losses = F.cross_entropy(z.movedim(-1, 1), y, reduction="none")  # contiguous along samples
@@ -209,8 +209,8 @@ def keeper(keys: Tensor, step: Tensor) -> Keep:
         word = torch.arange(-(-count // LANES), device=h.device)
         stream = mix(keys + (step * 64 + layers) * _GAMMA)
         lanes = mix(stream[:, None] + word * _GAMMA).view(torch.int16)[:, :count]
-        kept = (lanes >= drop - 2**15).view(h.shape)
-        return h * (kept.to(h.dtype) * (2**16 / (2**16 - drop)))
+        mask = (lanes >= drop - 2**15).view(h.shape)
+        return h * (mask.to(h.dtype) * (2**16 / (2**16 - drop)))
 
     return keep
 
