@@ -108,13 +108,13 @@ def pooled(texts: Mapping[tuple[str, str], str]) -> Roles:
 
     Roles without a sample (80 characters or fewer) are left out.
     """
-    texts = {key: re.sub(" {2,}", " ", text).encode("latin-1") for key, text in texts.items()}
-    users = sorted((_user(*key), key) for key, text in texts.items() if len(text) > LENGTH)
+    encoded = {key: re.sub(" {2,}", " ", text).encode("latin-1") for key, text in texts.items()}
+    users = sorted((_user(*key), key) for key, text in encoded.items() if len(text) > LENGTH)
     return Roles(
         user=tuple(user for user, _ in users),
         play=tuple(play for _, (play, _) in users),
-        text=np.frombuffer(b"".join(texts[key] for _, key in users), np.uint8),
-        begin=starts([len(texts[key]) for _, key in users]),
+        text=np.frombuffer(b"".join(encoded[key] for _, key in users), np.uint8),
+        begin=starts([len(encoded[key]) for _, key in users]),
     )
 
 
