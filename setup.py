@@ -1,6 +1,6 @@
-"""Puts the files of a working folder into the wheel, from where they are; see `fedsampling init`.
+"""Add the files of a working folder to the wheel; see `fedsampling init`.
 
-All else about the package stands in pyproject.toml.
+pyproject.toml defines the rest of the package.
 """
 
 import ast
@@ -13,25 +13,25 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 SOURCE = Path("src/fedsampling/workflow/working_folder.py").read_text(encoding="utf-8")
-found = re.search(r"^PROJECT = (\(.*?^\))", SOURCE, flags=re.MULTILINE | re.DOTALL)
-assert found
-PROJECT: tuple[str, ...] = ast.literal_eval(found[1])
+match = re.search(r"^PROJECT = (\(.*?^\))", SOURCE, flags=re.MULTILINE | re.DOTALL)
+assert match
+PROJECT: tuple[str, ...] = ast.literal_eval(match[1])
 LEFT_OUT = (
-    "requirements-*.txt",  # locks of the site, adapters and mutants: large, and of no use
-    "published_runs/index.json",  # 0.3 MB of hashes that the files hold, too; `init` writes it
+    "requirements-*.txt",  # locks of the site, adapters and mutants: large and unused
+    "published_runs/index.json",  # 0.3 MB of hashes that the files contain, too; `init` writes it
 )
 
 
 def files() -> Iterator[Path]:
-    """Name all files of a working folder."""
+    """Yield the files of a working folder."""
     for name in PROJECT:
         path = Path(name)
-        inside = [path] if path.is_file() else path.rglob("*")
-        yield from (each for each in inside if not any(map(each.match, LEFT_OUT)))
+        paths = [path] if path.is_file() else path.rglob("*")
+        yield from (file for file in paths if not any(map(file.match, LEFT_OUT)))
 
 
 class WithProject(build_py):
-    """Adds ``fedsampling/project/`` to what is built, unless that is a link to this folder."""
+    """Adds ``fedsampling/project/`` to the wheel; an editable installation has a link instead."""
 
     def run(self) -> None:
         """Build the package and copy the files."""
@@ -46,7 +46,7 @@ class WithProject(build_py):
                 shutil.copy(path, target / path)
 
     def get_source_files(self) -> list[str]:
-        """Name what a source distribution holds."""
+        """List the files of a source distribution."""
         return [*super().get_source_files(), *(str(path) for path in files() if path.is_file())]
 
 

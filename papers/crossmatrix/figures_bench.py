@@ -326,7 +326,7 @@ def _cell(row: pd.Series) -> str:
 
 
 def _rounds_by_dataset(summaries: Summaries) -> str:
-    """Say how many rounds the runs have on each dataset."""
+    """State the number of rounds on each dataset."""
     titles: dict[int, list[str]] = {}
     for name in bench_datasets(summaries):
         rounds = int(summaries[name].setting("rounds", DEFAULT))

@@ -277,7 +277,7 @@ def _with_asterisks(row: Any) -> str:
 
 
 def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
-    """Say which samplers leave clients out, and whether this costs accuracy."""
+    """State how often samplers leave clients out, and whether this costs accuracy."""
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())
@@ -295,7 +295,7 @@ def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
 
 
 def _finding_on_dataset(part: pd.DataFrame) -> str:
-    """Say who is left out on a dataset, and for whom the worst tenth is best."""
+    """Name the samplers that leave out clients of a dataset; state the best worst tenth."""
     rows: list[Any] = list(part.itertuples())
     (md,) = (row for row in rows if row.sampler == REFERENCE)
     best = max(rows, key=lambda row: row.worst_accuracy)

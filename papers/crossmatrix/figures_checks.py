@@ -47,7 +47,7 @@ PAIRS = (
 
 @requires_benchmark
 def bench_checks(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate speed-ups over subsets of the datasets, by families, and for each target alone."""
+    """Tabulate speed-ups over subsets of the datasets, by families, and for single targets."""
     costs, answers = costs_by_dataset(summaries), dataset_answers(paper.folder)
     converged = {
         name: reference_scores_on(summaries, name).have_converged(name)

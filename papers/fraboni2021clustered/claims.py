@@ -270,7 +270,7 @@ def gains_finding(gains: Mapping[str, Estimate], claim: ClaimSpec) -> Finding:
 
 
 def renamed(summary: Summary, sampler: str, name: str) -> Summary:
-    """Let the runs of one sampler stand for another's."""
+    """Replace the runs of `name` with the runs of `sampler`."""
     rows = summary.rows[summary.rows["sampler"] != name]
     return replace(
         summary, rows=rows.assign(sampler=rows["sampler"].astype(str).replace({sampler: name}))

@@ -225,7 +225,7 @@ def _tail(axes: Axes, delays: pd.DataFrame, slow: float) -> None:
 
 
 def _share(axes: Axes, place: int, row: Any, on_left: bool) -> None:
-    """Draw one value of a parameter with its interval, the value beside it."""
+    """Draw the share for one value of a parameter with its interval; the value is the label."""
     share, half = 100 * row.share, 100 * (row.high - row.low) / 2
     axes.errorbar(share, place, xerr=half, fmt="o", ms=4.5, color=BLUE, capsize=2)
     axes.annotate(
@@ -294,7 +294,7 @@ def _with_default(name: str) -> str:
 
 
 def _number(name: str, text: str) -> str:
-    """Write a value in the unit of its words; other text as it is."""
+    """Convert a number to the unit of its label; return other text unchanged."""
     value = _setting(text)
     if isinstance(value, bool | str):
         return text

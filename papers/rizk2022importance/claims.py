@@ -241,7 +241,7 @@ def _by_baseline_and_window(table: pd.DataFrame) -> Iterator[tuple[tuple[str, st
 
 
 def _failing_cells(failing: pd.DataFrame) -> str:
-    """Say with which baseline the claim fails; empty if it fails nowhere."""
+    """Count the failing cells of each baseline; empty if the claim never fails."""
     if failing.empty:
         return ""
     undivided = int((failing["baseline"] == BASELINE_NAMES[0]).sum())

@@ -378,7 +378,7 @@ def schemes() -> None:
 @click.option("--by", default="rounds", show_default=True, help="Cost: rounds, bits or seconds.")
 @click.option(
     "--needs",
-    help="Only samplers that need at most this information, such as delays,losses; or nothing.",
+    help="Only samplers that need at most this information, such as delays,losses or nothing.",
 )
 @click.option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
 @click.option(

@@ -62,10 +62,10 @@ def at_best(paper: Paper, config: Config, results: Path) -> Paper:
 def _finished_part(
     experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], stores: Collection[Path]
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return an experiment over all samplers without the unfinished ones, and its scale.
+    """Return an experiment on all samplers without the unfinished ones, and its scale.
 
-    So a new sampler does not move the others to another scale.  None if no sampler is finished, or
-    the experiment names its samplers.
+    A new sampler then does not change the scale of the others.  None if no sampler is finished, or
+    if the experiment names its samplers.
     """
     if "*" not in experiment.get("samplers", ()):
         return None

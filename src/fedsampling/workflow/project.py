@@ -134,11 +134,11 @@ class Project:
         ):
             return cached
         plan = resolve(self.config, self.papers, self.results)
-        of_results = digests(plan)
+        result_digests = digests(plan)
         if self.writes:
             with suppress(InputError):  # later steps report an unwritable folder
-                plan_file.write(path, self._key, plan, of_results)
-        return plan, of_results
+                plan_file.write(path, self._key, plan, result_digests)
+        return plan, result_digests
 
     @cached_property
     def _key(self) -> str:
@@ -166,13 +166,13 @@ class Project:
         named += [(str(path), path) for path in {*files} if path.is_file()]
         yield from ((name, path.read_bytes()) for name, path in sorted(named))
         for path in sorted({*_files_named(self.config.overrides)}):
-            status = path.stat()  # data may be large: compare size and date in place of content
+            status = path.stat()  # data may be large: compare size and date instead of content
             yield str(path), f"{status.st_size} {status.st_mtime_ns}".encode()
         yield from plan_inputs(self.results, self.config)
 
 
 def _files_named(settings: Any) -> Iterator[Path]:
-    """Yield the existing files that nested settings name: a dataset's, or a model's."""
+    """Yield the existing files of datasets and models that nested settings name."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             if key in ("path", "file") and isinstance(value, str) and Path(value).is_file():

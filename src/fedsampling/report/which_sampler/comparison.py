@@ -244,7 +244,7 @@ class Comparison:
         return leaders
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
-        """Say where a sampler is significantly better than MD sampling: measures, then datasets."""
+        """Name the measures and datasets for which a sampler is significantly better than MD."""
         measures = [f"in {c.title}" for c in self.overall if row.speed_up(c).side == "+"]
         datasets = [
             f"if clients differ in {column.differ}" if column.differ else f"on {column.title}"
@@ -254,7 +254,7 @@ class Comparison:
         return [*measures, *datasets]
 
     def on_other_datasets(self) -> str:
-        """Say which samplers are significantly faster over datasets; empty if not tested."""
+        """Name the samplers that are significantly faster over datasets; empty if not tested."""
         if self.significant is None:
             return ""
         faster = {

@@ -34,9 +34,9 @@ from fedsampling.samplers.scheme import Scheme
 
 
 def comparisons(folder: Path) -> dict[str, Comparison]:
-    """Read the comparison in each measure; leave out those that were not drawn.
+    """Read the comparison in each measure; leave out measures that were not drawn.
 
-    `folder` holds the cross matrix's artefacts.
+    `folder` contains the cross matrix's artefacts.
     """
     by_measure = {}
     for measure in MEASURES:

@@ -46,7 +46,7 @@ PLAIN_KERNELS = "start with MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=AVX2, and rep
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check in one line; and the fix, if it failed."""
+    """Result of a check in one line, and the fix if it failed."""
 
     text: str
     fix: str = ""

@@ -101,10 +101,10 @@ def recheck(
 
 
 def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", where: Where) -> bool:
-    """Whether a difference in the last digit changes a run, as another processor's rounding does.
+    """Whether differences in rounding, such as between processors, change the course of a run.
 
-    It does if the sampler reads losses or updates, because a tie may then be decided otherwise.
-    Else the run is repeated with initial parameters that are changed by :data:`PERTURBATION`.
+    They may if the sampler reads losses or updates, because ties may be decided differently.
+    Otherwise, the run is repeated with initial parameters changed by :data:`PERTURBATION`.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _finished(
     """Read the finished runs that can be compared, lazily, because reading takes time.
 
     A spot check leaves out long runs.  The seeds of a job are trained together and share its time;
-    a seed alone may take nearly as long as all of them.
+    a single seed may take nearly as long as all seeds.
     """
     stores = run_stores(project.results, project.config)[1]
     for job, run in drawn:
