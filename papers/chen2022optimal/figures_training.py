@@ -253,6 +253,6 @@ def _best_steps(picked: pd.DataFrame) -> str:
     parts = []
     for name, rows in picked.groupby("set"):
         steps = rows.set_index("sampler")["step"]
-        listed = [f"{LINES[s].label} {show(float(steps[s]))}" for s in LINES if s in steps.index]
-        parts.append(f"{name}: {', '.join(listed)}")
+        texts = [f"{LINES[s].label} {show(float(steps[s]))}" for s in LINES if s in steps.index]
+        parts.append(f"{name}: {', '.join(texts)}")
     return f"Best steps. {'; '.join(parts)}."

@@ -184,20 +184,20 @@ def _run(s: Dsgd, seed: int, progress: Progress) -> "pd.DataFrame":
     x = np.tile(quadratic.start, (s.draws, 1))
     at, rows = [], []
     for k in range(s.rounds):
-        now = _before(s, quadratic, x, stream(seed, "dsgd noise", k))
-        ours = sampling_variance(now.norms, now.q)
-        uniform = sampling_variance(now.norms, np.full(s.clients, s.m / s.clients))
+        current = _before(s, quadratic, x, stream(seed, "dsgd noise", k))
+        ours = sampling_variance(current.norms, current.q)
+        uniform = sampling_variance(current.norms, np.full(s.clients, s.m / s.clients))
         alpha, gamma = map(float, _factors(ours.mean(), uniform.mean(), s))
         assumed_gamma = s.m / s.clients if s.gamma == "least" else gamma
         eta = s.step * step_limit(assumed_gamma, quadratic.w, quadratic.smoothness, s.relative)
-        drawn = stream(seed, "dsgd reports", k).random(now.q.shape) < now.q
-        omega = np.where(drawn, _inverse(quadratic.w, now.q), 0.0)
-        estimate = np.einsum("rn,rnd->rd", omega, now.updates)
+        drawn = stream(seed, "dsgd reports", k).random(current.q.shape) < current.q
+        omega = np.where(drawn, _inverse(quadratic.w, current.q), 0.0)
+        estimate = np.einsum("rn,rnd->rd", omega, current.updates)
         after = x - eta * estimate
         if k % s.every == 0:
             row = {"alpha": alpha, "gamma": gamma, "step": eta}
-            row |= _reports(s, now) | _extremes(*_factors(ours, uniform, s))
-            row["bias"] = _bias(quadratic.w, now, estimate)
+            row |= _reports(s, current) | _extremes(*_factors(ours, uniform, s))
+            row["bias"] = _bias(quadratic.w, current, estimate)
             row |= _recursion(quadratic, x, after, eta, gamma, betas, _slack(ours, uniform, s))
             row |= {f"envelope/{name}": value for name, value in envelope.items()}
             at.append(k)
@@ -252,15 +252,15 @@ def _slack(ours: Array, uniform: Array, s: Dsgd) -> Array:
     return np.asarray((ours - alpha * uniform) * scale)
 
 
-def _reports(s: Dsgd, now: _Round) -> dict[str, float]:
-    expected = now.q.sum(axis=1)
-    exact = now.q
+def _reports(s: Dsgd, current: _Round) -> dict[str, float]:
+    expected = current.q.sum(axis=1)
+    exact = current.q
     if isinstance(s.sampler, ApproximateScheme):
-        exact = np.array([probabilities(row, s.m) for row in now.norms])
+        exact = np.array([probabilities(row, s.m) for row in current.norms])
     return {
         "batch": float(expected.mean()),
         "batch_low": float(expected.min()),
-        "gap": float(np.abs(now.q - exact).max()),
+        "gap": float(np.abs(current.q - exact).max()),
     }
 
 
@@ -271,11 +271,11 @@ def _extremes(alpha: Array, gamma: Array) -> dict[str, float]:
     return ends
 
 
-def _bias(w: Array, now: _Round, estimate: Array) -> float:
+def _bias(w: Array, current: _Round, estimate: Array) -> float:
     """Return the largest |z| over coordinates, with the variance implied by the probabilities."""
-    full_update = np.einsum("n,rnd->rd", w, now.updates)
-    share = np.divide(1 - now.q, now.q, out=np.zeros_like(now.q), where=now.q > 0)
-    variance = np.einsum("rn,rnd->d", w**2 * share, now.updates**2)
+    full_update = np.einsum("n,rnd->rd", w, current.updates)
+    share = np.divide(1 - current.q, current.q, out=np.zeros_like(current.q), where=current.q > 0)
+    variance = np.einsum("rn,rnd->d", w**2 * share, current.updates**2)
     total = (estimate - full_update).sum(axis=0)
     if not variance.any():  # everyone reports: equal up to rounding
         return 0.0 if np.allclose(estimate, full_update, rtol=1e-12, atol=1e-12) else float("inf")
@@ -292,12 +292,12 @@ def _recursion(
     slack: Array,
 ) -> dict[str, float]:
     """Return the left side of eq. (13) minus the right side, with its standard error over runs."""
-    before, then = (((point - quadratic.optimum) ** 2).sum(axis=1) for point in (x, after))
+    before, later = (((point - quadratic.optimum) ** 2).sum(axis=1) for point in (x, after))
     row = {"distance": float(before.mean()), "distance_se": _error(before)}
     for name, (beta1, beta2) in betas.items():
         right = bound(before.mean(), eta, gamma, quadratic.convexity, Constants(beta1, beta2))
-        excess = then - (1 - quadratic.convexity * eta) * before - eta**2 * beta1 * slack
-        row[f"excess/{name}"] = float(then.mean() - right)
+        excess = later - (1 - quadratic.convexity * eta) * before - eta**2 * beta1 * slack
+        row[f"excess/{name}"] = float(later.mean() - right)
         row[f"excess_se/{name}"] = _error(excess)
     return row
 

@@ -218,8 +218,10 @@ class _Rules:
 def named_samplers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the samplers that RULES (columns) name for each dataset without having seen it."""
     rules, other_datasets = _Rules(log_costs, answers), ~np.eye(len(log_costs), dtype=bool)
-    named = [rules.samplers(dataset, other_datasets[dataset]) for dataset in range(len(log_costs))]
-    return pd.DataFrame(log_costs.columns.to_numpy()[named], log_costs.index, RULES)
+    choices = [
+        rules.samplers(dataset, other_datasets[dataset]) for dataset in range(len(log_costs))
+    ]
+    return pd.DataFrame(log_costs.columns.to_numpy()[choices], log_costs.index, RULES)
 
 
 def regrets(log_costs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
@@ -289,7 +291,7 @@ def regrets_against_other_seeds(
     are too large for every rule.
     """
     log_costs = log_relative_costs(costs, measure)[list(usable)]
-    named = named_samplers(log_costs, answers)
+    choices = named_samplers(log_costs, answers)
     ratios: dict[str, list[float]] = {rule: [] for rule in RULES}
     for dataset, table in costs.items():
         array = cost_array(table, measure, usable)
@@ -299,6 +301,6 @@ def regrets_against_other_seeds(
             best = mean_costs(array[..., list(choosing)]).argmin()
             cost = mean_costs(array[..., measuring])
             for rule in RULES:
-                sampler = usable.index(str(named.loc[dataset, rule]))
+                sampler = usable.index(str(choices.loc[dataset, rule]))
                 ratios[rule].append(float(cost[sampler] / cost[best]))
     return {rule: float(np.mean(values)) for rule, values in ratios.items()}

@@ -62,7 +62,7 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw speed-ups over MD: geometric means over datasets, with bands over seeds."""
     costs, default_costs = costs_by_dataset(summaries), costs_by_dataset(summaries, "default")
     table = for_each_measure(lambda measure: aggregated_speed_ups(costs, default_costs, measure))
-    needs = {name: " ".join(sorted(of)) for name, of in information_needs(summaries).items()}
+    needs = {name: " ".join(sorted(kinds)) for name, kinds in information_needs(summaries).items()}
     table["needs"] = table["scheme"].map(needs)
     return Artefact(
         table,
@@ -343,8 +343,8 @@ def _not_converged(summaries: Summaries) -> str:
         for name, of_md in scores.items()
         if not of_md.have_converged(name)
     ]
-    named = listed(gains_left) or "none"
-    return f"MD has not converged by the declared rule (gain of the last quarter) on: {named}."
+    names = listed(gains_left) or "none"
+    return f"MD has not converged by the declared rule (gain of the last quarter) on: {names}."
 
 
 def _faster_and_slower(table: pd.DataFrame) -> list[str]:

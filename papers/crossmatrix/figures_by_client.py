@@ -263,8 +263,8 @@ def _never_available(table: pd.DataFrame) -> list[str]:
     count = table.loc[table["offered"] == 0, "client"].nunique()
     if not count:
         return []
-    who = "1 client is" if count == 1 else f"{count} clients are"
-    return [f"{who} never available (white) and so left out by every sampler."]
+    clients_are = "1 client is" if count == 1 else f"{count} clients are"
+    return [f"{clients_are} never available (white) and so left out by every sampler."]
 
 
 def _title(summary: Summary) -> str:
@@ -299,14 +299,14 @@ def _finding_on_dataset(part: pd.DataFrame) -> str:
     rows: list[Any] = list(part.itertuples())
     (md,) = (row for row in rows if row.sampler == REFERENCE)
     best = max(rows, key=lambda row: row.worst_accuracy)
-    out = sorted((row for row in rows if row.leaves_out), key=lambda row: -row.never_selected)
-    named = [
+    leaving = sorted((row for row in rows if row.leaves_out), key=lambda row: -row.never_selected)
+    texts = [
         f"{row.label} ({show(100 * row.never_selected)} %; {show(row.worst_accuracy)})"
-        for row in out
+        for row in leaving
     ]
-    who = listed(named) if named else "no sampler"
+    samplers = listed(texts) if texts else "no sampler"
     return (
-        f"significantly more clients than under MD never take part under {who}; under MD, "
+        f"significantly more clients than under MD never take part under {samplers}; under MD, "
         f"{show(100 * md.never_selected)} %. The accuracy of the worst tenth comes second in "
         f"brackets; under MD it is {show(md.worst_accuracy)}, and at best "
         f"{show(best.worst_accuracy)}, with {best.label}."

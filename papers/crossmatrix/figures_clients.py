@@ -183,8 +183,12 @@ def _below_md(table: pd.DataFrame, summaries: Summaries) -> list[str]:
                 titles = titles_below.setdefault(label(str(sampler)), [])
                 titles.append(title(summaries, str(name)))
     ordered = sorted(titles_below.items(), key=lambda item: (-len(item[1]), item[0].casefold()))
-    several = "; ".join(f"{name} ({', '.join(on)})" for name, on in ordered if len(on) > 1)
-    single = "; ".join(f"{name} ({', '.join(on)})" for name, on in ordered if len(on) == 1)
+    several = "; ".join(
+        f"{name} ({', '.join(titles)})" for name, titles in ordered if len(titles) > 1
+    )
+    single = "; ".join(
+        f"{name} ({', '.join(titles)})" for name, titles in ordered if len(titles) == 1
+    )
     return [
         f"Worst tenth below MD's in every seed of at least two datasets: {several or 'none'}.",
         f"Worst tenth below MD's in every seed of a single dataset: {single or 'none'}.",
@@ -193,15 +197,15 @@ def _below_md(table: pd.DataFrame, summaries: Summaries) -> list[str]:
 
 def _least_even(means: pd.DataFrame) -> str:
     jain = means["jain"].groupby("sampler").mean().sort_values()
-    named = ", ".join(f"{label(str(name))} {show(value)}" for name, value in jain.head(3).items())
-    return f"Least even participation (Jain's index, mean over datasets): {named}."
+    lowest = ", ".join(f"{label(str(name))} {show(value)}" for name, value in jain.head(3).items())
+    return f"Least even participation (Jain's index, mean over datasets): {lowest}."
 
 
 def _least_error(means: pd.DataFrame) -> str:
     error = means["error"].groupby("sampler").mean().sort_values()
-    named = [name for name in error.index if name != FULL][:3]
-    listed = ", ".join(f"{label(str(name))} {show(error[name])}" for name in named)
-    text = f"Least error of the update: {listed}"
+    names = [name for name in error.index if name != FULL][:3]
+    texts = ", ".join(f"{label(str(name))} {show(error[name])}" for name in names)
+    text = f"Least error of the update: {texts}"
     if REFERENCE in error:
         text += f"; MD {show(error[REFERENCE])}"
     return f"{text} (in units of the full update's square, mean over datasets)."

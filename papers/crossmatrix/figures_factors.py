@@ -194,13 +194,13 @@ def _helped_and_harmed(table: pd.DataFrame) -> list[str]:
                 & (table["level"] == level)
                 & table["counts"]
             ].sort_values("effect", ascending=False)
-            up = part[part["effect"] > 1].head(SHOWN)
-            down = part[part["effect"] < 1].tail(SHOWN)[::-1]
+            helped = part[part["effect"] > 1].head(SHOWN)
+            harmed = part[part["effect"] < 1].tail(SHOWN)[::-1]
             sides = [
                 listed([f"{row['label']} ({show(row['effect'])})" for _, row in side.iterrows()])
                 if len(side)
                 else "none"
-                for side in (up, down)
+                for side in (helped, harmed)
             ]
             sentences.append(
                 f"In {measure}, {words}: helped most, relative to MD: {sides[0]}; harmed most: "

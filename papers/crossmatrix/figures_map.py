@@ -100,12 +100,12 @@ def _where_advice_beats_md(table: pd.DataFrame) -> str:
     """List the situations in which the advice beats always MD on a new family of datasets."""
     part = table[~table["away"] & ~table["unequal"] & ~table["skewed"]]
     better = part[part["unseen_family_low"] > 1]
-    named = []
+    texts = []
     for _, row in better.iterrows():
         information = listed([name for name in INFORMATION if row[name]]) or "nothing"
-        named.append(f"{row['measure']} with {information} known ({show(row['unseen_family'])})")
+        texts.append(f"{row['measure']} with {information} known ({show(row['unseen_family'])})")
     return (
         f"Speed-up of the advice over always MD on a family of datasets that it never saw: the "
         f"interval over families is above 1 in {len(better)} of {len(part)} situations: "
-        f"{'; '.join(named) or 'none'}."
+        f"{'; '.join(texts) or 'none'}."
     )

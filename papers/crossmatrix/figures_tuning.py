@@ -76,11 +76,11 @@ def lead_lost_by_tuning(table: pd.DataFrame) -> str:
     """Name the samplers that are faster than MD with defaults, and not if both are tuned."""
     value, low, _ = UNTUNED
     lost = table[(table[low] > 1) & (table["set_low"] <= 1)].sort_values(value, ascending=False)
-    named = [
+    texts = [
         f"{row['label']} ({show(row[value])}; tuned {show(row['speed_up'])})"
         for _, row in lost.iterrows()
     ]
     return (
         "Significantly faster than MD over datasets if both have default settings, but not if both "
-        f"have their best trials: {'; '.join(named) or 'none'}."
+        f"have their best trials: {'; '.join(texts) or 'none'}."
     )

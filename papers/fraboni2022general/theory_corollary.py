@@ -110,5 +110,5 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
         if (end**2).sum() < target:
             end = np.eye(n)[end.argmax()]
         # Σ p_i² − 1/n grows with the square of the distance, because the cross term sums to zero.
-        way = np.sqrt((target - 1 / n) / ((end**2).sum() - 1 / n))
-        yield equal + way * (end - equal)
+        fraction = np.sqrt((target - 1 / n) / ((end**2).sum() - 1 / n))
+        yield equal + fraction * (end - equal)

@@ -103,7 +103,7 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         axes.grid(color="#eeeeee", axis="y")
         legend_below(figure, [axes], 2)
     furthest = table.loc[(table["share"] - base["share"]).abs().nlargest(3).index]
-    listed = ", ".join(
+    texts = ", ".join(
         f"{in_words(name, _setting(value))} ({100 * share:.1f} %)"
         for name, value, share in furthest[["parameter", "value", "share"]].to_numpy()
     )
@@ -111,7 +111,7 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         table,
         figure,
         alt=f"The share of delays above {THRESHOLD:g} s for other values of each open parameter.",
-        notes=(f"Furthest from the default's {100 * base['share']:.1f} %: {listed}.",),
+        notes=(f"Furthest from the default's {100 * base['share']:.1f} %: {texts}.",),
     )
 
 

@@ -129,13 +129,13 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
     with style():
         figure, (axes,) = panels(1, 1, width=5.2, height=3.6)
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
-            named = label.replace("B_p", "$B_p$")
+            math_label = label.replace("B_p", "$B_p$")
             for clock, line in zip(CLOCKS, ("o-", "o--"), strict=True):
                 met = table[np.isfinite(table[clock])]
                 mean = met.groupby("clients")[clock].mean() / 1e3
                 if not mean.empty:
                     end = ", everything counted" if clock != "counted" else ""
-                    axes.plot(mean.index, mean, line[1:], color=colour, label=named + end)
+                    axes.plot(mean.index, mean, line[1:], color=colour, label=math_label + end)
                 axes.plot(met["clients"], met[clock] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
             rounds = table.groupby("clients")["rounds"].mean()
             by_clients = ", ".join(f"{m}: {show(value)}" for m, value in rounds.items())

@@ -160,9 +160,11 @@ def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> 
     endings = ((True, f"at the time limit of {limit:,.0f} s"), (False, f"after {rounds} rounds"))
     for over, ending in endings:
         runs = missed[(missed["end"] >= limit) == over].groupby("sampler").size()
-        named = listed_means({str(name): float(n) for name, n in runs.items()}, lambda n: f"{n:g}")
-        if named:
-            sentences.append(f"{data}: runs that ended {ending}, before the target: {named}.")
+        run_counts = listed_means(
+            {str(name): float(n) for name, n in runs.items()}, lambda n: f"{n:g}"
+        )
+        if run_counts:
+            sentences.append(f"{data}: runs that ended {ending}, before the target: {run_counts}.")
     return sentences
 
 

@@ -287,8 +287,8 @@ def overhead(settings: Selection, seed: int, draw: int) -> Measured:
     }
     if settings.approx_opt == "trust-constr":
         tasks["approx_opt_slsqp"] = tasks["approx_opt"]
-        how = (1.0, settings.played, last, "trust-constr", "2-point")
-        tasks["approx_opt"] = lambda: approximately_optimal(delays, scores, *how)
+        options = (1.0, settings.played, last, "trust-constr", "2-point")
+        tasks["approx_opt"] = lambda: approximately_optimal(delays, scores, *options)
     for name, task in tasks.items():
         times = [_seconds(task, clock)]
         if times[0] < 1:

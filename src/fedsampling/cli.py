@@ -521,8 +521,8 @@ def compare_file(
     from fedsampling.workflow.comparing.compare import Options, compare
     from fedsampling.workflow.comparing.own_problem import OwnProblem
 
-    on, rivals = ([name for name in names.split(",") if name] for names in (datasets, against))
-    options = Options(files, settings, on, scale, rivals, OwnProblem(**problem))
+    chosen, rivals = ([name for name in names.split(",") if name] for names in (datasets, against))
+    options = Options(files, settings, chosen, scale, rivals, OwnProblem(**problem))
     click.get_current_context().exit(compare(options, project, click.echo))
 
 

@@ -359,8 +359,8 @@ def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.Data
     """Join the tables of all seeds."""
     import pandas as pd
 
-    named = [table.assign(seed=seed) for table, seed in zip(tables, seeds, strict=True)]
-    history = pd.concat(named, ignore_index=True)[["seed", "at", "metric", "value"]]
+    by_seed = [table.assign(seed=seed) for table, seed in zip(tables, seeds, strict=True)]
+    history = pd.concat(by_seed, ignore_index=True)[["seed", "at", "metric", "value"]]
     return history.astype({"metric": str})
 
 
@@ -389,13 +389,13 @@ def _logged(work: str, seeds: Sequence[int], rounds: int) -> Iterator[None]:
 def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> None:
     """Warn of the seeds whose models diverged, with the rounds."""
     ends = {seed: table[table["metric"] == "diverged_at"] for seed, table in tables.items()}
-    at = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
-    if lost := {seed: end for seed, end in at.items() if end >= 0}:
-        named = ", ".join(f"seed {seed} after round {end}" for seed, end in [*lost.items()][:5])
+    rounds = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
+    if lost := {seed: end for seed, end in rounds.items() if end >= 0}:
+        examples = ", ".join(f"seed {seed} after round {end}" for seed, end in [*lost.items()][:5])
         tail = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         warnings.warn(
-            f"{len(lost)} of {len(at)} runs diverged ({named}{tail}); their later values are NaN; "
-            f"use a smaller step than {step:g}",
+            f"{len(lost)} of {len(rounds)} runs diverged ({examples}{tail}); "
+            f"their later values are NaN; use a smaller step than {step:g}",
             stacklevel=3,
         )
 

@@ -124,8 +124,8 @@ class SchemeStrategy(FedAvg):
         for reply in valid:
             slot = slots_of[reply.metadata.src_node_id].popleft()
             trained = next(iter(reply.content.array_records.values()))
-            now = {name: trained[name].numpy() for name in self._before}
-            updates[slot] = _flat(now) - before
+            parameters = {name: trained[name].numpy() for name in self._before}
+            updates[slot] = _flat(parameters) - before
             if "work_losses" in self.scheme.needs:
                 work_losses[slot] = _metric(reply, "work-loss")
         omega = self.server_step * self._cohort.weigh(updates, work_losses)

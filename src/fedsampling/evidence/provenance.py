@@ -241,24 +241,24 @@ def _fingerprint(summary: Summary) -> tuple[Any, Any]:
     return summary.provenance["hashes"], summary.provenance["code"]
 
 
-def _part(names: Sequence[str], of: int) -> str:
-    """Name some experiments, unless they are all `of` them: ``": one, two"``."""
-    if len(names) == of:
+def _part(names: Sequence[str], total: int) -> str:
+    """Name some of `total` experiments: ``": one, two"``; empty if they are all."""
+    if len(names) == total:
         return ""
-    return (
-        f": {', '.join(names)}"
-        if len(names) <= MAX_NAMES
-        else f": {len(names)} of {of} experiments"
+    return ": " + (
+        ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} of {total} experiments"
     )
 
 
 def _changed(summaries: Summaries) -> list[str]:
     """Return the badges of changed runs: their scale and, briefly, the changed keys."""
-    at = {summary.provenance.get("changed_at", "paper") for summary in summaries.values()}
-    scales = [words for scale, words in SCALES.items() if words and scale in at]
+    changed_scales = {
+        summary.provenance.get("changed_at", "paper") for summary in summaries.values()
+    }
+    scales = [words for scale, words in SCALES.items() if words and scale in changed_scales]
     keys = changed(summaries)
-    named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys"
-    return [*scales, f"{SCALES['changed']}: {named}" if named else SCALES["changed"]]
+    text = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys"
+    return [*scales, f"{SCALES['changed']}: {text}" if text else SCALES["changed"]]
 
 
 def _scale(summaries: Summaries, facts: Mapping[str, str]) -> str:

@@ -119,8 +119,10 @@ class _Numbers:
         """
         lines = ["| claim | before | now | reason of the change |", "|---|---|---|---|"]
         for name, (verdict, *reason) in before.items():
-            now = _with_grade(self._claims[name])
-            lines.append(f"| `{name}` | {verdict} | {now} | {' '.join(reason) or 'no change'} |")
+            verdict_now = _with_grade(self._claims[name])
+            lines.append(
+                f"| `{name}` | {verdict} | {verdict_now} | {' '.join(reason) or 'no change'} |"
+            )
         return "\n".join(lines)
 
     def ours(self, name: str, drawn: str) -> str:

@@ -149,12 +149,12 @@ def _advice(page: _Page, comparison: Comparison) -> None:
 def _advised(comparison: Comparison) -> Iterator[str]:
     recommended = comparison.recommended()
     for column, rows in recommended.items():
-        named = "; ".join(
+        texts = "; ".join(
             f"{row.display.title}, {row.speed_up(column).text} × as fast as MD sampling "
             f"{row.speed_up(column).interval}"
             for row in rows[:2]
         )
         fallback = "no sampler is significantly better than MD sampling"
-        yield f"To save {column.title}: {named or fallback}."
+        yield f"To save {column.title}: {texts or fallback}."
     if any(recommended.values()):
         yield comparison.on_other_datasets()

@@ -166,7 +166,7 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     sentences = [f"{_papers_and_claims(chapters)}; we tested {tested}."]
     if full:
         elsewhere = f" ({len(transfer)} on other data)" if transfer else ""
-        verdicts = _count_verdicts(full, named=("contradicted",))
+        verdicts = _count_verdicts(full, required=("contradicted",))
         sentences.append(f"Of the {len(full)} tested at the paper's size{elsewhere}, {verdicts}.")
     if smaller:
         sentences.append(
@@ -218,15 +218,15 @@ def _papers_and_claims(chapters: Sequence[Chapter]) -> str:
     )
 
 
-def _count_verdicts(claims: Iterable[Claim], named: Collection[str] = ()) -> str:
-    """Count the verdicts in words; those in `named` even if there are none."""
+def _count_verdicts(claims: Iterable[Claim], required: Collection[str] = ()) -> str:
+    """Count the verdicts in words; those in `required` even if there are none."""
     counts = Counter(claim.verdict if claim.verdict in CLEAR else "unclear" for claim in claims)
     predicates = {**CLEAR, "unclear": ("has no clear answer", "have no clear answer")}
     return listed(
         [
             f"{counts[word] or 'none'} {predicate[counts[word] > 1]}"
             for word, predicate in predicates.items()
-            if counts[word] or word in named
+            if counts[word] or word in required
         ]
     )
 

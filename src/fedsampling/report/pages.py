@@ -195,7 +195,7 @@ def write(
             questions=QUESTIONS,
             lookup=as_json(lookup_table(comparisons, advice)),
             advice={
-                words: [of for (_, answers), of in advice.items() if answers == yes]
+                words: [entry for (_, answers), entry in advice.items() if answers == yes]
                 for words, yes in ADVICE_SHOWN.items()
             },
             costs=INFORMATION_COSTS,

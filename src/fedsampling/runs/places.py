@@ -124,8 +124,12 @@ def _unindexed(folder: Path) -> Mapping[str, Path]:
 @cache
 def _index(path: Path, changed: int) -> Mapping[str, Path]:
     try:
-        listed: dict[str, list[str]] = read_record(path)
-        return {run: path.parent / f"{name}.parquet" for name in listed for run in listed[name]}
+        by_experiment: dict[str, list[str]] = read_record(path)
+        return {
+            run: path.parent / f"{name}.parquet"
+            for name in by_experiment
+            for run in by_experiment[name]
+        }
     except (InputError, TypeError):
         raise InputError(
             f"{path.parent.name}/{INDEX}: corrupt; restore it from the repository"

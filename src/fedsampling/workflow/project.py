@@ -162,9 +162,9 @@ class Project:
             files += other_run.glob("summaries/*/*.parquet")
         code = [*PACKAGE.rglob("*.py"), *TEMPLATES.iterdir(), *VENDOR.iterdir()]
         # Relative paths: the digest must not depend on where the package is installed.
-        named = [(os.path.relpath(path, PACKAGE), path) for path in code]
-        named += [(str(path), path) for path in {*files} if path.is_file()]
-        yield from ((name, path.read_bytes()) for name, path in sorted(named))
+        named_paths = [(os.path.relpath(path, PACKAGE), path) for path in code]
+        named_paths += [(str(path), path) for path in {*files} if path.is_file()]
+        yield from ((name, path.read_bytes()) for name, path in sorted(named_paths))
         for path in sorted({*_files_named(self.config.overrides)}):
             status = path.stat()  # data may be large: compare size and date instead of content
             yield str(path), f"{status.st_size} {status.st_mtime_ns}".encode()

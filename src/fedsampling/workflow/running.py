@@ -56,7 +56,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
     """
     gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
     waits = "all GPUs are in use; waiting"
-    at = ""
+    current = ""
     try:
         with (
             watching(project.config.cluster.grace) as stop,
@@ -67,11 +67,11 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
             if gpu and visible():  # without a device, PyTorch need not be imported yet
                 config = with_sound_device(config, results)
             for group in stacks(jobs):
-                at = group[0].name
+                current = group[0].name
                 stop.begin()
                 for manifest in execute_stacked(group, config, results, progress, stop):
                     notify(manifest)
     except Stopped as stopped:
-        print(f"{at}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
+        print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
         return requeue()
     return 0

@@ -82,11 +82,16 @@ def select_experiments(targets: Iterable[str], config: dict[str, Any], settings:
     list of str
         The experiments among the targets.
     """
-    named = [name for name in targets if re.fullmatch(EXPERIMENT, name) and not Path(name).exists()]
-    if named:
-        config["experiments"] = named
-        settings.config_args = [*(settings.config_args or ()), f"experiments={json.dumps(named)}"]
-    return named
+    experiments = [
+        name for name in targets if re.fullmatch(EXPERIMENT, name) and not Path(name).exists()
+    ]
+    if experiments:
+        config["experiments"] = experiments
+        settings.config_args = [
+            *(settings.config_args or ()),
+            f"experiments={json.dumps(experiments)}",
+        ]
+    return experiments
 
 
 def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project) -> None:

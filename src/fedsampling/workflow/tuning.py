@@ -86,11 +86,13 @@ def merged(file: Path, rows: Sequence[Mapping[str, str]]) -> str:
     before = {tuple(line.split(",")[:3]): line for line in old_lines}
     lines = [_line(row, before) for row in rows]
     tuned = {(row["experiment"], row["sampler"]) for row in rows}
-    replaced = [at for at, line in enumerate(old_lines) if tuple(line.split(",")[:2]) in tuned]
-    other_lines = [line for at, line in enumerate(old_lines) if at not in set(replaced)]
+    replaced = [
+        index for index, line in enumerate(old_lines) if tuple(line.split(",")[:2]) in tuned
+    ]
+    other_lines = [line for index, line in enumerate(old_lines) if index not in set(replaced)]
     names = {row["experiment"] for row in rows}
     last = max(
-        (at for at, line in enumerate(other_lines) if line.split(",")[0] in names), default=-1
+        (index for index, line in enumerate(other_lines) if line.split(",")[0] in names), default=-1
     )
     place = replaced[0] if replaced else last + 1 if last >= 0 else len(other_lines)
     return "\n".join([header, *other_lines[:place], *lines, *other_lines[place:]]) + "\n"

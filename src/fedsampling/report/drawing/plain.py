@@ -73,7 +73,7 @@ def _panels(curves: pd.DataFrame) -> list[Panel]:
         name: Line(name, CLASSES[number % len(CLASSES)], variant=number >= len(CLASSES))
         for number, name in enumerate(samplers)
     }
-    several = curves["experiment"].nunique() > 1
+    has_several = curves["experiment"].nunique() > 1
     panels = []
     for (experiment, case), part in curves.groupby(["experiment", "case"], sort=False):
         # Values of the whole run have at = −1.
@@ -81,7 +81,7 @@ def _panels(curves: pd.DataFrame) -> list[Panel]:
         part = over_rounds if len(over_rounds) else part.assign(at=0)
         metrics = sorted(set(part["metric"]))
         metric = next((name for name in METRICS if name in metrics), metrics[0])
-        title = f"{experiment}, {case}" if several else str(case)
+        title = f"{experiment}, {case}" if has_several else str(case)
         panels.append(Panel(part, lines, metric, str(case), title, metric))
     return panels
 

@@ -121,19 +121,19 @@ def with_overlay(
     if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
         return artefact
     keys = differing(summaries, other_summaries)
-    named = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"
+    text = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"
     labels = f" ({', '.join(badges(other_summaries, facts))})".replace(" ()", "")
     note = f"Dotted: {name}{labels}, with its values in brackets: {'; '.join(keys)}."
     # If the keys equal the overrides, the badge already lists them.
-    label = name if keys == changed(summaries) else f"{name}, {named}"
+    label = name if keys == changed(summaries) else f"{name}, {text}"
     return replace(artefact, beside=f"dotted: {label}", notes=(*artefact.notes, note))
 
 
 def _at_paper_scale(summaries: Summaries) -> Iterator[str]:
     """Name the experiments at a larger scale than the badge, which names the smallest scale."""
-    at = {name: summary.provenance["scale"] for name, summary in summaries.items()}
-    if {*at.values()} == {"reduced", "paper"}:
-        names = [name for name, scale in at.items() if scale == "paper"]
+    scales = {name: summary.provenance["scale"] for name, summary in summaries.items()}
+    if {*scales.values()} == {"reduced", "paper"}:
+        names = [name for name, scale in scales.items() if scale == "paper"]
         yield f"At paper scale, unlike the rest: {', '.join(names)}."
 
 

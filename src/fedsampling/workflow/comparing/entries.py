@@ -80,8 +80,8 @@ def _entries(name: str, words: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"--set {word}: not a setting; write it as key=value")
-        several = [value] if value[:1] in ("[", "{") else value.split(",")
-        values.setdefault(key, []).extend(part.strip() for part in several)
+        parts = [value] if value[:1] in ("[", "{") else value.split(",")
+        values.setdefault(key, []).extend(part.strip() for part in parts)
     entries = {}
     for combination in product(*values.values()):
         settings = dict(zip(values, combination, strict=True))

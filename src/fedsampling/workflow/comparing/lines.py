@@ -114,8 +114,8 @@ def properties(effects: pd.DataFrame, label: str) -> list[str]:
     for measure in ("rounds", "seconds"):
         rows = effects[(effects["scheme"] == label) & (effects["measure"] == measure)]
         rows = rows[rows["counts"]].sort_values("effect", ascending=False)
-        named = [f"{row.factor} {row.level} × {row.effect:.2f}" for row in rows.itertuples()]
-        lines.append(f"  effects on its speed-up in {measure}: {', '.join(named) or 'none'}")
+        texts = [f"{row.factor} {row.level} × {row.effect:.2f}" for row in rows.itertuples()]
+        lines.append(f"  effects on its speed-up in {measure}: {', '.join(texts) or 'none'}")
     return lines
 
 
