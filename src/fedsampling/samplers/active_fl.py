@@ -32,15 +32,15 @@ def valuation(samples: Ints, loss: Array) -> Array:
     return value
 
 
-def odds(values: Array, least: float, temperature: float) -> Array:
+def odds(values: Array, excluded: float, temperature: float) -> Array:
     """Turn valuations into relative probabilities: 0 for the smallest, otherwise exp(α2 v_k).
 
     Parameters
     ----------
     values : float array, shape (n,)
         Valuations v_k; infinite values are unknown and count as the largest known value.
-    least : float
-        α1: fraction of the clients, with the smallest values, that gets probability 0.
+    excluded : float
+        α1: fraction of the clients, those with the smallest values, that get probability 0.
     temperature : float
         α2.
 
@@ -52,7 +52,7 @@ def odds(values: Array, least: float, temperature: float) -> Array:
     finite = np.isfinite(values)
     values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)
     relative: Array = np.exp(temperature * (values - values.max()))
-    relative[are_smallest(values, int(least * len(values)))] = 0.0
+    relative[are_smallest(values, int(excluded * len(values)))] = 0.0
     return relative
 
 
@@ -74,7 +74,7 @@ class ActiveFL(Scheme, name="active_fl"):
 
     m: Positive
     least: float = Field(
-        0.75, ge=0, lt=1, description="α1: fraction of clients, those of least value, left out"
+        0.75, ge=0, lt=1, description="α1: fraction of clients left out, those of lowest value"
     )
     temperature: NotNegative = Field(0.01, description="α2: exponent of the valuation")
     uniform: float = Field(0.1, ge=0, le=1, description="α3: fraction of m drawn uniformly")

@@ -33,7 +33,7 @@ MIN_GAIN = 1e-12  # of an exchange; smaller gains are rounding errors
 
 
 def similarities(features: Array) -> Array:
-    """Compute the cosines of all pairs of features, scaled from 0 (least) to 1 (largest).
+    """Compute the cosines of all pairs of features, scaled from 0 (smallest) to 1 (largest).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class FedGS(Scheme, name="fedgs"):
 
     m: Positive = Field(description="M: clients of a round")
     alpha: NotNegative = Field(0.1, description="α: weight of the distances")
-    epsilon: Part = Field(0.01, description="ε: least similarity of neighbours in the graph")
+    epsilon: Part = Field(0.01, description="ε: minimum similarity of neighbours in the graph")
     sigma2: float = Field(0.1, gt=0, description="σ² of the length of an edge")
 
     needs = frozenset({"label_counts"})

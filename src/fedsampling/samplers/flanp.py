@@ -19,7 +19,7 @@ from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots
 
 
 def fastest(delays: Array, n: int) -> Ints:
-    """Return the n clients with the least delay, ascending; ties are broken by index."""
+    """Return the n clients with the shortest delays, ascending; ties are broken by index."""
     return np.sort(np.argsort(delays, kind="stable")[:n])
 
 

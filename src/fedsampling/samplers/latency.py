@@ -230,9 +230,9 @@ def best_distribution(
 
         g(p) ≥ τᵀp / (1 − 2 b̄ᵀp),  b̄_i = (1/m) Σ_j B_ij².
 
-    The right side is a ratio of linear functions, so it is least at a corner of the simplex, where
-    it equals g.  For every k, sampling the single client argmin τ_i / (1 − 2 b̄_i) is optimal.  An
-    interior point method stays away from corners, and does not reach the optimal corner in a
+    The right side is a ratio of linear functions, so its minimum is at a corner of the simplex,
+    where it equals g.  For every k, sampling the single client argmin τ_i / (1 − 2 b̄_i) is optimal.
+    An interior point method stays away from corners, and does not reach the optimal corner in a
     thousand iterations at m = 100: its result depends on `start` and `iterations`.
 
     References
@@ -399,7 +399,7 @@ class DelayHet(Scheme):
 
 
 class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
-    """The set of clients with the least estimated runtime; each represents its closest clients.
+    """The set of clients with the shortest estimated runtime; each represents its closest clients.
 
     Notes
     -----
@@ -439,7 +439,7 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
 
 class DelayHetSampling(DelayHet, name="delayhet_sampling"):
-    """m draws with replacement, from the distribution with the least estimated runtime.
+    """m draws with replacement, from the distribution with the shortest estimated runtime.
 
     References
     ----------

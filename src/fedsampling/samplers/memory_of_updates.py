@@ -15,20 +15,17 @@ implementation of FedVARP and a public summary of MIFA's algorithm.
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Scheme, Setup, Slots, View, distinct
+from fedsampling.samplers.basic import Uniform
+from fedsampling.samplers.scheme import Array, Setup, Slots, View
 
 Updates = NDArray[np.float32]
 
 
-class MemoryScheme(Scheme):
+class MemoryScheme(Uniform):
     """m clients, uniformly without replacement; the server keeps every client's last update."""
 
-    m: Positive
-
     needs = frozenset({"updates"})
-    intermittent = True
     memory = ("known",)
     memory_order = "2 runs n d"
     time_order = "n d"
@@ -42,12 +39,6 @@ class MemoryScheme(Scheme):
         """Start from updates of zero."""
         self._p = setup.p
         self._known = np.zeros((setup.runs, len(setup.p), setup.dimension), np.float32)
-
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw m of the available clients."""
-        offered = view.offered
-        u = rng.uniforms("clients", min(self.m, len(offered)))
-        return Slots.stack(offered[distinct(len(offered), u)])
 
     def saw_updates(self, slots: Slots, updates: Updates) -> None:
         """Keep this round's updates for :meth:`weigh`."""
@@ -111,8 +102,6 @@ class FedVARP(MemoryScheme, name="fedvarp"):
     ----------
     Jhunjhunwala et al. 2022, Algorithm 2: v = (1/|S|) Σ_{i ∈ S} (Δ_i − y_i) + (1/N) Σ_j y_j.
     """
-
-    unbiased = True
 
     def _weights(self, slots: Slots, view: View) -> Array:
         drawn = np.bincount(slots.run, minlength=view.runs)[slots.run]

@@ -119,7 +119,7 @@ class Oort(Scheme, name="oort"):
     m: Positive
     explore: Part = Field(0.9, description="ε in the first round: fraction of unexplored clients")
     decay: Part = Field(0.98, description="factor on ε in each round")
-    explore_least: NotNegative = Field(0.2, description="least value of ε")
+    explore_least: NotNegative = Field(0.2, description="smallest value of ε")
     cutoff: Part = Field(0.95, description="c: fraction of the k-th utility that admits a client")
     penalty: NotNegative = Field(2.0, description="α: penalty exponent of clients slower than T")
     window: Positive = Field(20, description="W: rounds between actions of the pacer")

@@ -299,6 +299,6 @@ def _checked(norms: Array, m: int) -> Array:
 
 
 def _summable(norms: Array) -> Array:
-    """Scale huge norms down so that their total stays finite."""
+    """Scale huge norms down, so that their sum is finite."""
     limit = np.finfo(np.float64).max / (2 * norms.size)
     return norms / max(float(norms.max() / limit), 1.0)

@@ -102,7 +102,8 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
         clients = _draw_candidates(self.d, view, rng)
         self._candidates = np.zeros((view.runs, len(view.p)), np.bool_)
         np.put_along_axis(self._candidates, clients, True, axis=1)
-        return Slots.stack(largest_losses(clients, self._losses(view), self.m))
+        (losses,) = self.needs
+        return Slots.stack(largest_losses(clients, view.observed[losses], self.m))
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
@@ -111,10 +112,6 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
     def asked(self) -> Bools:
         """Return the candidates, which had to compute their losses, shape (runs, n)."""
         return self._candidates
-
-    def _losses(self, view: View) -> Array:
-        losses: Array = view.observed["losses"]
-        return losses
 
 
 class CheapPowerOfChoice(PowerOfChoice, name="cpow_d"):
@@ -125,15 +122,11 @@ class CheapPowerOfChoice(PowerOfChoice, name="cpow_d"):
     References
     ----------
     Cho et al. 2022, section 4, π_cpow-d: Σ f(w, ξ)/|ξ̂_k| over a mini-batch ξ̂_k of b samples takes
-    the place of the loss on all samples.  The paper's text was not available; this
-    follows an excerpt of a public implementation.
+    the place of the loss on all samples.  The paper's text was not available; this class follows an
+    excerpt of a public implementation.
     """
 
     needs = frozenset({"batch_losses"})
-
-    def _losses(self, view: View) -> Array:
-        losses: Array = view.observed["batch_losses"]
-        return losses
 
 
 class RememberedPowerOfChoice(Scheme, name="rpow_d"):

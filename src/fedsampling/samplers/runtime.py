@@ -168,7 +168,7 @@ def approximately_optimal(
 
 
 class RuntimeScheme(Scheme):
-    """m draws with replacement from the distribution with the least estimated runtime."""
+    """m draws with replacement from the distribution with the shortest estimated runtime."""
 
     m: Positive = Field(description="K: number of draws")
     c: NotNegative

@@ -122,12 +122,9 @@ def _from_products(products: Array, squares: tuple[Array, Array], measure: str, 
         rho = np.maximum(np.add.outer(*squares) - 2 * products, 0)
         return rho if ward == "code" else np.sqrt(rho)
     norms = [np.sqrt(square) for square in squares]
-    zero_rows, zero_columns = (norm == 0 for norm in norms)
     lengths = [np.where(norm == 0, 1.0, norm) for norm in norms]
     cosine = np.clip(products / lengths[0][:, None] / lengths[1][None, :], -1, 1)
     rho = np.arccos(cosine)
-    if ward == "code":
-        rho[zero_rows[:, None] | zero_columns[None, :]] = 0
-    else:
-        rho[zero_rows[:, None] & zero_columns[None, :]] = 0
+    either_or_both = np.logical_or if ward == "code" else np.logical_and
+    rho[either_or_both.outer(norms[0] == 0, norms[1] == 0)] = 0
     return rho
