@@ -66,7 +66,7 @@ def main() -> None:
     try:
         with cluster.running(folder / "cluster", nodes=1, port=17200) as slurm:
             user = User(None, sys.executable, sysconfig.get_path("purelib"))
-            project = Project.made(folder / "project", slurm.environment, user)
+            project = Project.create(folder / "project", slurm.environment, user)
             rounds = round(arguments.seconds / ROUND)
             project.play({sampler: {"rounds": rounds} for sampler in SAMPLERS})
             clock = time.perf_counter()

@@ -72,7 +72,7 @@ def test_every_command_has_a_help_text(command):
 
 
 @pytest.mark.parametrize(
-    ("what", "name"),
+    ("kind", "name"),
     [
         ("papers", "rizk2022importance  "),
         ("experiments", "rizk2022importance/regression  "),
@@ -87,8 +87,8 @@ def test_every_command_has_a_help_text(command):
         ("jobs", FEDAVG),
     ],
 )
-def test_list_shows_all_kinds_of_names(pipeline, what, name):
-    lines = call("list", what, *options(pipeline, pipeline.results)).stdout.splitlines()
+def test_list_shows_all_kinds_of_names(pipeline, kind, name):
+    lines = call("list", kind, *options(pipeline, pipeline.results)).stdout.splitlines()
     assert any(f"{line}  ".startswith(name) for line in lines)
 
 
@@ -172,13 +172,13 @@ class TestBadInput:
     def test_a_step_with_missing_inputs_is_one_line(self, pipeline, tmp_path):
         where = options(pipeline, tmp_path)
         runs, summaries = tmp_path / "runs" / PAPER, tmp_path / "summaries" / PAPER
-        again = "missing or corrupt; delete it and rerun the command"
+        advice = "missing or corrupt; delete it and rerun the command"
         assert complaint("summarise", PAPER, "regression", *where) == (
             f"{runs}/regression/base/fedavg/block-0.json: not computed yet, as are 4 others; "
             "run 'fedsampling run' or snakemake first"
         )
         for arguments in (["render", PAPER, "figure1"], ["judge", PAPER]):
-            assert complaint(*arguments, *where) == f"{summaries}/regression.parquet: {again}"
+            assert complaint(*arguments, *where) == f"{summaries}/regression.parquet: {advice}"
         assert "run 'fedsampling draw <paper>' first" in complaint("report", *where)
         assert f"snakemake --cores all {PAPER}' first" in complaint("verdicts", *where)
 
@@ -187,11 +187,11 @@ class TestSeveralJobs:
     def test_each_job_has_its_own_manifest(self, where):
         names = [FEDAVG, FEDAVG.replace("fedavg", "isfedavg-optimal")]
         manifests = [where[3] / "runs" / f"{name}.json" for name in names]
-        known = [manifest.read_text() for manifest in manifests]
+        before = [manifest.read_text() for manifest in manifests]
         for manifest in manifests:
             manifest.unlink()
         assert call("run", *names, *where).stdout.split() == [str(path) for path in manifests]
-        assert [manifest.read_text() for manifest in manifests] == known
+        assert [manifest.read_text() for manifest in manifests] == before
 
     def test_each_unknown_name_has_its_own_line(self, where):
         result = call("run", FEDAVG, f"{FEDAVG}0", FEDAVG.replace("base", "bass"), *where)

@@ -66,5 +66,5 @@ def test_card_is_printed_or_written_for_the_report(call, tmp_path):
     path = Path(call("card", "ijcnn1", "--json").stdout.strip())
     assert path == tmp_path / "results" / "cards" / "ijcnn1.json"
     assert json.loads(path.read_text())["badges"] == ["embedded data"]
-    both = call("card", "ijcnn1", "regression", "--json").stdout.split()
-    assert both == [str(path), str(path.with_name("regression.json"))]
+    paths = call("card", "ijcnn1", "regression", "--json").stdout.split()
+    assert paths == [str(path), str(path.with_name("regression.json"))]

@@ -68,8 +68,8 @@ def test_plots_have_a_line_for_each_history():
     axes = fs.plot(HISTORIES, x="bits")
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b", "c"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("bits sent by clients", "accuracy")
-    again = fs.plot(HISTORIES["a"], axes=axes)
-    assert again is axes
+    extended = fs.plot(HISTORIES["a"], axes=axes)
+    assert extended is axes
 
 
 def test_latex_has_rules_a_bold_best_caption_and_label():

@@ -42,7 +42,8 @@ def follow(page, project):
 def change(path, lines):
     """Replace the lines of a diff that begin with " " or "-" by those with " " or "+"."""
     before, after = (
-        "".join(f"{line[1:]}\n" for line in lines if line[:1] in kept) for kept in (" -", " +")
+        "".join(f"{line[1:]}\n" for line in lines if line[:1] in prefixes)
+        for prefixes in (" -", " +")
     )
     text = path.read_text(encoding="utf-8")
     assert text.count(before) == 1, f"{path.name}: not once: {before}"
@@ -84,7 +85,7 @@ def printed(page, project):
     calls = [arguments for _, *arguments in commands if arguments[0] != "compare"]
     for _, verb, *arguments in commands:
         assert main.commands[verb].make_context(verb, arguments)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CALL_ALL],
         input=json.dumps(calls),
         cwd=project,
@@ -93,8 +94,8 @@ def printed(page, project):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    outputs = json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+    outputs = json.loads(process.stdout.splitlines()[-1])
     return outputs
 
 
@@ -117,12 +118,12 @@ def test_an_added_sampler_runs_with_the_others(tmp_path):
 def test_the_page_lists_all_names_in_needs():
     text = (ROOT / "docs" / "add-a-sampler.md").read_text(encoding="utf-8")
     table = text.partition("| `needs` |")[2].partition("\n\n")[0]
-    shown = {"networks": set(), "convex models": set()}
+    needs = {"networks": set(), "convex models": set()}
     for row in table.splitlines()[2:]:
         names, *_, by = row.strip("| ").split(" | ")
-        (learner,) = [learner for learner in shown if by.startswith(learner)]
-        shown[learner] |= set(re.findall(r"`(\w+)`", names))
-    assert shown == {"networks": set(NETWORK_NEEDS), "convex models": set(CONVEX_NEEDS)}
+        (learner,) = [learner for learner in needs if by.startswith(learner)]
+        needs[learner] |= set(re.findall(r"`(\w+)`", names))
+    assert needs == {"networks": set(NETWORK_NEEDS), "convex models": set(CONVEX_NEEDS)}
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +180,9 @@ def test_links_between_files_work():
 
 
 def test_the_site_builds_without_a_broken_link(tmp_path):
-    for needed in ("mkdocs", "material", "mkdocstrings_handlers.python"):
-        pytest.importorskip(needed, reason="needs mkdocs; `make docs` builds the site with its own")
-    done = subprocess.run(
+    for module in ("mkdocs", "material", "mkdocstrings_handlers.python"):
+        pytest.importorskip(module, reason="needs mkdocs; `make docs` builds the site with its own")
+    build = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
@@ -189,7 +190,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert build.returncode == 0, build.stderr
     samplers = (tmp_path / "api/samplers/index.html").read_text("utf-8")
     assert 'id="fedsampling.samplers.clustered.ClusteredSimilarity"' in samplers
     assert ":class:" not in samplers

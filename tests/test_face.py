@@ -59,9 +59,9 @@ def test_pure_functions_keep_their_names_and_meanings():
     )
     delays = np.array([1.0, 2.0, 3.0, 4.0])
     heterogeneity /= 4 * heterogeneity.max()  # Assumption 3
-    apart = np.where(np.eye(4), 0, 0.9)  # so that more than one client is worth waiting for
+    distances = np.where(np.eye(4), 0, 0.9)  # so that more than one client is worth waiting for
     for solver in ("exact", "minnorm"):
-        indices, alpha = best_subset(apart, delays, solver)
+        indices, alpha = best_subset(distances, delays, solver)
         assert indices.tolist() == [0, 1, 2]
         np.testing.assert_allclose(alpha, [1 / 2, 1 / 4, 1 / 4])
     for solver in ("analytic", "vertex"):
@@ -85,19 +85,21 @@ def test_all_public_names_exist_and_are_imported_on_first_use():
     assert all(getattr(fs, name) is not None for name in fs.__all__)
     assert set(fs.__all__) <= set(dir(fs))
     code = "import sys, fedsampling; print(sorted({'torch', 'pandas', 'numpy'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "[]"
     assert all(f"`{name}`" in (fs.__doc__ or "") for name in fs.__all__)
 
 
 def test_settings_are_keywords_dicts_or_records(data):
     as_dict = {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20}
-    same = fs.load("mnist", as_dict, data="embedded")
-    np.testing.assert_array_equal(same.start, data.start)
+    from_dict = fs.load("mnist", as_dict, data="embedded")
+    np.testing.assert_array_equal(from_dict.start, data.start)
     assert fs.load("mnist", "by_digit", data="embedded").n_clients == 100
     first = fs.train(data, fs.scheme("md", m=4), **WORK)
-    again = fs.train(data, {"name": "md", "m": 4}, **{**WORK, "model": {"name": "mlp"}})
-    pd.testing.assert_frame_equal(first, again)
+    second = fs.train(data, {"name": "md", "m": 4}, **{**WORK, "model": {"name": "mlp"}})
+    pd.testing.assert_frame_equal(first, second)
 
 
 def test_training_is_that_of_the_papers_runs(data):
@@ -221,8 +223,8 @@ def test_keywords_of_other_libraries_are_translated(data):
         with pytest.raises(fs.InputError) as error:
             fs.train(data, "full", **settings)
         assert error.value.lines == lines
-    known = {*inspect.signature(fs.train).parameters, "server_step", "prox", "server"}
-    assert {*OTHER_KEYWORDS.values()} <= known
+    keywords = {*inspect.signature(fs.train).parameters, "server_step", "prox", "server"}
+    assert {*OTHER_KEYWORDS.values()} <= keywords
 
 
 def test_errors_in_a_users_sampler_get_one_line(data):
@@ -272,9 +274,9 @@ def test_tutorial_runs(tmp_path, monkeypatch):
     """With a kernel of its own where nbclient is there, else cell after cell in this process."""
     notebook = nbformat.read(ROOT / "docs" / "tutorial.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    shown = [output.output_type for cell in cells for output in cell.outputs]
-    assert len(shown) >= 6
-    assert "error" not in shown
+    output_types = [output.output_type for cell in cells for output in cell.outputs]
+    assert len(output_types) >= 6
+    assert "error" not in output_types
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     code = "\n".join(cell.source for cell in cells)
@@ -285,9 +287,9 @@ def test_tutorial_runs(tmp_path, monkeypatch):
         printed = "".join(out.get("text", "") for cell in cells for out in cell.outputs)
     else:
         (tmp_path / "tutorial.py").write_text(code, encoding="utf-8")
-        done = subprocess.run([sys.executable, "tutorial.py"], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        printed = done.stdout
+        process = subprocess.run([sys.executable, "tutorial.py"], capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+        printed = process.stdout
     rows = re.findall(r"^(\S+) & .*\d\] & ", printed, flags=re.MULTILINE)
     assert {*rows} == {"md", r"clustered\_size", r"power\_of\_choice", r"by\_loss"}
 

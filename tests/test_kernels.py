@@ -42,16 +42,20 @@ WITH_MKL = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="PyT
 
 
 def run(*arguments, **changes):
-    kept = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
-    done = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
+    process = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env={**kept, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), **changes},
+        env={
+            **environment,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+            **changes,
+        },
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-3000:]
+    return process.stdout
 
 
 def keeps_its_promises(**kernels):

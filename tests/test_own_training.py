@@ -35,8 +35,8 @@ def test_a_callback_sees_the_history_and_may_stop(data):
 
     stopped = fs.train(data, fs.scheme("md", m=4), on_round=stop, seeds=2, **WORK)
     assert seen == [0, 1, 2]
-    whole = fs.train(data, fs.scheme("md", m=4), seeds=2, **WORK)
-    early = whole[whole["at"] <= 2].reset_index(drop=True)
+    full = fs.train(data, fs.scheme("md", m=4), seeds=2, **WORK)
+    early = full[full["at"] <= 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(stopped, early)
 
 
@@ -52,9 +52,9 @@ def test_clients_optimisers_and_schedules_are_chosen_by_keyword(data):
     plain = fs.train(data, fs.scheme("md", m=4), **WORK)
     off = fs.train(data, fs.scheme("md", m=4), momentum=0, clip=None, schedule=None, **WORK)
     pd.testing.assert_frame_equal(plain, off)
-    for more in ({"momentum": 0.9}, {"clip": 0.01}, {"schedule": "cosine"}):
-        other = fs.train(data, fs.scheme("md", m=4), **more, **WORK)
-        assert not np.allclose(other["value"], plain["value"], equal_nan=True), more
+    for keywords in ({"momentum": 0.9}, {"clip": 0.01}, {"schedule": "cosine"}):
+        changed = fs.train(data, fs.scheme("md", m=4), **keywords, **WORK)
+        assert not np.allclose(changed["value"], plain["value"], equal_nan=True), keywords
 
 
 def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
@@ -63,13 +63,13 @@ def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
     assert capsys.readouterr().err == ""  # not a terminal
     assert caplog.messages[0].endswith(": 4 rounds, seeds 0")
     fs.train(data, fs.scheme("md", m=4), progress=True, **WORK)
-    shown = capsys.readouterr().err
-    assert "md: 4 of 4 (100 %), 0 s left" in shown
-    assert shown.endswith("\r")
+    printed = capsys.readouterr().err
+    assert "md: 4 of 4 (100 %), 0 s left" in printed
+    assert printed.endswith("\r")
 
 
 @pytest.mark.parametrize(
-    ("more", "line"),
+    ("keywords", "line"),
     [
         (
             {"metrics": {"mine": lambda model, x, y: model(x)}},
@@ -83,9 +83,9 @@ def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
         ({"server": "fedadm"}, "server.name: 'fedadm' is unknown; did you mean 'fedadam'?"),
     ],
 )
-def test_mistakes_get_one_line(more, line, data):
+def test_mistakes_get_one_line(keywords, line, data):
     with pytest.raises(fs.InputError) as error:
-        fs.train(data, fs.scheme("md", m=4), **more, **WORK)
+        fs.train(data, fs.scheme("md", m=4), **keywords, **WORK)
     assert error.value.lines == (line,)
 
 

@@ -42,7 +42,7 @@ def test_page_runs_as_it_stands(page, tmp_path):
         "OMP_NUM_THREADS": "1",
         "MPLBACKEND": "agg",
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env=environment,
@@ -50,4 +50,4 @@ def test_page_runs_as_it_stands(page, tmp_path):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

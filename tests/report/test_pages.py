@@ -140,7 +140,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
 
 
 @pytest.mark.parametrize(
-    ("claim", "shown", "missing"),
+    ("claim", "expected", "missing"),
     [
         (
             "c1",
@@ -162,9 +162,9 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
         ("c6", ["2 of 4 experiments", ": partly supports (preliminary). fedsampling"], []),
     ],
 )
-def test_a_card_shows_rule_interval_coverage_and_citation(report, claim, shown, missing):
+def test_a_card_shows_rule_interval_coverage_and_citation(report, claim, expected, missing):
     card = _card((report / "first2022paper.html").read_text(), claim)
-    assert [text for text in shown if text not in card] == []
+    assert [text for text in expected if text not in card] == []
     assert [text for text in missing if text in card] == []
 
 

@@ -19,9 +19,9 @@ created = []  # users that were not there before
 
 
 def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(pytest.mark.slurm)
 
 
@@ -87,15 +87,15 @@ def project(slurm, user):
     folder = Path(tempfile.mkdtemp(prefix="fedsampling-", dir="/var/tmp"))
     folder.chmod(0o755)
 
-    made = []
+    projects = []
 
     def make(name, where=slurm, who=user):
-        made.append(Project.made(folder / name, where.environment, who))
-        return made[-1]
+        projects.append(Project.create(folder / name, where.environment, who))
+        return projects[-1]
 
     yield make
-    for each in made:
-        each.end()
+    for created_project in projects:
+        created_project.end()
     slurm.cancel()
     if "FEDSAMPLING_KEEP" not in os.environ:
         shutil.rmtree(folder, ignore_errors=True)

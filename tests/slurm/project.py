@@ -79,7 +79,7 @@ class Project:
             self.environment.pop(name, None)
 
     @classmethod
-    def made(cls, root, environment, user):
+    def create(cls, root, environment, user):
         """Copy the project; the copy belongs to the user."""
         root.mkdir()
         for name in COPIED:
@@ -88,10 +88,10 @@ class Project:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / "src", root / "src", ignore=ignored)
         project = cls(root, environment, user)
-        project.own()
+        project.give_to_user()
         return project
 
-    def own(self):
+    def give_to_user(self):
         """Give everything to the user, also what the test has written since."""
         if self.user:
             owner = pwd.getpwnam(self.user)
@@ -102,7 +102,7 @@ class Project:
         (self.root / "config.yaml").write_text(
             yaml.safe_dump({"scale": "quick", "data": "embedded"} | content)
         )
-        self.own()
+        self.give_to_user()
 
     def play(self, behaviours, **config):
         """Put the toy in place of an experiment, with one job for each behaviour."""
@@ -165,7 +165,7 @@ class Project:
         }
 
     def snakemake(self, *arguments, slurm=True, jobs=6):
-        """Run Snakemake to its end, which must be a good one; return what it said."""
+        """Run Snakemake to its end, which must be a good one; return its output."""
         result = subprocess.run(
             **self.command(*arguments, slurm=slurm, jobs=jobs),
             stdout=subprocess.PIPE,
@@ -177,10 +177,10 @@ class Project:
         return result.stdout
 
     def call(self, *command):
-        """Run a command as the user; return what it said."""
+        """Run a command as the user; return its output."""
         result = subprocess.run(
             command,
-            **{key: given for key, given in self.command().items() if key != "args"},
+            **{key: value for key, value in self.command().items() if key != "args"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=PATIENCE,
@@ -241,7 +241,7 @@ class Started:
             )
 
     @property
-    def said(self):
+    def output(self):
         return self.path.read_text()
 
     def end(self, how=None):
@@ -252,28 +252,30 @@ class Started:
             return self.process.wait(timeout=2 * PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            raise AssertionError(self.said[-6000:]) from None
+            raise AssertionError(self.output[-6000:]) from None
 
-    def until(self, happened, what):
+    def until(self, happened, description):
         """Wait for something that cannot happen any more once it has ended."""
 
         def seen():
-            ended = self.process.poll() is not None  # asked first: it may happen just before
+            ended = self.process.poll() is not None  # checked first: it may happen just before
             result = happened()
-            assert result or not ended, f"Snakemake ended before {what}:\n{self.said[-6000:]}"
+            assert result or not ended, (
+                f"Snakemake ended before {description}:\n{self.output[-6000:]}"
+            )
             return result
 
-        return until(seen, what)
+        return until(seen, description)
 
     def failures(self):
         """Count the failures of jobs that it has noticed."""
-        return len(re.findall(r"SLURM-job '\d+' failed", self.said))
+        return len(re.findall(r"SLURM-job '\d+' failed", self.output))
 
 
-def until(happened, what, seconds=PATIENCE):
+def until(happened, description, seconds=PATIENCE):
     """Wait for something; return it."""
     deadline = time.monotonic() + seconds
     while not (result := happened()):
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain: {what}"
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain: {description}"
         time.sleep(0.3)
     return result

@@ -95,8 +95,12 @@ def write_slurm(folder, port, names, size, accounting):
         f"CPUs={cpus} RealMemory={mem_mb} State=UNKNOWN" + (f" Gres=gpu:{gpus}" if gpus else "")
         for number, name in enumerate(names)
     )
-    kept = ACCOUNTING.format(port=port + 1, folder=folder) if accounting else NO_ACCOUNTING
-    text = SLURM.format(host=host, port=port, folder=folder, nodes=nodes, accounting=kept)
+    accounting_lines = (
+        ACCOUNTING.format(port=port + 1, folder=folder) if accounting else NO_ACCOUNTING
+    )
+    text = SLURM.format(
+        host=host, port=port, folder=folder, nodes=nodes, accounting=accounting_lines
+    )
     (folder / "slurm.conf").write_text(text)
 
 
@@ -125,7 +129,7 @@ def write_shims(folder, clients, searched):
     bins, conf = folder / "bin", folder / "slurm.conf"
     bins.mkdir(exist_ok=True)
     for name in clients:
-        if real := shutil.which(name, path=searched):
+        if client := shutil.which(name, path=searched):
             shim = bins / name
-            shim.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {real} "$@"\n')
+            shim.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {client} "$@"\n')
             shim.chmod(0o755)

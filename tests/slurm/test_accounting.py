@@ -28,7 +28,7 @@ def test_jobs_are_followed(accounts, project, command):
     if command == "squeue":
         started.until(lambda: "md" in str(copy.computed()), "the job that is cancelled")
         copy.call("scancel", copy.jobs("md")[0])
-    assert started.end() == 0, started.said[-6000:]
+    assert started.end() == 0, started.output[-6000:]
     assert started.failures() == (command == "squeue")
     owner = copy.user or "root"
     assert owner in accounts.call("sacct", "-n", "-X", "-o", "User%20,State")

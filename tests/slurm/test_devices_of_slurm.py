@@ -10,9 +10,9 @@ KIND = '"weights": Need(20, 1500)'
 PARTITIONS = "profiles/slurm/partitions.yaml"
 
 
-def with_use_for_a_device(made):
-    made.edit("src/fedsampling/runs/cluster/resources.py", KIND, '"weights": Need(5, 1000, 4000)')
-    made.edit(
+def with_use_for_a_device(copy):
+    copy.edit("src/fedsampling/runs/cluster/resources.py", KIND, '"weights": Need(5, 1000, 4000)')
+    copy.edit(
         "src/fedsampling/experiments/simulations/toy.py",
         "gpu: ClassVar[bool] = False",
         "gpu: ClassVar[bool] = True",
@@ -20,7 +20,7 @@ def with_use_for_a_device(made):
 
 
 @pytest.mark.parametrize(
-    ("how", "asked"),
+    ("how", "gpu_request"),
     [
         ({"gpu": "gpu"}, "TresPerJob=gres:gpu:1"),
         pytest.param({"gpu": "gres"}, "TresPerNode=gres:gpu:1", marks=pytest.mark.long),
@@ -28,17 +28,17 @@ def with_use_for_a_device(made):
     ids=["--gpus", "--gres"],
 )
 def test_a_job_that_fails_once_is_retried_with_more_memory_on_the_configured_device(
-    slurm, project, how, asked
+    slurm, project, how, gpu_request
 ):
     copy = project(f"devices-{how['gpu']}")
     copy.play({"full": {"once": "fail"}}, cluster={**how, "gpu_partition": "gpu"})
     with_use_for_a_device(copy)
     output = copy.snakemake("--until", "simulate")
     assert output.count("SLURM status is: 'FAILED'") == 1
-    shown = slurm.call("scontrol", "show", "job", copy.jobs("full")[0])
-    assert asked in shown
-    assert "Partition=gpu" in shown
-    assert "MinMemoryNode=2000M" in shown  # twice of what it asked for at first
+    job = slurm.call("scontrol", "show", "job", copy.jobs("full")[0])
+    assert gpu_request in job
+    assert "Partition=gpu" in job
+    assert "MinMemoryNode=2000M" in job  # twice of what it asked for at first
     assert copy.root.joinpath(f"results/runs/{TOY}").exists()
 
 
@@ -48,8 +48,8 @@ def test_a_job_is_sent_to_the_partition_of_the_file_that_fits(slurm, project):
     copy = project("partitions")
     copy.play({"full": {}}, cluster={"gpu": "gpu"})
     with_use_for_a_device(copy)
-    known = yaml.safe_load((copy.root / PARTITIONS).read_text())["partitions"]
-    content = {"partitions": {"cpu": known["long"], "gpu": known["gpu"]}}
+    partitions = yaml.safe_load((copy.root / PARTITIONS).read_text())["partitions"]
+    content = {"partitions": {"cpu": partitions["long"], "gpu": partitions["gpu"]}}
     (copy.root / PARTITIONS).write_text(yaml.safe_dump(content))
     output = copy.snakemake("--slurm-partition-config", PARTITIONS)
     simulation, drawing = re.findall(r"submitted with SLURM jobid (\d+)", output)

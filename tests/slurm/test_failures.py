@@ -36,7 +36,7 @@ class TestJobs:
         started.until(lambda: "binomial" in str(copy.computed()), "the job that is cancelled")
         (job,) = running(slurm, "binomial")
         slurm.call("scancel", job)
-        assert started.end() == 0, started.said[-6000:]
+        assert started.end() == 0, started.output[-6000:]
         return started
 
     @pytest.mark.parametrize("sampler", ["full", "md", "uniform"])
@@ -46,7 +46,7 @@ class TestJobs:
 
     @pytest.mark.parametrize("state", ["FAILED", "TIMEOUT", "CANCELLED"])
     def test_each_cause_is_named(self, ended, state):
-        assert f"SLURM status is: '{state}'" in ended.said
+        assert f"SLURM status is: '{state}'" in ended.output
 
     def test_memory_is_named_in_the_log(self, ended):
         """Its status is OUT_OF_MEMORY only where cgroups watch; polling says FAILED."""
@@ -94,7 +94,7 @@ def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(slurm, project, l
     if "drain" in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"):
         slurm.call("scontrol", "update", "NodeName=node0", "State=RESUME", check=False)
     until(lambda: "drain" not in slurm.call("sinfo", "-h", "-n", "node0", "-o", "%T"), "the node")
-    assert started.end() == 0, started.said[-6000:]
+    assert started.end() == 0, started.output[-6000:]
     assert started.failures() == 0
     assert len(copy.computed()) == len(set(copy.computed())) == 4 * 30
     assert copy.made_files() == local_files("daemons", behaviours)

@@ -18,15 +18,15 @@ def store(project, user):
 
 @pytest.mark.long
 def test_two_users_compute_each_run_once_and_get_the_same_results(project, store, user, colleague):
-    both = [project("store-one", who=user), project("store-two", who=colleague)]
-    for made in both:
-        made.play({"full": {"rounds": 40}, "md": {"rounds": 40}}, store=str(store))
-    for started in [made.started() for made in both]:
-        assert started.end() == 0, started.said[-6000:]
-    assert sorted(both[0].computed() + both[1].computed()) == [
+    copies = [project("store-one", who=user), project("store-two", who=colleague)]
+    for copy in copies:
+        copy.play({"full": {"rounds": 40}, "md": {"rounds": 40}}, store=str(store))
+    for started in [copy.started() for copy in copies]:
+        assert started.end() == 0, started.output[-6000:]
+    assert sorted(copies[0].computed() + copies[1].computed()) == [
         (name, seed, t) for name in ("full", "md") for seed in [0] for t in range(40)
     ]
-    assert both[0].made_files() == both[1].made_files()
-    kept = [path for path in store.rglob("*") if path.is_file()]
-    assert len(kept) == 2  # no lock, nothing half-written
-    assert all(len(pd.read_parquet(path)) == 40 for path in kept)
+    assert copies[0].made_files() == copies[1].made_files()
+    stored = [path for path in store.rglob("*") if path.is_file()]
+    assert len(stored) == 2  # no lock, nothing half-written
+    assert all(len(pd.read_parquet(path)) == 40 for path in stored)

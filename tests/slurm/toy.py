@@ -36,30 +36,30 @@ class Toy(Simulation, name="weights"):
 
     def simulate(self, data, seeds, where, progress=lambda done: None):
         name = self.sampler.name
-        asked = json.loads(Path("toy.json").read_text()).get(name, {})
-        if asked.get("device"):
+        behaviour = json.loads(Path("toy.json").read_text()).get(name, {})
+        if behaviour.get("device"):
             with _alone_on(os.environ["CUDA_VISIBLE_DEVICES"]):
-                return Simulated([_run(seed, name, asked, where, progress) for seed in seeds])
-        if asked.get("once"):
+                return Simulated([_run(seed, name, behaviour, where, progress) for seed in seeds])
+        if behaviour.get("once"):
             first = _first(name)
-            if first and asked["once"] == "fail":
+            if first and behaviour["once"] == "fail":
                 raise RuntimeError("fails once, as it was told to")
-            if first and asked["once"] == "sleep":
+            if first and behaviour["once"] == "sleep":
                 time.sleep(600)
-            if first and asked["once"] == "memory":
-                held = np.ones(asked["mb"] * 2**17)
+            if first and behaviour["once"] == "memory":
+                held = np.ones(behaviour["mb"] * 2**17)
                 time.sleep(600)
                 del held
-        return Simulated([_run(seed, name, asked, where, progress) for seed in seeds])
+        return Simulated([_run(seed, name, behaviour, where, progress) for seed in seeds])
 
 
-def _run(seed, name, asked, where, progress):
+def _run(seed, name, behaviour, where, progress):
     at, values = 0, []
-    if asked.get("checkpoints") and where.checkpoint.path.is_file():
+    if behaviour.get("checkpoints") and where.checkpoint.path.is_file():
         values = np.load(where.checkpoint.path).tolist()
         at = len(values)
-    for t in range(at, asked.get("rounds", 2)):
-        if asked.get("checkpoints") and where.checkpoint.stop():
+    for t in range(at, behaviour.get("rounds", 2)):
+        if behaviour.get("checkpoints") and where.checkpoint.stop():
             where.checkpoint.path.parent.mkdir(parents=True, exist_ok=True)
             np.save(where.checkpoint.path.with_suffix(".npy"), np.array(values))
             where.checkpoint.path.with_suffix(".npy").rename(where.checkpoint.path)
@@ -75,10 +75,10 @@ def _run(seed, name, asked, where, progress):
 @contextmanager
 def _alone_on(device):
     """Fail if another job is on the device already; leave a line for each job that was."""
-    taken = Path(f"toy-on-{device}")
-    taken.touch(exist_ok=False)
+    lock = Path(f"toy-on-{device}")
+    lock.touch(exist_ok=False)
     yield
-    taken.unlink()
+    lock.unlink()
     with Path("toy-devices").open("a") as file:
         file.write(f"{device}\n")
 

@@ -32,8 +32,8 @@ def quick_plan(paper=PAPER, **settings):
 
 def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
     planned = quick_plan()
-    assert [job for together in planned.batches.values() for job in together] == list(planned.jobs)
-    assert {len(together) for together in planned.batches.values()} == {
+    assert [job for batch in planned.batches.values() for job in batch] == list(planned.jobs)
+    assert {len(batch) for batch in planned.batches.values()} == {
         MAX_BATCH_JOBS,
         len(planned.jobs) % MAX_BATCH_JOBS,
     }
@@ -42,9 +42,11 @@ def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
 
 def test_a_job_with_overrides_has_its_own_process():
     planned = quick_plan(overrides={PAPER: {"regression": {"seeds": 20}}})
-    together = {planned.jobs[job].experiment for part in planned.batches.values() for job in part}
-    assert "regression" not in together
-    assert "sensitivity" in together
+    experiments = {
+        planned.jobs[job].experiment for part in planned.batches.values() for job in part
+    }
+    assert "regression" not in experiments
+    assert "sensitivity" in experiments
 
 
 @pytest.mark.parametrize("scale", ["paper", "reduced"])
@@ -58,9 +60,9 @@ def test_published_jobs_are_in_no_batch_and_not_computed(tmp_path):
     runs = (*first.runs, *second.runs, *third.runs[:-1])
     listed = {"paper/experiment": [run.hash for run in runs]}
     write_record(tmp_path / places.INDEX, listed)
-    rest = quick_plan()
-    assert rest.jobs_to_run(PAPER) == list(planned.jobs)[2:]
-    assert next(iter(rest.batches.values()))[0] == third.name
+    remaining = quick_plan()
+    assert remaining.jobs_to_run(PAPER) == list(planned.jobs)[2:]
+    assert next(iter(remaining.batches.values()))[0] == third.name
     assert quick_plan(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
 
 
@@ -70,7 +72,7 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
         planned.jobs, planned.batches, planned.config.cluster, Path("nowhere")
     )
     for name, names in planned.batches.items():
-        request = {what: of(None, 1) for what, of in resources.of(name).items()}
+        request = {resource: of(None, 1) for resource, of in resources.of(name).items()}
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
         assert request["gpu"] == (1 if network else None)
         assert request["runtime"] >= (241 if network else 6)

@@ -49,9 +49,9 @@ def test_each_experiment_has_the_largest_finished_scale(finished):
 
 def test_every_experiment_is_shown_or_left_out_with_a_reason(finished):
     paper = finished(LATENCY, "assumptions").papers[LATENCY]
-    whole = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).papers[LATENCY]
-    assert {*paper.artefacts, *paper.omitted} == set(whole.artefacts)
-    assert paper.claims == whole.claims
+    full = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).papers[LATENCY]
+    assert {*paper.artefacts, *paper.omitted} == set(full.artefacts)
+    assert paper.claims == full.claims
     assert paper.left_out["femnist"] == (
         "none of 48 runs finished; "
         f"'snakemake --cores all {LATENCY} --config scale=paper' computes 48"

@@ -60,9 +60,9 @@ def compare(file, folder, *options):
 
 
 def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
-    done = compare(file, shared, "--set", "factor=1,0.5", *FEW)
-    assert done.exit_code == 0, done.stderr
-    lines = done.stdout.splitlines()
+    result = compare(file, shared, "--set", "factor=1,0.5", *FEW)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
     for label in ("mine_compared-factor-1", "mine_compared-factor-0.5"):
         first = lines.index(f"{label}, with speed-ups over MD and 95 % intervals:") + 1
         header, *ranked = [line.split() for line in lines[first : first + 4]]
@@ -93,8 +93,8 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
 
 def test_only_downloads_that_a_job_needs_are_announced():
     read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
-    done = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
-    plan = SimpleNamespace(jobs={"read": read, "done": done}, due={"read"})
+    job_to_skip = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
+    plan = SimpleNamespace(jobs={"read": read, "done": job_to_skip}, due={"read"})
     unread = comparing.unread_files(plan)
     assert "r_packages/Vowel.rda" not in unread
     assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
@@ -129,13 +129,13 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     ],
 )
 def test_errors_are_one_line(file, tmp_path, options, line):
-    done = compare(file, tmp_path, *options)
-    assert (done.exit_code, done.stderr) == (2, f"fedsampling: {line}\n")
+    result = compare(file, tmp_path, *options)
+    assert (result.exit_code, result.stderr) == (2, f"fedsampling: {line}\n")
 
 
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
-    whole = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
-    chosen = comparing.chosen_datasets(whole, (), "paper", comparing.NO_PROBLEM)
+    full = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
+    chosen = comparing.chosen_datasets(full, (), "paper", comparing.NO_PROBLEM)
     assert chosen
     assert all(name.startswith(BENCH) for name in chosen)
 
@@ -144,7 +144,7 @@ def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
 def plans(monkeypatch):
     """The plans of comparisons, which stop before anything is trained."""
     plans = []
-    stop = lambda jobs, project, done: plans.append(project.plan) or 3  # noqa: E731
+    stop = lambda jobs, project, report: plans.append(project.plan) or 3  # noqa: E731
     monkeypatch.setattr(comparing, "execute_all", stop)
     return plans
 
@@ -159,38 +159,40 @@ def test_the_benchmark_leaves_out_datasets_whose_runs_of_md_are_not_finished(
 ):
     missing = dict.fromkeys(("bench_dna", "tuning_bench_dna"), ("md",))
     monkeypatch.setattr(Comparison, "_unfinished", lambda *_: dict(missing))
-    done = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
-    assert "left out because their runs are not finished: bench_dna\n" in done.stdout
-    kept = {job.experiment for job in plans[0].jobs.values()}
-    assert "bench_spam" in kept
-    assert not kept & {*missing}
+    result = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
+    assert "left out because their runs are not finished: bench_dna\n" in result.stdout
+    experiments = {job.experiment for job in plans[0].jobs.values()}
+    assert "bench_spam" in experiments
+    assert not experiments & {*missing}
 
 
 def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):
     file.write_text(SCHEME.replace("    unbiased = False\n", ""))
-    done = compare(file, tmp_path, "--set", "factor=3")
-    assert done.exit_code == 2
-    assert "correct the weights, or set unbiased = False" in done.stderr
+    result = compare(file, tmp_path, "--set", "factor=3")
+    assert result.exit_code == 2
+    assert "correct the weights, or set unbiased = False" in result.stderr
     assert not (tmp_path / "results" / "runs").exists()
 
 
 def test_an_error_in_a_later_round_names_the_line_of_the_users_file(file, shared):
     late = "if view.round == 5 and len(view.p) not in (12, 60): raise ValueError('too late')"
     file.write_text(SCHEME.replace("        return Slots", f"        {late}\n        return Slots"))
-    done = compare(file, shared, *FEW)
+    result = compare(file, shared, *FEW)
     line = "sampler mine_compared, round 5: mine.py:15, in select: ValueError: too late"
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, f"fedsampling: {line}")
-    assert "Traceback" not in done.stderr
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"fedsampling: {line}")
+    assert "Traceback" not in result.stderr
 
 
 def test_several_files_are_ranked_in_one_report(file, shared):
-    other = file.with_name("other.py")
-    other.write_text(SCHEME.replace("mine_compared", "other_compared").replace("factor", "size"))
-    done = compare(file, shared, str(other), "--set", "size=1,0.5", *FEW)
-    assert done.exit_code == 0, done.stderr
+    second_file = file.with_name("other.py")
+    second_file.write_text(
+        SCHEME.replace("mine_compared", "other_compared").replace("factor", "size")
+    )
+    result = compare(file, shared, str(second_file), "--set", "size=1,0.5", *FEW)
+    assert result.exit_code == 0, result.stderr
     labels = ["mine_compared", "other_compared-size-1", "other_compared-size-0.5"]
     for label in labels:
-        assert f"{label}, with speed-ups over MD" in done.stdout
+        assert f"{label}, with speed-ups over MD" in result.stdout
     page = shared / "results" / "compare" / "mine_compared-other_compared" / "report"
     assert all(label in (page / "schemes.html").read_text() for label in labels)
 
@@ -208,9 +210,9 @@ def problem(tmp_path):
 
 
 def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp_path, problem):
-    done = compare(file, tmp_path, *problem, "--against", "uniform")
-    assert done.exit_code == 0, done.stderr
-    assert "on mine.npz" in done.stdout
+    result = compare(file, tmp_path, *problem, "--against", "uniform")
+    assert result.exit_code == 0, result.stderr
+    assert "on mine.npz" in result.stdout
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
     table = pd.read_csv(folder / "artefacts" / PAPER / "matrix_rounds" / "matrix_rounds.csv")
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
@@ -223,13 +225,13 @@ def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, 
     loss = "\n\ndef loss(z, y):\n    return nn.functional.cross_entropy(z, y, reduction='none')\n"
     net.write_text(net.read_text() + loss)
     size = ("--rounds", "12", "--seeds", "1", "--learning-rates", "0.05,0.5", "--loss", "loss")
-    done = compare(file, tmp_path, *problem, *size, "--scale", "paper", "--against", "uniform")
-    assert done.exit_code == 0, done.stderr
-    assert "  1 of 1" in done.stdout  # runs that reached the target
+    result = compare(file, tmp_path, *problem, *size, "--scale", "paper", "--against", "uniform")
+    assert result.exit_code == 0, result.stderr
+    assert "  1 of 1" in result.stdout  # runs that reached the target
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
     grid = pd.read_csv(folder / "artefacts" / PAPER / "tuning" / "tuning.csv")
     assert {*grid["step"]} == {0.05, 0.5}
-    assert "at the edge of the grid, which --learning-rates extends" in done.stdout
+    assert "at the edge of the grid, which --learning-rates extends" in result.stdout
 
 
 def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path, problem, plans):
@@ -237,9 +239,9 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
     np.savez(tmp_path / "targets.npz", **{**numbers, "y": numbers["x"][:, 0]})
 
     def left_out(*options):
-        done = compare(file, tmp_path, *options)
-        assert done.exit_code == 3, done.stderr
-        lines = [line.split(": ") for line in done.stdout.splitlines()]
+        result = compare(file, tmp_path, *options)
+        assert result.exit_code == 3, result.stderr
+        lines = [line.split(": ") for line in result.stdout.splitlines()]
         return {line[1] for line in lines if line[0] == "left out"}
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}

@@ -20,12 +20,12 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     settings |= {"scale": "quick", "data": "embedded"}
     estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
     save_measurements(estimate.measurements, tmp_path / "results")
-    kept = load_measurements(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
+    saved = load_measurements(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
     (line,) = estimate.experiments
-    assert kept.device == "cpu"
+    assert saved.device == "cpu"
     models = 4 * 39_760 * (2 + 5 * 10) / 2**20
-    assert models < kept.seed_mb < 2 * models
-    assert 0 < kept.step < line.hours * 3600
+    assert models < saved.seed_mb < 2 * models
+    assert 0 < saved.step < line.hours * 3600
 
 
 def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
@@ -40,9 +40,9 @@ def test_experiments_that_cannot_be_measured_are_reported_and_the_others_shown(
     settings |= {"overrides": {"crossmatrix": change}}
     estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
     lines = costs.cost_table(estimate).splitlines()
-    shown = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
-    assert shown["crossmatrix/shakespeare"] == "–"
-    assert shown["crossmatrix/digit"] != "–"
+    steps = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
+    assert steps["crossmatrix/shakespeare"] == "–"
+    assert steps["crossmatrix/digit"] != "–"
     (note,) = estimate.notes
     assert note.startswith("crossmatrix/shakespeare: clients: only ")
     assert f"not measured  {note}" in lines

@@ -132,11 +132,11 @@ def mutated(content, chance):
 def test_no_corrupt_file_is_accepted_with_other_content(tmp_path, kind, count):
     path = tmp_path / "file.parquet"
     read = kind(path)
-    whole, chance = path.read_bytes(), random.Random(28)
+    intact, chance = path.read_bytes(), random.Random(28)
     expected = read(path)
     rejections = 0
     for _ in range(count):
-        path.write_bytes(mutated(whole, chance))
+        path.write_bytes(mutated(intact, chance))
         try:
             assert read(path) == expected
         except InputError:

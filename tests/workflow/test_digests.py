@@ -57,9 +57,9 @@ def test_the_mirror_changes_no_digest(settings):
 
 
 def test_digests_of_a_paper_do_not_depend_on_other_papers():
-    both = digests(plan(papers=[FRABONI, RIZK]))
-    alone = digests(plan())
-    assert {name for name in differing(alone, both) if name in alone} == {"report"}
+    two_papers = digests(plan(papers=[FRABONI, RIZK]))
+    one_paper = digests(plan())
+    assert {name for name in differing(one_paper, two_papers) if name in one_paper} == {"report"}
 
 
 def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
@@ -121,12 +121,12 @@ def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by)
 
 def test_a_changed_template_changes_the_digest_of_the_report(tmp_path, monkeypatch):
     before = plan()
-    known = digests(before)
+    digests_before = digests(before)
     shutil.copytree(TEMPLATES, tmp_path / "templates")
     monkeypatch.setattr("fedsampling.workflow.digests.TEMPLATES", tmp_path / "templates")
-    assert digests(before) == known
+    assert digests(before) == digests_before
     (tmp_path / "templates" / "style.css").write_text("p { color: red; }")
-    assert differing(known, digests(before)) == {"report"}
+    assert differing(digests_before, digests(before)) == {"report"}
 
 
 def test_changed_code_changes_the_digests_of_dependent_steps():
@@ -145,14 +145,14 @@ def test_changed_code_changes_the_digests_of_dependent_steps():
 
 
 def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
-    kept = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("runs")
+    path = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_text("runs")
     settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", "beside": "first"}
     before = workflow.plan(settings, ROOT / "papers", tmp_path)
     assert moved(before, before) == set()
     earlier = digests(before)
-    kept.write_text("other runs")
+    path.write_text("other runs")
     later = digests(workflow.plan(settings, ROOT / "papers", tmp_path))
     assert differing(earlier, later) == {
         f"artefacts/{RIZK}/figure2",

@@ -33,14 +33,14 @@ def test_a_clearly_faster_library_is_recommended(monkeypatch):
 
     monkeypatch.setattr(doctor.time, "process_time", lambda: clock["now"])
     usual = products.library()
-    other = next(name for name in products.libraries() if name != usual)
+    alternative = next(name for name in products.libraries() if name != usual)
     for first, second, line in [
-        ("slow", "quick", f"write 'products: {other.lower()}' into config.yaml"),
+        ("slow", "quick", f"write 'products: {alternative.lower()}' into config.yaml"),
         ("quick", "slow", ""),
         ("slow", "unsteady", ""),  # faster in half of the turns
     ]:
         monkeypatch.setattr(
-            products, "libraries", lambda a=first, b=second: {usual: by(a), other: by(b)}
+            products, "libraries", lambda a=first, b=second: {usual: by(a), alternative: by(b)}
         )
         assert doctor.product_library().fix == line
 
@@ -77,8 +77,8 @@ def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
     monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Finding(name, fix))
     monkeypatch.setattr(doctor, "product_library", lambda: doctor.Finding("products"))
     (tmp_path / "config.yaml").write_text("device: cpu\n")
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["doctor", "--no-speed", "--config", str(tmp_path / "config.yaml")]
     )
-    assert done.exit_code == bool(fix)
-    assert ("FAIL mlp: do something" in done.output) == bool(fix)
+    assert result.exit_code == bool(fix)
+    assert ("FAIL mlp: do something" in result.output) == bool(fix)

@@ -14,14 +14,14 @@ from fedsampling.workflow.machine.network_check import check_network
 CPU = gpu.device("cpu")
 
 
-def again(call, rewind):
+def replayed(call, rewind):
     rewind()
     call()
     return call
 
 
 def nothing(call, rewind):
-    again(call, rewind)
+    replayed(call, rewind)
     return lambda: None
 
 
@@ -48,7 +48,7 @@ def test_networks_pass_the_check_on_this_processor(name):
 
 
 def test_captured_steps_are_compared_with_single_steps():
-    check = check_network("mlp", replace(CPU, record=again))
+    check = check_network("mlp", replace(CPU, record=replayed))
     assert not check.fix
     assert ", 0.0e+00 from captured steps" in check.text
     assert check_network("mlp", replace(CPU, record=nothing)).fix == network_check.ON_CPU
@@ -87,8 +87,8 @@ def test_wrong_products_fail_the_check(monkeypatch):
 def test_a_slot_that_depends_on_its_neighbours_fails_the_check(monkeypatch):
     right = network_check.NetworkLearner.work
 
-    def work(learner, theta, slots, *rest):
-        return right(learner, theta, slots, *rest) * (1 + 1e-6 * len(slots))
+    def work(learner, theta, slots, *arguments):
+        return right(learner, theta, slots, *arguments) * (1 + 1e-6 * len(slots))
 
     monkeypatch.setattr(network_check.NetworkLearner, "work", work)
     assert check_network("mlp", CPU).fix == network_check.PLAIN_KERNELS

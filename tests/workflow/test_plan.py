@@ -83,9 +83,9 @@ class TestOneExperiment:
         assert caught.value.lines == (line,)
 
     def test_an_override_of_another_experiment_is_refused(self):
-        few = {RIZK: {"few": {"rounds": 3}}}
+        overrides = {RIZK: {"few": {"rounds": 3}}}
         with pytest.raises(InputError, match="not among the selected experiments"):
-            plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=few)
+            plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=overrides)
 
     def test_a_target_becomes_a_setting_that_cluster_jobs_read(self):
         settings, config = ConfigSettings(config_args=["scale=quick"]), {}

@@ -47,41 +47,40 @@ def test_a_cached_plan_equals_the_resolved_plan(opened, resolutions):
     overrides = {RIZK: {"few": None, "regression": {"seeds": 3, "seed_block": 2}}}
     paper = {"scale": "paper", "data": "official", "overrides": overrides}
     for settings in ({}, {"data": "official"}, paper):
-        first, again = opened(**settings), opened(**settings)
+        first, second = opened(**settings), opened(**settings)
         before = first.plan, first.digests
         resolutions.clear()
-        assert (again.plan, again.digests) == before
+        assert (second.plan, second.digests) == before
         assert resolutions == []
 
 
 def test_a_plan_does_not_depend_on_the_mirror(opened, resolutions, tmp_path):
-    known = opened().plan.jobs
-    assert opened(mirror=str(tmp_path)).plan.jobs == known
+    jobs = opened().plan.jobs
+    assert opened(mirror=str(tmp_path)).plan.jobs == jobs
     assert len(resolutions) == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1", b"\xff\xfe"])
 def test_a_corrupt_plan_is_resolved_again(opened, resolutions, tmp_path, damage):
-    known = opened().plan
+    expected = opened().plan
     path = tmp_path / "results" / PLAN
     path.write_bytes(damage)
-    assert opened().plan == known
+    assert opened().plan == expected
     content = path.read_bytes()
-    path.write_bytes(content.replace(b'"seed":0', b'"seed":1', 1))
     path.write_bytes(content[: len(content) // 2])
-    assert opened().plan == known
+    assert opened().plan == expected
     assert len(resolutions) == 3
 
 
 def test_a_changed_number_is_detected(opened, tmp_path):
-    known = opened().plan
+    expected = opened().plan
     path = tmp_path / "results" / PLAN
     content = json.loads(path.read_text())
     entries = json.loads(content["jobs"])
     entries[0]["blocks"][0][1][0][0] = 99
     content["jobs"] = json.dumps(entries, separators=(",", ":"))
     path.write_text(json.dumps(content, separators=(",", ":")))
-    assert opened().plan == known
+    assert opened().plan == expected
 
 
 def test_a_changed_input_resolves_the_plan_again(opened, resolutions, tmp_path, monkeypatch):

@@ -125,14 +125,14 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
     assert published(name, finished=1) == [f"{name}: 2 runs added"]
     assert published(name) == [f"{name}: {len(published_runs(folder)) - 2} runs added"]
     assert published(name) == []
-    kept = {path.stem: store.load(path) for path in (tmp_path / "store").rglob("*.parquet")}
-    assert kept.keys() == published_runs(folder).keys()
-    for run, whole in kept.items():
+    stored = {path.stem: store.load(path) for path in (tmp_path / "store").rglob("*.parquet")}
+    assert stored.keys() == published_runs(folder).keys()
+    for run, result in stored.items():
         loaded = store.find([folder], run, None)
-        assert loaded.metadata == whole.metadata
-        pd.testing.assert_frame_equal(loaded.table, whole.table, check_dtype=False)
+        assert loaded.metadata == result.metadata
+        pd.testing.assert_frame_equal(loaded.table, result.table, check_dtype=False)
         assert store.find([folder], run, "f" * 16) is None
-        assert store.find([folder, tmp_path / "store"], run, whole.metadata["code"])
+        assert store.find([folder, tmp_path / "store"], run, result.metadata["code"])
 
 
 def test_only_named_experiments_are_added(published):

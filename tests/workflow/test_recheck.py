@@ -46,12 +46,12 @@ def changed(results, by):
 def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     if by:
         changed(project.results, by)
-    done = recheck(project)
-    assert len(done) == 9
-    assert {run.outcome for run in done} == {outcome}
-    assert agreement.read(project.folder / agreement.FILE) == done
+    checked = recheck(project)
+    assert len(checked) == 9
+    assert {run.outcome for run in checked} == {outcome}
+    assert agreement.read(project.folder / agreement.FILE) == checked
     agree = 0 if outcome == "differs" else 9
-    assert agreement.sentence(done).startswith(f"Recomputed on this machine: {agree} of 9 agree")
+    assert agreement.sentence(checked).startswith(f"Recomputed on this machine: {agree} of 9 agree")
 
 
 def test_a_share_is_drawn_by_a_seed(project):

@@ -44,16 +44,16 @@ def checked(tmp_path, *options, **parts):
     return CliRunner().invoke(main, ["check-sampler", str(file), *options], catch_exceptions=False)
 
 
-def line(done):
-    assert done.exit_code == 2
-    (text,) = done.stderr.splitlines()
+def line(result):
+    assert result.exit_code == 2
+    (text,) = result.stderr.splitlines()
     return text.removeprefix("fedsampling: ")
 
 
 def test_state_in_plain_attributes_passes_the_check(tmp_path):
-    done = checked(tmp_path, prepare="self.k = 0", select="self.k += 1")
-    assert done.exit_code == 0, done.stderr
-    assert "60 clients" in done.stdout
+    result = checked(tmp_path, prepare="self.k = 0", select="self.k += 1")
+    assert result.exit_code == 0, result.stderr
+    assert "60 clients" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,7 @@ def test_five_lines_are_enough():
 def test_a_name_that_cannot_be_a_folder_is_rejected(tmp_path):
     file = sampler_file(tmp_path)
     file.write_text(file.read_text().replace('"mine"', '"my one"'))
-    done = CliRunner().invoke(main, ["check-sampler", str(file)])
-    assert "the name 'my one' becomes a folder; use letters, digits, '-', '_' and '.'" in line(done)
+    result = CliRunner().invoke(main, ["check-sampler", str(file)])
+    assert "the name 'my one' becomes a folder; use letters, digits, '-', '_' and '.'" in line(
+        result
+    )

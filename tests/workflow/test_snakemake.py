@@ -128,12 +128,12 @@ def fresh(tmp_path_factory):
     shutil.copytree(ROOT / "papers" / PAPER, root / "papers" / PAPER)
     path = root / "papers" / PAPER / "paper.yaml"
     paper = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for part, kept in {
+    for part, names in {
         "experiments": ("regression",),
         "artefacts": ("table1", "probabilities"),
         "claims": ("c2",),
     }.items():
-        paper[part] = {name: paper[part][name] for name in kept}
+        paper[part] = {name: paper[part][name] for name in names}
     paper["artefacts"]["probabilities"]["experiments"] = ["regression"]
     for claim in paper["claims"].values():
         claim |= {"artefact": "probabilities", "experiments": ["regression"]}
@@ -222,19 +222,19 @@ class TestJobsTogether:
         small.snakemake()
         assert small.manifests() == finished.manifests()
         for path in (finished.root / "results" / "artefacts").rglob("*.csv"):
-            again = small.root / path.relative_to(finished.root)
-            assert again.read_bytes() == path.read_bytes()
+            redrawn = small.root / path.relative_to(finished.root)
+            assert redrawn.read_bytes() == path.read_bytes()
         assert NOTHING in small.snakemake()
 
     @pytest.mark.long
     def test_a_missing_manifest_recomputes_no_run(self, small):
         small.snakemake()
-        kept = {path: path.stat().st_mtime_ns for path in small.stored()}
+        times = {path: path.stat().st_mtime_ns for path in small.stored()}
         (first, *_) = small.manifests()
         (small.root / first).unlink()
         small.snakemake(first)
         assert (small.root / first).is_file()
-        assert {path: path.stat().st_mtime_ns for path in small.stored()} == kept
+        assert {path: path.stat().st_mtime_ns for path in small.stored()} == times
 
 
 class TestDrawing:
@@ -281,11 +281,11 @@ class TestNoNetwork:
             monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
         checkout = copied(fresh)
         path = checkout.root / "papers" / PAPER / "paper.yaml"
-        whole = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
+        original = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
         paper = yaml.safe_load(path.read_text(encoding="utf-8"))
-        kept = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
-        for part, name in kept.items():
-            paper[part][name] = whole[part][name]
+        additions = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
+        for part, name in additions.items():
+            paper[part][name] = original[part][name]
         path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
         checkout.configure(data="official", regression={"rounds": 100})
         status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
@@ -430,14 +430,14 @@ class TestInterruptions:
         status, _ = checkout.interrupted(signal.SIGKILL, *make)
         assert status == -signal.SIGKILL
         assert list((checkout.root / ".snakemake" / "locks").iterdir())
-        kept = {path: path.stat().st_mtime_ns for path in checkout.stored()}
-        assert kept
+        times = {path: path.stat().st_mtime_ns for path in checkout.stored()}
+        assert times
         assert len(checkout.manifests()) < 3
         status, output = checkout.call(*make)
         assert status == 0, output
         assert "Report: results/report/index.html" in output.splitlines()
         assert checkout.manifests() == finished.manifests()
-        assert {path: path.stat().st_mtime_ns for path in kept} == kept
+        assert {path: path.stat().st_mtime_ns for path in times} == times
         assert NOTHING in checkout.snakemake()
 
 

@@ -38,9 +38,9 @@ def test_runs_are_done_running_or_left_with_the_time_left(project):
     lines = list(status(project))
     (line,) = [line for line in lines if line.startswith(f"  {PAPER}/inclusion: ")]
     runs = sum(len(plan.jobs[name].runs) for name in plan.jobs_of(PAPER, "inclusion"))
-    done = len(first.runs)
+    n = len(first.runs)
     assert line.startswith(
-        f"  {PAPER}/inclusion: {done} of {runs} done, 1 running, {runs - done - 1} left; about "
+        f"  {PAPER}/inclusion: {n} of {runs} done, 1 running, {runs - n - 1} left; about "
     )
     assert line.endswith(" core-hours left")
     (line,) = [line for line in lines if line.startswith(f"  {PAPER}/regression: ")]

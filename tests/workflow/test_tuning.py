@@ -73,14 +73,14 @@ def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path):
     config = "scale: quick\ndata: embedded\nshipped: false\npapers: [crossmatrix]\noverrides:\n"
     config += "  crossmatrix:\n    digit: {samplers: {'*': null, md: {name: md, m: 4}}}\n"
     (tmp_path / "config.yaml").write_text(config)
-    done = run_tune(tmp_path, "crossmatrix/digit")
-    assert done.returncode == 0, done.stderr
-    assert "crossmatrix/digit: 1 trials of 1 samplers scored" in done.stdout
+    first = run_tune(tmp_path, "crossmatrix/digit")
+    assert first.returncode == 0, first.stderr
+    assert "crossmatrix/digit: 1 trials of 1 samplers scored" in first.stdout
     with chosen.open() as file:
         (best,) = csv.DictReader(file)
     assert (best["experiment"], best["sampler"], best["chosen"]) == ("digit", "md", "True")
-    again = run_tune(tmp_path, "crossmatrix/digit")
-    assert again.stdout == done.stdout
+    second = run_tune(tmp_path, "crossmatrix/digit")
+    assert second.stdout == first.stdout
     assert chosen.read_text().count("\n") == 2
 
 

@@ -19,7 +19,7 @@ MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the 
 
 def run(*command, folder, package):
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", *map(str, command)],
         cwd=folder,
         env=environment,
@@ -27,8 +27,8 @@ def run(*command, folder, package):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):

@@ -103,8 +103,10 @@ def test_estimates_are_unbiased_and_a_bias_would_be_seen(monkeypatch):
 
 
 def test_aocs_is_ocs_with_enough_exchanges_along_training():
-    none, one, exact = measured(sampler=aocs(0)), measured(sampler=aocs(1)), measured()
+    none, one_exchange, exact = measured(sampler=aocs(0)), measured(sampler=aocs(1)), measured()
     assert none.loc[0:, "gap"].max() > 1e-3
     assert none.loc[0:, "batch_low"].min() < 2 - 1e-3
-    assert one.loc[0:, "gap"].max() < 1e-12
-    np.testing.assert_allclose(one.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9)
+    assert one_exchange.loc[0:, "gap"].max() < 1e-12
+    np.testing.assert_allclose(
+        one_exchange.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9
+    )

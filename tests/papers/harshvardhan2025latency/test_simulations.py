@@ -72,6 +72,6 @@ def test_instances_follow_their_settings():
     features, delays = instance(settings("selection", delays="long_tail"), 0, 1)
     assert features.shape == (6, 8, 10)
     assert (delays > 30).all()
-    alike, _ = instance(settings("selection", samples=5000), 0, 0, same_distribution=True)
-    spread = alike.var(axis=1)
+    features_iid, _ = instance(settings("selection", samples=5000), 0, 0, same_distribution=True)
+    spread = features_iid.var(axis=1)
     np.testing.assert_allclose(spread / spread.mean(0), 1, atol=0.15)
