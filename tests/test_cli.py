@@ -135,14 +135,6 @@ class TestBadInput:
                 "experiment: 'figure1': is a figure; "
                 "use its experiments 'regression', 'standard', 'steady', 'steady_standard'",
             ),
-            (
-                ["summarise", "chen2022optimal", "dsgd"],
-                f"paper: 'chen2022optimal' is not in the configuration; known: {PAPER}",
-            ),
-            (
-                ["summarise", PAPER, "regresion"],
-                "experiment: 'regresion': no such experiment; did you mean 'regression'?",
-            ),
             (["render", PAPER, "figur1"], "artefact: 'figur1' is unknown; did you mean 'figure1'?"),
             (
                 ["render", "rizk2022", "figure1"],

@@ -1,22 +1,18 @@
 """The worked examples of docs/, followed to the letter in a copy of the project."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.pages import BLOCK
+from tests.processes import run_python
 
 from fedsampling.cli import main
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS
 
 ROOT = Path(__file__).parents[1]
-_BLOCK = re.compile(
-    r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
-)
 
 
 def follow(page, project):
@@ -27,7 +23,7 @@ def follow(page, project):
     commands = []
     name = ""
     text = page.read_text(encoding="utf-8").replace("/path/to", str(project.parent / "elsewhere"))
-    for result in _BLOCK.finditer(text):
+    for result in BLOCK.finditer(text):
         name = result["file"] or name
         if result["kind"] == "sh":
             commands += result["text"].splitlines()
@@ -78,25 +74,14 @@ def printed(page, project):
         shutil.copytree(ROOT / name, project / name, ignore=ignored)
     for name in ("Snakefile", "CITATION.cff"):
         shutil.copy(ROOT / name, project / name)
-    environment = {**os.environ, "PYTHONPATH": str(project / "src"), "OMP_NUM_THREADS": "1"}
-    environment.pop("FEDSAMPLING_MIRROR", None)
+    variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
     commands = [command.split() for command in follow(ROOT / "docs" / page, project)]
     assert {program for program, *_ in commands} == {"fedsampling"}
     calls = [arguments for _, *arguments in commands if arguments[0] != "compare"]
     for _, verb, *arguments in commands:
         assert main.commands[verb].make_context(verb, arguments)
-    process = subprocess.run(
-        [sys.executable, "-c", CALL_ALL],
-        input=json.dumps(calls),
-        cwd=project,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    outputs = json.loads(process.stdout.splitlines()[-1])
-    return outputs
+    output = run_python("-c", CALL_ALL, cwd=project, text=json.dumps(calls), **variables)
+    return json.loads(output.splitlines()[-1])
 
 
 def test_an_added_sampler_runs_with_the_others(tmp_path):
@@ -182,15 +167,8 @@ def test_links_between_files_work():
 def test_the_site_builds_without_a_broken_link(tmp_path):
     for module in ("mkdocs", "material", "mkdocstrings_handlers.python"):
         pytest.importorskip(module, reason="needs mkdocs; `make docs` builds the site with its own")
-    build = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert build.returncode == 0, build.stderr
+    command = ("mkdocs", "build", "--strict", "--site-dir", tmp_path)
+    run_python("-m", *command, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
     samplers = (tmp_path / "api/samplers/index.html").read_text("utf-8")
     assert 'id="fedsampling.samplers.clustered.ClusteredSimilarity"' in samplers
     assert ":class:" not in samplers

@@ -8,11 +8,11 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[1]
 PROMISED = (
@@ -41,21 +41,9 @@ INTEL = "int mkl_serv_intel_cpu_true(void) { return 1; }"  # MKL's question, whi
 WITH_MKL = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="PyTorch without MKL")
 
 
-def run(*arguments, **changes):
-    environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
-    process = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={
-            **environment,
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            **changes,
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-3000:]
-    return process.stdout
+def run(*arguments, **variables):
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return run_python(*arguments, cwd=ROOT, **{"PYTHONPATH": path, "MKL_CBWR": None} | variables)
 
 
 def keeps_its_promises(**kernels):

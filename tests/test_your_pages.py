@@ -1,18 +1,14 @@
 """docs/your-*.md run as they stand: files are written, Python is run, commands succeed."""
 
 import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.pages import BLOCK
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("your-*.md"))
-BLOCK = re.compile(
-    r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
-)
 CALL = "from fedsampling.cli import main\nmain({arguments!r}, standalone_mode=False)\n"
 
 
@@ -35,19 +31,6 @@ def script(page, folder):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_runs_as_it_stands(page, tmp_path):
+    path = os.pathsep.join([str(ROOT / "src"), str(tmp_path)])
     program = script(page, tmp_path)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(tmp_path)]),
-        "OMP_NUM_THREADS": "1",
-        "MPLBACKEND": "agg",
-    }
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
+    run_python("-c", program, cwd=tmp_path, PYTHONPATH=path, MPLBACKEND="agg")

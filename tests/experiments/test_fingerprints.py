@@ -1,11 +1,10 @@
 """Fingerprints change with the imported code, and with nothing else."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run_python
 
 from fedsampling.experiments import fingerprints
 
@@ -118,11 +117,8 @@ def test_a_fingerprint_is_the_same_in_every_process_and_imports_nothing():
         "print(fingerprint('fedsampling.experiments.simulations.federated'),"
         " 'numpy' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "5"}
-    command = [sys.executable, "-c", code]
-    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     expected = fingerprints.fingerprint("fedsampling.experiments.simulations.federated")
-    assert printed.stdout.split() == [expected, "False"]
+    assert run_python("-c", code, PYTHONHASHSEED="5").split() == [expected, "False"]
 
 
 def test_every_neutral_module_exists():

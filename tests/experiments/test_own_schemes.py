@@ -1,11 +1,10 @@
 """Users' samplers: in the configuration, in the hashes of their runs, and in jobs."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config
@@ -103,9 +102,8 @@ def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
     project.write()
     jobs = project.plan.jobs
     (name,) = [name for name in jobs if "/mine_of_a_test/" in name and "/digit/" in name]
-    command = [sys.executable, "-m", "fedsampling.cli", "run", name]
-    command += ["--config", str(project.config_file), "--results", str(tmp_path / "results")]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
-    manifest = json.loads(Path(process.stdout.strip()).read_text(encoding="utf-8"))
+    command = ["fedsampling.cli", "run", name]
+    command += ["--config", project.config_file, "--results", tmp_path / "results"]
+    path = Path(run_python("-m", *command, cwd=ROOT).strip())
+    manifest = json.loads(path.read_text(encoding="utf-8"))
     assert [run["hash"] for run in manifest["runs"]] == [run.hash for run in jobs[name].runs]

@@ -1,11 +1,10 @@
 """Run kinds that a paper's folder defines."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
@@ -116,8 +115,5 @@ def test_a_job_loads_its_run_kind_in_a_new_process(folder):
         "run = RunSpec(**json.load(sys.stdin)); "
         f"print(Job('mine', 'one', 'base', 'none', 0, (run,), Path({str(folder)!r})).kind.named)"
     )
-    settings = {"input": json.dumps(job.runs[0].identity), "text": True}
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, **settings
-    )
-    assert printed.stdout.strip() == job.kind.named
+    identity = json.dumps(job.runs[0].identity)
+    assert run_python("-c", code, text=identity).strip() == job.kind.named

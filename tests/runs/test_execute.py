@@ -179,12 +179,11 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
     assert stored(tmp_path / "theirs") == before
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.99])
-def test_a_truncated_result_is_renamed_and_recomputed(tmp_path, part):
+def test_a_truncated_result_is_renamed_and_recomputed(tmp_path):
     first = execute(tmp_path, [0, 1])
     path = store.path_of(tmp_path / "store", first["runs"][1]["hash"])
     content = path.read_bytes()
-    path.write_bytes(content[: int(part * len(content))])
+    path.write_bytes(content[: len(content) // 3])
     assert execute(tmp_path, [0, 1]) == first
     assert path.with_suffix(".damaged").is_file()
     assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]

@@ -209,12 +209,6 @@ def test_changed_metadata_among_published_runs_are_detected(tmp_path):
             store.load_together(path)
 
 
-def test_an_unwritable_store_is_a_one_line_error(tmp_path):
-    (tmp_path / "store").write_text("a file")
-    with pytest.raises(InputError, match=r"cannot be written \(.*\); choose a writable folder"):
-        store.save(tmp_path / "store", TABLE, METADATA)
-
-
 def test_metadata_are_json_with_sorted_keys(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     noted = pq.read_schema(path).metadata[store.RUN.encode()]

@@ -1,12 +1,11 @@
 """The plan, and the functions that only the Snakefile calls."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from snakemake.cli import parse_config
 from snakemake.settings.types import ConfigSettings
+from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
@@ -177,6 +176,4 @@ def test_planning_imports_no_heavy_library():
         "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow'}; "
         "print(*sorted(heavy & set(sys.modules)))"
     )
-    command = [sys.executable, "-c", code]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert printed.stdout == "\n"
+    assert run_python("-c", code, cwd=ROOT) == "\n"

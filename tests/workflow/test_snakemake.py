@@ -316,9 +316,6 @@ class TestRunsWithAName:
         assert "values in brackets: seeds 0, 1, 2 (0, 1)." in page
         checkout.configure()
         assert checkout.due() == {}
-        status, output = checkout.call("snakemake", "-n", "--config", "run=data")
-        assert status == 2
-        assert one_line(output).endswith("run: 'data' is reserved for results; use another name")
 
 
 class TestNames:

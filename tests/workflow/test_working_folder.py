@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow.working_folder import PROJECT, create_working_folder
@@ -18,17 +19,8 @@ MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the 
 
 
 def run(*command, folder, package):
-    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stdout + process.stderr
-    return process.stdout
+    variables = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    return run_python("-m", *command, cwd=folder, **variables)
 
 
 def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
@@ -74,10 +66,8 @@ def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     planned = run("snakemake", "-n", *only, folder=project, package=package)
     assert "fraboni2022general/table1" in planned
     shape = "import fedsampling as fs; print(fs.summary('fraboni2022general', 'weights').shape)"
-    code = [sys.executable, "-c", shape]
+    assert run_python("-c", shape, cwd=tmp_path, PYTHONPATH=str(package)).startswith("(")
     environment = {**os.environ, "PYTHONPATH": str(package)}
-    result = subprocess.run(code, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert result.stdout.startswith("("), result.stderr
     for options in ([], ["--check"]):
         code = [sys.executable, "-m", "fedsampling.cli", "schema", *options]
         result = subprocess.run(code, cwd=project, env=environment, capture_output=True, text=True)

@@ -1,8 +1,7 @@
 import platform
-import subprocess
-import sys
 
 import pytest
+from tests.processes import run_python
 
 from fedsampling.learning.models.model import CifarCnn, ConvNet, Gru, Lstm, Mlp
 from fedsampling.learning.models.networks.cost import operations, step_bytes
@@ -47,10 +46,7 @@ print(min(faults() for _ in range(10)))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's setting")
 def test_freed_memory_is_reused_without_page_faults():
-    process = subprocess.run(
-        [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True
-    )
-    assert int(process.stdout) < 100
+    assert int(run_python("-c", MEASURE)) < 100
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,21 @@
+"""Python in a process of its own, as several tests need it."""
+
+import os
+import subprocess
+import sys
+
+
+def run_python(*arguments, cwd=None, text=None, **variables):
+    """Run Python on an input with changed variables (None removes one); return what it prints."""
+    environment = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
+    process = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-3000:]
+    return process.stdout
