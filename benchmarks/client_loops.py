@@ -81,9 +81,9 @@ def careful(
         Each client's model.
     """
     models = []
-    for own in rows:
+    for client_rows in rows:
         local = [parameter.clone().requires_grad_() for parameter in parameters]
-        for chosen in own:
+        for chosen in client_rows:
             loss = functional.cross_entropy(
                 forward(local, x.index_select(0, chosen)), y.index_select(0, chosen)
             )
@@ -97,4 +97,4 @@ def careful(
 
 def average(models: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Average the clients' models."""
-    return [torch.stack(same).mean(0) for same in zip(*models, strict=True)]
+    return [torch.stack(parameters).mean(0) for parameters in zip(*models, strict=True)]

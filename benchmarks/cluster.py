@@ -102,15 +102,15 @@ def main() -> None:
         before = len(node.jobs)
         second = start(folder, environment)
         peak = node.until(second, 10**9)
-        again = node.jobs[before].when
+        second_start = node.jobs[before].when
         print(f"killed; --unlock: {unlocked - killed:.1f} s")
-        print(f"until its successor submits: {again - unlocked:.1f} s more")
+        print(f"until its successor submits: {second_start - unlocked:.1f} s more")
         if second.wait():
             sys.exit((folder / "snakemake.out").read_text()[-3000:])
         print(f"its peak memory: {peak:.0f} MB")
         print(f"submitted twice: {len(node.jobs) - total} jobs that the first had in the queue")
-        rest = [job.when for job in node.jobs[before:]]
-        print(f"its submission: {len(rest) / (rest[-1] - rest[0]):.1f} jobs/s")
+        times = [job.when for job in node.jobs[before:]]
+        print(f"its submission: {len(times) / (times[-1] - times[0]):.1f} jobs/s")
         print(f"all in all: {time.time() - begin:.0f} s")
 
 

@@ -37,12 +37,12 @@ def times(project: Project, slurm: cluster.Cluster, output: str, sampler: str) -
     )
     (path,) = (project.root / "results" / "benchmarks").glob(f"simulate/*/*/*/{sampler}/*.tsv")
     verb = float(path.read_text().splitlines()[1].split()[0])
-    own = ROUND * sum(name == sampler for name, *_ in project.computed())
+    computing = ROUND * sum(name == sampler for name, *_ in project.computed())
     return {
         "submission until start, free node": started - submitted,
         "starts of Snakemake before and after the verb": ended - started - verb,
-        "the verb beside its work: imports, store": verb - own,
-        "own work": own,
+        "the verb beside its work: imports, store": verb - computing,
+        "own work": computing,
         "until Snakemake notices": noticed(output, number) - ended,
     }
 

@@ -61,12 +61,12 @@ def main() -> None:
                 stderr=output,
             )
         try:
-            events, own, everything = serve(process, environment)
+            events, usage, everything = serve(process, environment)
         finally:
             process.kill()
         print(f"{blocks * COMBINATIONS:,} jobs, {seeds * COMBINATIONS:,} runs", end="; ")
         print(f"at most {queue:,} in the queue; load {os.getloadavg()[0]:.1f}")
-        show(events, own, everything, begin, time.time())
+        show(events, usage, everything, begin, time.time())
 
 
 def serve(
@@ -82,7 +82,7 @@ def serve(
     Usage
         Of the controller and its child processes: submissions, queries, the report.
     """
-    events, own = Events(), Usage(0, 0)
+    events, peak = Events(), Usage(0, 0)
     execute = node(environment, events)
     while True:
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
@@ -90,7 +90,7 @@ def serve(
             process.returncode = status
             break
         now = usage(process.pid)
-        own = Usage(max(own.cpu, now.cpu), max(own.mb, now.mb))
+        peak = Usage(max(peak.cpu, now.cpu), max(peak.mb, now.mb))
         waiting = submissions(Path(), len(events.jobs))
         for job in waiting:
             execute(job)
@@ -98,7 +98,7 @@ def serve(
             time.sleep(0.1)
     if status or not REPORT.is_file():
         sys.exit(Path("snakemake.out").read_text()[-3000:])
-    return events, own, Usage(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return events, peak, Usage(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 def node(environment: dict[str, str], events: Events) -> Callable[[Submission], None]:
@@ -149,7 +149,7 @@ def as_submitted(job: Submission, environment: dict[str, str]) -> Usage:
     return Usage(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def show(events: Events, own: Usage, everything: Usage, begin: float, end: float) -> None:
+def show(events: Events, usage: Usage, everything: Usage, begin: float, end: float) -> None:
     """Print the measurement."""
     simulations = [job for job in events.jobs if job.rule == "simulate"]
     drawing = next(job for job in events.jobs if job.rule != "simulate")
@@ -169,8 +169,8 @@ def show(events: Events, own: Usage, everything: Usage, begin: float, end: float
         "its end until the report": f"{report - events.drawn:.0f} s",
         "last result until the report": f"{report - events.last_result:.0f} s",
         "from the start to the end": f"{end - begin:.0f} s",
-        "controller's CPU time": f"{own.cpu:.0f} s, with all that it starts {everything.cpu:.0f}",
-        "controller's peak memory": f"{own.mb:.0f} MB",
+        "controller's CPU time": f"{usage.cpu:.0f} s, with all that it starts {everything.cpu:.0f}",
+        "controller's peak memory": f"{usage.mb:.0f} MB",
         "a simulation as submitted": f"{median(job.cpu for job in events.real):.1f} s of CPU, "
         f"{median(job.mb for job in events.real):.0f} MB",
         "files of results": f"{stored:,}, {size / 1e6:.0f} MB",

@@ -30,21 +30,21 @@ def differences(
         Fields of claims that may differ, such as ``reason``.
     """
 
-    def table(path: Path, other: Path) -> Iterator[str]:
-        yield from table_differences(pd.read_csv(path), pd.read_csv(other), tolerance)
+    def table(path: Path, new_path: Path) -> Iterator[str]:
+        yield from table_differences(pd.read_csv(path), pd.read_csv(new_path), tolerance)
 
-    def runs(path: Path, other: Path) -> Iterator[str]:
+    def runs(path: Path, new_path: Path) -> Iterator[str]:
         for key in ("runs", "spec_digest"):
-            one, two = (_read(each)["provenance"][key] for each in (path, other))
-            if one != two:
-                yield f"{key}: {one} → {two}"
+            old, new = (_read(file)["provenance"][key] for file in (path, new_path))
+            if old != new:
+                yield f"{key}: {old} → {new}"
 
-    def claims(path: Path, other: Path) -> Iterator[str]:
-        one, two = (
-            {claim["id"]: claim for claim in _read(each)["claims"]} for each in (path, other)
+    def claims(path: Path, new_path: Path) -> Iterator[str]:
+        old, new = (
+            {claim["id"]: claim for claim in _read(file)["claims"]} for file in (path, new_path)
         )
-        for key in sorted(one.keys() | two.keys()):
-            first, second = one.get(key, {}), two.get(key, {})
+        for key in sorted(old.keys() | new.keys()):
+            first, second = old.get(key, {}), new.get(key, {})
             for field in sorted((first.keys() | second.keys()) - set(ignored)):
                 if first.get(field) != second.get(field):
                     yield f"{key}.{field}: {first.get(field)} → {second.get(field)}"
@@ -55,30 +55,30 @@ def differences(
         "claims/*.json": claims,
     }
     for pattern, compare in kinds.items():
-        one, two = (
-            {path.relative_to(each) for path in each.glob(pattern)} for each in (before, after)
+        old, new = (
+            {path.relative_to(root) for path in root.glob(pattern)} for root in (before, after)
         )
-        for name in sorted(one | two):
-            if name not in one & two:
-                yield f"{name}: only in {before if name in one else after}"
+        for name in sorted(old | new):
+            if name not in old & new:
+                yield f"{name}: only in {before if name in old else after}"
             else:
                 yield from (f"{name}: {line}" for line in compare(before / name, after / name))
 
 
-def table_differences(one: pd.DataFrame, two: pd.DataFrame, tolerance: float) -> Iterator[str]:
+def table_differences(old: pd.DataFrame, new: pd.DataFrame, tolerance: float) -> Iterator[str]:
     """Yield one line for each column of two tables that differs; NaN equals NaN."""
-    if list(one.columns) != list(two.columns) or len(one) != len(two):
-        yield f"{len(one)} rows of {[*one.columns]} → {len(two)} rows of {[*two.columns]}"
+    if list(old.columns) != list(new.columns) or len(old) != len(new):
+        yield f"{len(old)} rows of {[*old.columns]} → {len(new)} rows of {[*new.columns]}"
         return
-    for name in one.columns:
-        first, second = one[name], two[name]
+    for name in old.columns:
+        first, second = old[name], new[name]
         if all(pd.api.types.is_numeric_dtype(column) for column in (first, second)):
-            same = np.isclose(first, second, rtol=tolerance, atol=0, equal_nan=True)
+            equal = np.isclose(first, second, rtol=tolerance, atol=0, equal_nan=True)
         else:
-            same = (first == second) | (first.isna() & second.isna())
-        if not np.all(same):
-            row = int(np.flatnonzero(~np.asarray(same))[0])
-            yield f"{name}, row {row}: {first[row]} → {second[row]} ({(~same).sum()} in all)"
+            equal = (first == second) | (first.isna() & second.isna())
+        if not np.all(equal):
+            row = int(np.flatnonzero(~np.asarray(equal))[0])
+            yield f"{name}, row {row}: {first[row]} → {second[row]} ({(~equal).sum()} in all)"
 
 
 def _read(path: Path) -> Any:

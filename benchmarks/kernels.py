@@ -24,14 +24,14 @@ def main() -> None:
     """Print a row for each set of instructions."""
     for name, limits in {"all instructions": {}, "AVX2 at most": LIMITED}.items():
         environment = {**os.environ, **limits, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, __file__, "--one"],
             env=environment,
             capture_output=True,
             text=True,
             check=True,
         )
-        print(f"{name:18} {done.stdout.strip()}", flush=True)
+        print(f"{name:18} {process.stdout.strip()}", flush=True)
 
 
 def one() -> None:

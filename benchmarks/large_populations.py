@@ -68,9 +68,9 @@ def row(name, size, n, sampler):
     measured = f"{'refused':>18}"
     if foreseen[0] < LONGEST and foreseen[1] < memory.available() / 2:
         command = [sys.executable, __file__, name, str(size or ""), str(n)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        failed = done.stderr.strip().rpartition("\n")[2]
-        measured = done.stdout.strip("\n") if not done.returncode else f"  {failed}"
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        failed = process.stderr.strip().rpartition("\n")[2]
+        measured = process.stdout.strip("\n") if not process.returncode else f"  {failed}"
     print(
         f"{name:22}{size or '–':>11}{n:10}{measured}   {foreseen[0]:.3g}, {foreseen[1] / 1e6:.0f}",
         flush=True,

@@ -136,8 +136,8 @@ def client_by_client(x: Tensor, y: Tensor) -> None:
     """Three rounds' evaluations by a loop over clients, each in one pass."""
     parameters = [parameter.detach() for parameter in module().parameters()]
     for _ in range(ROUNDS):
-        for own, labels in zip(x.split(OWN), y.split(OWN), strict=True):
-            functional.cross_entropy(forward(parameters, own), labels).item()
+        for images, labels in zip(x.split(OWN), y.split(OWN), strict=True):
+            functional.cross_entropy(forward(parameters, images), labels).item()
 
 
 def loaders(x: Tensor, y: Tensor) -> None:
@@ -168,8 +168,8 @@ def with_care(x: Tensor, y: Tensor) -> timing.Contestant:
         drawn = rng.integers(CLIENTS, size=(ROUNDS, M, 1, 1)) * OWN
         rows = torch.from_numpy(drawn + rng.integers(OWN, size=(ROUNDS, M, STEPS, BATCH)))
         begin = perf_counter()
-        for own in rows:
-            parameters = average(careful(forward, parameters, x, y, own, STEP))
+        for client_rows in rows:
+            parameters = average(careful(forward, parameters, x, y, client_rows, STEP))
         return perf_counter() - begin
 
     return run

@@ -51,9 +51,9 @@ def main() -> None:
         data = clients(source)
         work = {**work, "seeds": MORE_SEEDS.get(name, SEEDS)}
         ends, times = zip(*(train(data, model, work, bf16) for bf16 in (False, True)), strict=True)
-        found = compare(ends[1], ends[0], difference, 0.9)
-        verdict = "equivalent" if max(-found.low, found.high) < MARGIN else "not shown"
-        span = f"{found.value:+.4f} ({found.low:+.4f} to {found.high:+.4f})"
+        estimate = compare(ends[1], ends[0], difference, 0.9)
+        verdict = "equivalent" if max(-estimate.low, estimate.high) < MARGIN else "not shown"
+        span = f"{estimate.value:+.4f} ({estimate.low:+.4f} to {estimate.high:+.4f})"
         level, took = f"{len(ends[0]):6}{ends[0].mean():8.3f}", f"{times[1] / times[0]:7.2f}"
         print(f"{name:12}{level}{span:>30}{took}  {verdict}")
 

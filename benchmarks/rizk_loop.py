@@ -42,12 +42,12 @@ def fedavg(gradients, rho, agents, E, B, mu, numbers, rounds):
     K = len(agents)
     w = [np.zeros(agents[0][0].shape[1])]
     for i in range(rounds):
-        left = list(range(K))
+        remaining = list(range(K))
         active = []
         for j, u in enumerate(numbers(i, None)):  # Fisher and Yates
-            other = j + int(u * (K - j))
-            left[j], left[other] = left[other], left[j]
-            active.append(left[j])
+            position = j + int(u * (K - j))
+            remaining[j], remaining[position] = remaining[position], remaining[j]
+            active.append(remaining[j])
         local = []
         for k in active:
             x, y = agents[k]

@@ -25,20 +25,20 @@ SIZES = [(1, 1), (10, 1), (100, 1), (1000, 1), (10, 4), (10, 16), (100, 4), (100
 def main() -> None:
     """Measure all sizes in turn."""
     arguments = timing.arguments(__doc__, repetitions=5)
-    made = learner()
+    trainer = learner()
     contestants = {
         size: timing.seconds(
-            lambda m=size[0], seeds=size[1]: train(made, Uniform(m=m), range(seeds), 1, [])
+            lambda m=size[0], seeds=size[1]: train(trainer, Uniform(m=m), range(seeds), 1, [])
         )
         for size in SIZES
     }
     times = timing.take_turns(contestants, arguments.repetitions)
     print(f"{'m':>5} {'seeds':>6} {'s per round':>12} {'ms per slot':>12} {'against m=10':>13}")
     for (m, seeds), spent in times.items():
-        slot = [each / m / seeds for each in spent]
+        slot = [duration / m / seeds for duration in spent]
         ratio = median(own * 10 / ten for own, ten in zip(slot, times[10, 1], strict=True))
-        each = 1e3 * median(slot)
-        print(f"{m:5} {seeds:6} {median(spent):12.3f} {each:12.2f} {ratio:13.2f}")
+        seconds = 1e3 * median(slot)
+        print(f"{m:5} {seeds:6} {median(spent):12.3f} {seconds:12.2f} {ratio:13.2f}")
 
 
 def learner() -> NetworkLearner:

@@ -70,14 +70,14 @@ def heterogeneity(name, features):
 
 
 def subsets(name, B, delays):
-    least = subset_objective(B, delays, best_subset(B, delays)[0])
+    minimum = subset_objective(B, delays, best_subset(B, delays)[0])
     for solver in ("exact", "minnorm"):
         seconds, (chosen, _) = timed(lambda solver=solver: best_subset(B, delays, solver))
-        row(name, solver, "minnorm", seconds, subset_objective(B, delays, chosen) / least)
+        row(name, solver, "minnorm", seconds, subset_objective(B, delays, chosen) / minimum)
 
 
 def distributions(name, B, delays):
-    least = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
+    minimum = distribution_objective(B, delays, best_distribution(B, delays, 1, "vertex"))
     for label, options in (
         ("trust-constr", {}),
         ("  exact Jacobian", {"jacobian": "exact"}),
@@ -85,7 +85,7 @@ def distributions(name, B, delays):
         ("vertex", {"solver": "vertex"}),
     ):
         seconds, p = timed(lambda options=options: best_distribution(B, delays, **options))
-        row(name, label, "trust-constr", seconds, distribution_objective(B, delays, p) / least)
+        row(name, label, "trust-constr", seconds, distribution_objective(B, delays, p) / minimum)
 
 
 def runtimes(name, delays, scores):
@@ -112,9 +112,9 @@ def timed(task):
 
 
 def row(name, label, reported, seconds, value=None, note=""):
-    shown = "" if value is None else f"  {value:.6f} {note}"
+    suffix = "" if value is None else f"  {value:.6f} {note}"
     theirs = PAPER.reported(f"overheads/{name}/{reported}")
-    print(f"{name:17}{label:22}{theirs:10g}{seconds:10.5f}{shown}", flush=True)
+    print(f"{name:17}{label:22}{theirs:10g}{seconds:10.5f}{suffix}", flush=True)
 
 
 if __name__ == "__main__":
