@@ -92,32 +92,31 @@ def test_list_shows_all_kinds_of_names(pipeline, kind, name):
     assert any(f"{line}  ".startswith(name) for line in lines)
 
 
-class TestByHand:
-    def test_the_commands_lead_from_a_job_to_the_report(self, pipeline, tmp_path):
-        where = options(pipeline, tmp_path / "results")
-        reused = configured(pipeline, tmp_path, reuse=[str(pipeline.results / "store")])
-        assert call("check", *where).stdout.startswith(f"{pipeline.config}: valid: ")
-        name = f"{PAPER}/inclusion/intro/fixed/block-0"
-        manifest = Path(call("run", name, *where).stdout.strip())
-        theirs = pipeline.results / "runs" / f"{name}.json"
-        assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
-        plan = Project.open(pipeline.config, tmp_path / "results", pipeline.papers).plan
-        assert call("run", *plan.jobs, *reused).exit_code == 0
-        for experiment in pipeline.paper.experiments:
-            out = call("summarise", PAPER, experiment, *reused).stdout.strip()
-            assert Path(out).is_file()
-        for artefact in ("figure1", "table1"):
-            out = Path(call("render", PAPER, artefact, *where).stdout.strip())
-            theirs = pipeline.results / "artefacts" / PAPER / artefact
-            for name in json.loads(out.read_text())["files"].values():
-                assert (out.parent / name).read_bytes() == (theirs / name).read_bytes()
-        out = call("judge", PAPER, *where).stdout.strip()
-        theirs = pipeline.results / "claims" / f"{PAPER}.json"
-        assert Path(out).read_bytes() == theirs.read_bytes()
-        assert Path(call("report", *where).stdout.strip()).is_file()
-        printed = call("verdicts", *where).stdout
-        assert printed.startswith(f"{PAPER}: ")
-        assert "report/index.html\nNext: snakemake" in printed
+def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
+    where = options(pipeline, tmp_path / "results")
+    reused = configured(pipeline, tmp_path, reuse=[str(pipeline.results / "store")])
+    assert call("check", *where).stdout.startswith(f"{pipeline.config}: valid: ")
+    name = f"{PAPER}/inclusion/intro/fixed/block-0"
+    manifest = Path(call("run", name, *where).stdout.strip())
+    theirs = pipeline.results / "runs" / f"{name}.json"
+    assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
+    plan = Project.open(pipeline.config, tmp_path / "results", pipeline.papers).plan
+    assert call("run", *plan.jobs, *reused).exit_code == 0
+    for experiment in pipeline.paper.experiments:
+        out = call("summarise", PAPER, experiment, *reused).stdout.strip()
+        assert Path(out).is_file()
+    for artefact in ("figure1", "table1"):
+        out = Path(call("render", PAPER, artefact, *where).stdout.strip())
+        theirs = pipeline.results / "artefacts" / PAPER / artefact
+        for name in json.loads(out.read_text())["files"].values():
+            assert (out.parent / name).read_bytes() == (theirs / name).read_bytes()
+    out = call("judge", PAPER, *where).stdout.strip()
+    theirs = pipeline.results / "claims" / f"{PAPER}.json"
+    assert Path(out).read_bytes() == theirs.read_bytes()
+    assert Path(call("report", *where).stdout.strip()).is_file()
+    printed = call("verdicts", *where).stdout
+    assert printed.startswith(f"{PAPER}: ")
+    assert "report/index.html\nNext: snakemake" in printed
 
 
 class TestBadInput:

@@ -270,65 +270,60 @@ class TestDrawing:
         assert f"artefacts/{PAPER}/table1 failed" in output
 
 
-class TestNoNetwork:
-    """Data that are not available stop nothing else."""
-
-    @pytest.mark.long
-    def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
-        self, fresh, copied, monkeypatch
-    ):
-        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-            monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
-        checkout = copied(fresh)
-        path = checkout.root / "papers" / PAPER / "paper.yaml"
-        original = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
-        paper = yaml.safe_load(path.read_text(encoding="utf-8"))
-        additions = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
-        for part, name in additions.items():
-            paper[part][name] = original[part][name]
-        path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
-        checkout.configure(data="official", regression={"rounds": 100})
-        status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
-        assert status == 1
-        assert "steps that depend on them did not run" in output.splitlines()[-1]
-        assert not (checkout.root / "results" / "report").exists()
-        page = (checkout.root / "results" / "unfinished" / f"{PAPER}.html").read_text()
-        assert "probabilities.svg" in page
-        assert 'id="claim-c5"' in page
-        assert "set mirror to that folder; run the same command to resume" in page
+@pytest.mark.long
+def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
+    fresh, copied, monkeypatch
+):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
+    checkout = copied(fresh)
+    path = checkout.root / "papers" / PAPER / "paper.yaml"
+    original = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
+    paper = yaml.safe_load(path.read_text(encoding="utf-8"))
+    additions = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
+    for part, name in additions.items():
+        paper[part][name] = original[part][name]
+    path.write_text(yaml.safe_dump(paper, sort_keys=False), encoding="utf-8")
+    checkout.configure(data="official", regression={"rounds": 100})
+    status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
+    assert status == 1
+    assert "steps that depend on them did not run" in output.splitlines()[-1]
+    assert not (checkout.root / "results" / "report").exists()
+    page = (checkout.root / "results" / "unfinished" / f"{PAPER}.html").read_text()
+    assert "probabilities.svg" in page
+    assert 'id="claim-c5"' in page
+    assert "set mirror to that folder; run the same command to resume" in page
 
 
-class TestRunsWithAName:
-    def test_an_added_seed_is_computed_alone_and_the_baseline_unchanged(self, finished, copied):
-        checkout = copied(finished)
-        results = checkout.root / "results"
-        before = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
-        checkout.configure(run="my-try", beside="results", regression={"seeds": [0, 1, 2]})
-        checkout.snakemake()
-        after = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
-        assert before.items() <= after.items()
-        new = {path.relative_to(results).parts[0] for path in after.keys() - before.keys()}
-        assert new == {"my-try", "store"}
-        assert len(checkout.stored()) == 9  # the six of the baseline are found
-        page = (results / "my-try" / "report" / f"{PAPER}.html").read_text()
-        assert "seeds 0, 1, 2 (" in page
-        assert "Dotted: results" in page
-        assert "values in brackets: seeds 0, 1, 2 (0, 1)." in page
-        checkout.configure()
-        assert checkout.due() == {}
+def test_an_added_seed_is_computed_alone_and_the_baseline_unchanged(finished, copied):
+    checkout = copied(finished)
+    results = checkout.root / "results"
+    before = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
+    checkout.configure(run="my-try", beside="results", regression={"seeds": [0, 1, 2]})
+    checkout.snakemake()
+    after = {path: path.stat().st_mtime_ns for path in results.rglob("*.*")}
+    assert before.items() <= after.items()
+    new = {path.relative_to(results).parts[0] for path in after.keys() - before.keys()}
+    assert new == {"my-try", "store"}
+    assert len(checkout.stored()) == 9  # the six of the baseline are found
+    page = (results / "my-try" / "report" / f"{PAPER}.html").read_text()
+    assert "seeds 0, 1, 2 (" in page
+    assert "Dotted: results" in page
+    assert "values in brackets: seeds 0, 1, 2 (0, 1)." in page
+    checkout.configure()
+    assert checkout.due() == {}
 
 
-class TestNames:
-    def test_rules_quote_all_shell_arguments(self):
-        rules = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
-        calls = [
-            line
-            for path in rules
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if re.search(r"\bfedsampling [a-z]+ ", line) and "{" in line
-        ]
-        assert len(calls) > 5
-        assert [line for line in calls if re.search(r"\{[^}]*(?<!:q)\}", line)] == []
+def test_rules_quote_all_shell_arguments():
+    rules = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    calls = [
+        line
+        for path in rules
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\bfedsampling [a-z]+ ", line) and "{" in line
+    ]
+    assert len(calls) > 5
+    assert [line for line in calls if re.search(r"\{[^}]*(?<!:q)\}", line)] == []
 
 
 class TestCompare:
@@ -438,12 +433,11 @@ class TestInterruptions:
         assert NOTHING in checkout.snakemake()
 
 
-class TestBadInput:
-    def test_an_unknown_target_is_one_line_with_similar_names(self, fresh):
-        status, output = fresh.call("snakemake", "-n", "results/claims/rizk.json")
-        assert status == 2
-        assert one_line(output).startswith(
-            "fedsampling: target: 'results/claims/rizk.json' is unknown; "
-            f"did you mean 'results/claims/{PAPER}.json' or "
-        )
-        assert fresh.due(f"results/artefacts/{PAPER}/table1/table1.tex")
+def test_an_unknown_target_is_one_line_with_similar_names(fresh):
+    status, output = fresh.call("snakemake", "-n", "results/claims/rizk.json")
+    assert status == 2
+    assert one_line(output).startswith(
+        "fedsampling: target: 'results/claims/rizk.json' is unknown; "
+        f"did you mean 'results/claims/{PAPER}.json' or "
+    )
+    assert fresh.due(f"results/artefacts/{PAPER}/table1/table1.tex")

@@ -110,14 +110,13 @@ def text(mirror, tmp_path_factory):
     )
 
 
-class TestOfficial:
-    def test_users_samples_and_plays_are_those_of_leafs_own_scripts(self, text, mirror):
-        roles = read(text)
-        result = zip(roles.user, np.diff(windows(roles)[1]).tolist(), roles.play, strict=True)
-        with Path(mirror, "shakespeare", "leaf_expected_users.tsv").open() as table:
-            expected = [
-                (row["user"], int(row["n_samples"]), row["play"])
-                for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
-            ]
-        assert list(result) == expected
-        assert verify(roles) == ("1,130 roles", "4,226,206 samples")
+def test_users_samples_and_plays_are_those_of_leafs_own_scripts(text, mirror):
+    roles = read(text)
+    result = zip(roles.user, np.diff(windows(roles)[1]).tolist(), roles.play, strict=True)
+    with Path(mirror, "shakespeare", "leaf_expected_users.tsv").open() as table:
+        expected = [
+            (row["user"], int(row["n_samples"]), row["play"])
+            for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
+    assert list(result) == expected
+    assert verify(roles) == ("1,130 roles", "4,226,206 samples")
