@@ -86,8 +86,7 @@ def test_verdicts_are_machine_readable(report):
 
 def _entities(path):
     text = path.read_text(encoding="utf-8").partition('<script type="application/ld+json">')[2]
-    entities = json.loads(text.partition("</script>")[0])["@graph"]
-    return entities
+    return json.loads(text.partition("</script>")[0])["@graph"]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -131,8 +131,7 @@ class Project:
     def paper(self, name):
         """Return what a paper's file says."""
         path = self.root / "papers" / name / "paper.yaml"
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return content
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
 
     def keep(self, name, **experiments):
         """Leave these experiments of a paper, as they are given, and nothing that is drawn."""

@@ -132,8 +132,7 @@ def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     def first(model):
         history = fs.train(clients("numbers"), "full", model=model, seeds=3, **WORK)
         at = (history["metric"] == "loss") & (history["at"] == 0)
-        values = history[at]["value"].to_numpy()
-        return values
+        return history[at]["value"].to_numpy()
 
     assert len({*first(mlp).round(9)}) == 3
     np.testing.assert_array_equal(first(mlp), first(mlp))

@@ -125,9 +125,8 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     problem = linear()
-    problem.data.x[problem.data.start[2] : problem.data.start[3]] = (
-        1e200  # a run diverges with agent 2
-    )
+    agent2 = slice(problem.data.start[2], problem.data.start[3])
+    problem.data.x[agent2] = 1e200  # a run diverges with it
     seeds, rounds = list(range(12)), 4
     tables = problem.train("fedavg", seeds, rounds, m=1)
     lost = {}
