@@ -63,6 +63,19 @@ def test_no_modules_import_each_other_in_a_circle():
     assert len(list(TopologicalSorter(below).static_order())) == len(modules)
 
 
+def test_no_variable_is_named_after_how_its_value_was_obtained():
+    vague = {"found", "given", "told", "made", "own", "here", "there", "asked"}
+    names = {
+        f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+        for folder in (PACKAGE, ROOT / "papers")
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in [getattr(node, "id", None) or getattr(node, "arg", None)]
+        if name in vague
+    }
+    assert names == set()
+
+
 def test_every_module_with_mutants_has_tests():
     """`make mutants` runs them; without any it would stop in the middle."""
     tree = ast.parse((ROOT / "tests" / "mutants.py").read_text(encoding="utf-8"))

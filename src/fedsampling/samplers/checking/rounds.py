@@ -75,13 +75,13 @@ def play_round(
         view = replace(view, observed=before)
         omega = validator.checked_weights(scheme.weigh(slots, view, rng), slots, view)
         _check_addition(scheme, len(seeds))
-        bits, asked = scheme.exchange_bits(), scheme.asked()
+        bits, requested = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
             validator.check_per_run("exchange_bits", bits, view)
         for name, value in scheme.measured().items():
             validator.check_per_run(f"measured {name}", value, view)
-    if asked is not None and np.shape(asked) != (len(seeds), n):
-        raise InputError(f"asked: shape {np.shape(asked)}; must be (runs, n), {len(seeds), n}")
+    if requested is not None and np.shape(requested) != (len(seeds), n):
+        raise InputError(f"asked: shape {np.shape(requested)}; must be (runs, n), {len(seeds), n}")
     return Round(slots, omega, len(seeds))
 
 

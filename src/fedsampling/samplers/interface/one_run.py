@@ -185,11 +185,11 @@ class _StackedRuns:
 
     def asked(self) -> Bools | None:
         """Return the clients that had to compute something, shape (runs, n)."""
-        asked = [sampler.asked() for sampler in self._runs]
-        if any(clients is None for clients in asked):
+        requested = [sampler.asked() for sampler in self._runs]
+        if any(clients is None for clients in requested):
             return None
-        mask = np.zeros((len(asked), len(self._view.p)), np.bool_)
-        for run, clients in enumerate(asked):
+        mask = np.zeros((len(requested), len(self._view.p)), np.bool_)
+        for run, clients in enumerate(requested):
             mask[run, clients] = True
         return mask
 
