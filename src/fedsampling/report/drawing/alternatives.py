@@ -57,9 +57,9 @@ def counted(claim: str, choice: str, readings: Iterable[Reading]) -> Alternative
     """Count the verdicts of a claim's readings."""
     verdicts = pd.Series([reading.verdict for reading in readings]).value_counts(sort=True)
     counts = listed([f"{word} in {count}" for word, count in verdicts.items()])
-    return Alternative(
-        claim, choice, f"{len(verdicts)} verdicts" if len(verdicts) > 1 else "", counts
-    )
+    only = next(iter(verdicts.index), "")  # empty without readings
+    gives = only if len(verdicts) < 2 else f"{len(verdicts)} verdicts"
+    return Alternative(claim, choice, gives, counts)
 
 
 def tabulate(judged: Mapping[str, Finding], rows: Iterable[Alternative]) -> Artefact:
