@@ -1,4 +1,4 @@
-"""Python in a process of its own, as several tests need it."""
+"""Python programs that tests run in a separate process."""
 
 import os
 import subprocess
@@ -6,7 +6,10 @@ import sys
 
 
 def run_python(*arguments, cwd=None, text=None, **variables):
-    """Run Python on an input with changed variables (None removes one); return what it prints."""
+    """Run Python, which must succeed; return its output.
+
+    `text` is its standard input; `variables` change the environment, None removes a variable.
+    """
     environment = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
     process = subprocess.run(
         [sys.executable, *map(str, arguments)],

@@ -364,10 +364,10 @@ def _draw_runs(axis: Axes, training: Summary, case: str, letter: str) -> pd.Data
 
 def _draw_near(axis: Axes, near_optimum: Summary) -> pd.DataFrame:
     lines = []
-    for offset, (version, colour) in enumerate((("printed", VERMILION), ("mended", PURPLE))):
+    for offset, (version, colour) in enumerate((("printed", VERMILION), ("corrected", PURPLE))):
         table = _ratio(near_optimum, version)
         at, ratio, error = table.index + 0.1 * offset, table["ratio"], table["error"]
-        label = rf"$\beta$ as {version.replace('mended', 'corrected')}"
+        label = rf"$\beta$ as {version}"
         axis.errorbar(at, ratio, 2 * error, fmt="o", color=colour, markersize=3.5, label=label)
         lines.append(_series("near", version, ratio))
         lines.append(_series("near", f"{version}, standard error", error))

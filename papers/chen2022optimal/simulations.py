@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-VERSIONS = {"printed": False, "mended": True}  # keys: metrics in runs; values: `corrected`
+VERSIONS = {"printed": False, "corrected": True}  # of β, in the names of metrics
 
 
 class ReportScheme(Strict):
@@ -94,7 +94,7 @@ class Dsgd(Simulation, name="dsgd"):
             least; ``alpha`` and ``gamma`` of eq. (12), expectations being means over the runs, and
             ``…_low``, ``…_high``, the extremes of single runs, conditional on updates; ``gap``,
             the largest difference of a probability from eq. (6)'s; ``bias``, the largest |z| over
-            coordinates of the mean of G^k − Σ w_i U_i.  For β as ``printed`` and as ``mended``:
+            coordinates of the mean of G^k − Σ w_i U_i.  For β as ``printed`` and as ``corrected``:
             ``excess/<β>`` = E‖r^{k+1}‖² minus eq. (13)'s bound, ``excess_se/<β>``, and
             ``envelope/<β>``, the bound unrolled from x^0.  For the whole run: ``mu``, ``L``,
             ``beta1/<β>``, ``beta2/<β>``.

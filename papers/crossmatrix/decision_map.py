@@ -164,8 +164,8 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
     answers = answers.loc[log_costs.index]
     rows = []
     for unequal, skewed in product((False, True), repeat=2):
-        has_answers = (answers["unequal"] == unequal) & (answers["skewed"] == skewed)
-        relevant = log_costs[has_answers] if has_answers.any() else log_costs
+        same_answers = (answers["unequal"] == unequal) & (answers["skewed"] == skewed)
+        relevant = log_costs[same_answers] if same_answers.any() else log_costs
         by_map = str(relevant.mean().idxmin())
         advice = {"map": by_map, "always": always, **FIXED_RULES}[rule]
         rows.append(
@@ -177,7 +177,7 @@ def advice_by_answers(log_costs: pd.DataFrame, answers: pd.DataFrame) -> list[di
                 "advice": advice,
                 "rule": rule,
                 "speed_up": float(np.exp(-relevant[advice].mean())),
-                "sets": int(has_answers.sum()),
+                "sets": int(same_answers.sum()),
                 **summary,
             }
         )

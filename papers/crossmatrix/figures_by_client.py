@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsampling.evidence import by_client
-from fedsampling.evidence.numbers import listed, show, show_interval
+from fedsampling.evidence.numbers import listed, show, show_interval, show_range
 from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import REFERENCE
@@ -253,9 +253,8 @@ def _correlation_with_size(part: pd.DataFrame) -> float:
 def _tested_on(table: pd.DataFrame) -> str:
     if (table["tests"] == 0).all():
         return "Accuracies are on each client's training samples, since the tests are common."
-    smallest, largest = int(table["tests"].min()), int(table["tests"].max())
-    span = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
-    return f"Accuracies are on each client's own test samples ({span} of them)."
+    sizes = show_range(table["tests"].astype(int))
+    return f"Accuracies are on each client's own test samples ({sizes} of them)."
 
 
 def _never_available(table: pd.DataFrame) -> list[str]:

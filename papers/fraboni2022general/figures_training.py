@@ -219,10 +219,14 @@ def _gap_table(
     since: float = 0,
     seeds: Iterable[int] | None = None,
 ) -> pd.DataFrame:
-    """Stack the differences of pairs of samplers by importance; `column` has the keys of `drawn`.
+    """Tabulate the loss differences of pairs of samplers, for each importance.
 
     Parameters
     ----------
+    drawn : mapping
+        Runs and the names of two samplers, by a key such as m.
+    column : str
+        Name of the column with these keys.
     since : float
         Share of the rounds that is left out.
     seeds : iterable of int, optional

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.data.partitions.dirichlet import Dirichlet
+from fedsampling.evidence.numbers import show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.simulations.weights import PER_CLIENT
@@ -125,13 +126,20 @@ def gap_curve(
 
 
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """State how the size of runs differs from the paper's; empty if it does not.
+    """Write one sentence on how the runs are smaller or larger than the paper's.
 
     Parameters
     ----------
     summaries : mapping of str to Summary
+        By experiment.
     paper : Paper
-        Whose file has the paper's own values.
+        Has the paper's sizes.
+
+    Returns
+    -------
+    tuple of str
+        The sentence, such as ``"These runs: seeds 5 to 20 (paper 30)."``; empty if all sizes are
+        the paper's.
     """
     parts = []
     for word, read in SIZES.items():
@@ -141,11 +149,7 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
             ours.add(read(settings))
             theirs.add(read(paper.experiments[name]))
         if ours != theirs:
-            sizes = (
-                " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
-                for sizes in (ours, theirs)
-            )
-            parts.append("{} {} (paper {})".format(word, *sizes))
+            parts.append(f"{word} {show_range(ours)} (paper {show_range(theirs)})")
     return (f"These runs: {', '.join(parts)}.",) if parts else ()
 
 

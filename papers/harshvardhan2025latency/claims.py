@@ -30,6 +30,7 @@ from fedsampling.samplers.flanp import Flanp
 
 from .runtimes import (
     LINES,
+    MAIN_READING,
     PROPOSED,
     SEVEN,
     TABLES,
@@ -68,7 +69,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         labels: reading_finding(table, spec, paper, row) for labels, table in combinations.items()
     }
     main = next(
-        (labels for labels in findings if labels[1] == "sampling-start"),  # Assumption 3 alone
+        (labels for labels in findings if labels[1] == MAIN_READING),
         next(iter(findings)),
     )
     finding = findings[main]
@@ -80,7 +81,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         by_words = {words[labels]: reading for labels, reading in findings.items()}
         finding = over_choices(by_words, words[main])
     settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
-    is_bounded = settings.get("bound") != "start" and main[1] != "sampling-start"
+    is_bounded = settings.get("bound") != "start" and main[1] != MAIN_READING
     caveats = [
         _unstated(finding, is_bounded),
         _with_all_seconds(combinations[main]),

@@ -30,6 +30,7 @@ from fedsampling.report.drawing.artefacts import Summaries
 
 from .runtimes import (
     LINES,
+    MAIN_READING,
     PROPOSED,
     at_least,
     in_seconds,
@@ -254,8 +255,9 @@ def overheads(
 def sampling_readings(summaries: Summaries, sweep: str) -> dict[str, Mapping[str, Any]]:
     """Return DelayHetSampling's settings in each reading of a sweep, the main reading first."""
     variants = summaries.get(f"{sweep}_sampling")
-    others = variants.settings["samplers"] if variants else {}  # begins with Assumption 3 alone
-    return {**others, "sampling": summaries[sweep].settings["samplers"].get("sampling", {})}
+    readings = {"sampling": summaries[sweep].settings["samplers"].get("sampling", {})}
+    readings |= variants.settings["samplers"] if variants else {}
+    return dict(sorted(readings.items(), key=lambda item: item[0] != MAIN_READING))
 
 
 def trend(

@@ -100,7 +100,7 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 
 
 def _of_trend(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Judge a sweep by its means, by its ends in each seed, and by its readings or one sampler."""
+    """Judge a sweep by its means, by each seed's ends, and over its readings or for one sampler."""
     spec = paper.claims[name]
     main = next(iter(claims_trends.sampling_readings(summaries, SWEEPS[spec.artefact][1])))
     tables = claims_trends.seconds_along_sweep(summaries, paper, spec.artefact, SWEPT[name], main)

@@ -125,7 +125,7 @@ def _named(experiment: str, summary: Summary, case: str) -> str:
 
 
 def _unsteady_populations(findings: Mapping[str, Finding]) -> str:
-    """Write the range of the gap in populations that fail the test of steadiness."""
+    """Write the gaps of the populations whose runs end before the steady state; empty if none."""
     gaps = [
         finding.drawn[0].value
         for finding in findings.values()

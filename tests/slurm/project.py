@@ -164,7 +164,7 @@ class Project:
         }
 
     def snakemake(self, *arguments, slurm=True, jobs=6):
-        """Run Snakemake to its end, which must be a good one; return its output."""
+        """Run Snakemake, which must succeed; return its output."""
         result = subprocess.run(
             **self.command(*arguments, slurm=slurm, jobs=jobs),
             stdout=subprocess.PIPE,

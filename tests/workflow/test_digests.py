@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.files import write_record
+from fedsampling.runs.places import INDEX
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.digests import TEMPLATES
 from fedsampling.workflow.digests import digests as digests_of_results
@@ -142,6 +144,20 @@ def test_changed_code_changes_the_digests_of_dependent_steps():
         f"papers/{RIZK}",
         "report",
     }
+
+
+def test_a_replaced_published_run_changes_the_digests_of_its_results(tmp_path):
+    planned = plan(reuse=[str(tmp_path)])
+    file = tmp_path / RIZK / "regression.parquet"
+    file.parent.mkdir()
+    file.write_bytes(b"before")
+    write_record(tmp_path / INDEX, {f"{RIZK}/regression": [planned.jobs[JOB].runs[0].hash]})
+    before = digests(planned)
+    file.write_bytes(b"after")
+    changed = differing(before, digests(planned))
+    assert {f"summaries/{RIZK}/regression", f"claims/{RIZK}", "report"} <= changed
+    assert f"summaries/{RIZK}/classification" not in changed
+    assert f"job {JOB}" not in changed
 
 
 def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):

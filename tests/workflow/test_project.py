@@ -88,13 +88,15 @@ def test_a_changed_input_resolves_the_plan_again(opened, resolutions, tmp_path, 
     code.mkdir()
     monkeypatch.setattr(projects, "PACKAGE", code)
     paper = tmp_path / "papers" / RIZK
-    (tmp_path / "published").mkdir()
+    published = tmp_path / "published"
+    (published / RIZK).mkdir(parents=True)
     for change in (
         lambda: None,
         lambda: (paper / "paper.yaml").write_text((paper / "paper.yaml").read_text() + "\n"),
         lambda: (paper / "claims.py").write_text((paper / "claims.py").read_text() + "\nX = 1\n"),
         lambda: (code / "module.py").write_text("X = 1"),
-        lambda: write_record(tmp_path / "published" / places.INDEX, {}),
+        lambda: write_record(published / places.INDEX, {}),
+        lambda: (published / RIZK / "regression.parquet").write_bytes(b"runs"),
     ):
         change()
         resolutions.clear()

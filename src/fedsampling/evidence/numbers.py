@@ -1,6 +1,6 @@
 """Number formats for claims, tables and captions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,12 @@ def show(value: float, digits: int = 3, last: float | None = None) -> str:
 def show_interval(value: float, low: float, high: float, digits: int = 3) -> str:
     """Format a number with its interval as ``5.31 [5.10, 5.52]``."""
     return f"{show(value, digits)} [{show(low, digits)}, {show(high, digits)}]"
+
+
+def show_range(counts: Iterable[int]) -> str:
+    """Write the smallest and the largest count as ``5 to 20``, or ``5`` if all are equal."""
+    counts = sorted(counts)
+    return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
 def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:

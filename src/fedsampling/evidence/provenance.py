@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedsampling.base.files import digest
+from fedsampling.evidence.numbers import show_range
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 from fedsampling.experiments.resolving import differences
 
@@ -202,12 +203,11 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
 
 def number_of_seeds(summaries: Iterable[Summary]) -> str:
     """Write how many seeds a case has, such as ``5 to 20`` if cases differ."""
-    counts = {
+    return show_range(
         len(runs["seeds"])
         for summary in summaries
         for runs in summary.by_case.values() or [summary.provenance]
-    }
-    return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
+    )
 
 
 def changed(summaries: Summaries) -> list[str]:

@@ -52,7 +52,7 @@ class _Page:
             self.top += LINE * size / 9.0
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Convert inches from the top left to a position in the figure."""
+        """Convert inches from the page's top left corner to figure coordinates, from 0 to 1."""
         return x / WIDTH, 1 - y / HEIGHT
 
     def cell(self, x: float, claim: Claim) -> None:

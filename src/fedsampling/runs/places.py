@@ -75,17 +75,28 @@ def run_stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
 def plan_inputs(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
     """Yield the state of finished runs that a plan depends on, in named parts.
 
-    These are the index of published runs and, at scale best, the names of the runs in all stores
-    and the published cards.
+    These are the index, sizes and dates of published runs and, at scale best, the names of the runs
+    in all stores and the published cards.
     """
     _, stores = run_stores(results, config)
     for folder in stores:
         if (path := folder / INDEX).is_file():
             yield str(path), path.read_bytes()
+            for file in sorted(folder.glob("*/*.parquet")):
+                status = file.stat()
+                yield str(file), f"{status.st_size} {status.st_mtime_ns}".encode()
         if not config.computes:
             yield str(folder), "\n".join(sorted(_file_names(folder))).encode()
     if not config.computes:
         yield from ((str(path), path.read_bytes()) for path in sorted(CARDS.glob("*.json")))
+
+
+def published_files(jobs: Iterable[Job], config: Config) -> list[Path]:
+    """Return the sorted files of published runs that hold runs of these jobs."""
+    _, folders = run_stores(Path(), config)
+    hashes = {run.hash for job in jobs for run in job.runs}
+    published = (published_runs(folder) for folder in folders)
+    return sorted({files[run] for files in published for run in hashes & files.keys()})
 
 
 def unfinished_runs(run_hashes: Iterable[str], stores: Collection[Path]) -> Iterator[str]:

@@ -7,6 +7,7 @@ seems up to date.
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fedsampling.experiments.cross_matrix import PAPER as MATRIX
 from fedsampling.experiments.fingerprints import fingerprint, own_code
 from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.papers import Paper
+from fedsampling.runs.places import published_files
 from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.workflow.plan import Plan
 
@@ -56,12 +58,16 @@ def digests(plan: Plan) -> dict[str, str]:
 
 def _summaries(plan: Plan) -> dict[str, str]:
     code = fingerprint("fedsampling.evidence.summaries")
-    return {
-        f"summaries/{key}": digest(
-            [experiment, plan.made_from(*plan.jobs_of(*key.split("/"))), code, _facts(plan)]
-        )
-        for key, experiment in plan.experiments.items()
-    }
+    content = cache(sha256)
+    results = {}
+    for key, experiment in plan.experiments.items():
+        names = plan.jobs_of(*key.split("/"))
+        # A published run may be replaced by another one with the same hash.
+        files = published_files((plan.jobs[name] for name in names), plan.config)
+        published = [content(file) for file in files if file.is_file()]
+        parts = [experiment, plan.made_from(*names), published, code, _facts(plan)]
+        results[f"summaries/{key}"] = digest(parts)
+    return results
 
 
 def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) -> str:

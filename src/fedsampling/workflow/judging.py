@@ -114,7 +114,7 @@ class _Judge:
         """Apply a claim's rule to the summaries that it uses."""
         spec, claim = self.spec, self.spec.claims[name]
         try:
-            # A rule may mention experiments on which the verdict does not depend.
+            # Rules get all summaries: some also report numbers that do not affect the verdict.
             finding = judge_function(spec, name)({**self.loaded, **used}, claim, spec)
             return evidence, grading.graded(finding, evidence, claim.transfer)
         except Exception as error:  # a paper's function may rely on the paper's settings

@@ -1,4 +1,4 @@
-"""Clients of given sizes whose labels follow a Dirichlet law, and the draw of the sizes."""
+"""Dirichlet label skew for clients of fixed sizes, and random client sizes."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_samples_of_a_label_are_drawn_at_random():
 
 
 def exists(total, K, low, high):
-    """Whether such sizes exist, by walking through all sums that K clients can have."""
+    """Return whether such sizes exist, by enumerating the sums of K sizes."""
     if low < 1 or low > high:
         return False
     between = range(low, high + 1)

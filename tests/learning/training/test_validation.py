@@ -138,7 +138,7 @@ def test_a_run_without_weights_gives_a_warning(problem, late):
 @pytest.mark.parametrize("variant", ["optimal", "tracked", "tracked-estimated"])
 @pytest.mark.parametrize("step", [3.0, 1e80])
 def test_a_run_that_diverges_is_a_result(linear, variant, step):
-    """Its probabilities, step sizes and weights are not finite because its model is not."""
+    """If the model diverges, so do probabilities, step sizes and weights."""
     with np.errstate(all="ignore"):
         tables = linear(step=step).train(variant, [0, 1], 300)
     ends = [table[table["metric"] == "diverged_at"]["value"].item() for table in tables]

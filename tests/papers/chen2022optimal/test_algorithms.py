@@ -48,10 +48,10 @@ def test_algorithms_shows_every_number_of_exchanges_and_both_factors(summaries):
 def test_theorem2_says_in_how_many_rounds_the_bound_holds(summaries):
     artefact = figures_algorithms.theorem2(summaries, PAPER)
     assert len(artefact.figure.axes) == 4
-    mended = artefact.data[
-        (artefact.data["panel"] == "near") & (artefact.data["series"] == "mended")
+    corrected = artefact.data[
+        (artefact.data["panel"] == "near") & (artefact.data["series"] == "corrected")
     ]
-    assert (mended["y"] < 1).all()
+    assert (corrected["y"] < 1).all()
     assert "in 36 of 36 rounds" in artefact.notes[0]
     rows = summaries["dsgd"].rows.copy()
     rows.loc[rows["metric"] == "excess/printed", "value"] = 1.0

@@ -64,10 +64,10 @@ def test_recursion_holds_where_weights_are_equal():
     table = measured(spread=0).loc[0:]
     assert (table["excess/printed"] < 4 * table["excess_se/printed"]).all()
     assert (table["distance"] <= table["envelope/printed"] + 4 * table["distance_se"]).all()
-    np.testing.assert_allclose(table["envelope/printed"], table["envelope/mended"])
+    np.testing.assert_allclose(table["envelope/printed"], table["envelope/corrected"])
 
 
-def test_recursion_as_printed_fails_near_the_optimum_and_mended_holds():
+def test_recursion_as_printed_fails_near_the_optimum_and_corrected_holds():
     near_optimum = {
         "start": 0.2,
         "direction": "steepest",
@@ -78,7 +78,7 @@ def test_recursion_as_printed_fails_near_the_optimum_and_mended_holds():
     near_optimum |= {"clients": 32, "m": 3, "dimension": 5, "spread": 1.5, "eigenvalues": [1, 1]}
     first = measured(**near_optimum, relative=0, noise=0).loc[0]
     assert first["excess/printed"] > 4 * first["excess_se/printed"]
-    assert first["excess/mended"] < 0
+    assert first["excess/corrected"] < 0
 
 
 def test_own_steps_are_the_longer_the_better_the_scheme():

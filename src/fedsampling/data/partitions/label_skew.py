@@ -122,9 +122,9 @@ def _check(total: int, K: int, low: int, high: int) -> None:
             f"agents: 1 agent cannot have both {low} and {high} samples; "
             "make smallest and largest equal"
         )
-    fewest, largest = high + (K - 1) * low, low + (K - 1) * high
-    if not fewest <= total <= largest:
+    fewest, most = high + (K - 1) * low, low + (K - 1) * high
+    if not fewest <= total <= most:
         raise InputError(
             f"agents, smallest, largest: {K} agents with {low} to {high} samples each hold "
-            f"{fewest:,} to {largest:,} samples, but there are {total:,}; change one of the three"
+            f"{fewest:,} to {most:,} samples, but there are {total:,}; change one of the three"
         )

@@ -293,7 +293,8 @@ def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
     for rounds, total in parts.items():
         error = total.std(0, ddof=1) / np.sqrt(len(total))
         gap = total.mean(0) - population.p
-        # If few runs dominate the mean, it may be low because an even rarer weight was not drawn.
+        # Large weights may be so rare that no run drew them, which makes the mean too low. Suspect
+        # this where 1 % of the runs contribute more than a third of the sum.
         rare = np.sort(total, axis=0)[-max(len(total) // 100, 1) :].sum(0) > total.sum(0) / 3
         biased = np.flatnonzero((np.abs(gap) > max_errors * error + 1e-9) & ((gap > 0) | ~rare))
         if len(biased):
