@@ -32,6 +32,7 @@ from .runtimes import (
     LINES,
     MAIN_READING,
     PROPOSED,
+    SWEEPS,
     at_least,
     in_seconds,
     mean_in_seconds,
@@ -121,17 +122,23 @@ def flanp_over_random(
 
 def c21(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether runtime increases with rotation, with each reading of DelayHetSampling."""
-    findings = {
-        reading_in_words(settings): trend(summaries, spec, paper, 1, label)
-        for label, settings in sampling_readings(summaries, "rotation").items()
-    }
-    main = next(iter(findings))
-    return over_choices(findings, main) if len(findings) > 1 else findings[main]
+    return _trend_in_each_reading(summaries, spec, paper, 1)
 
 
 def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether runtime decreases with link speed."""
-    return trend(summaries, spec, paper, -1)
+    """Judge whether runtime decreases with link speed, with each reading of DelayHetSampling."""
+    return _trend_in_each_reading(summaries, spec, paper, -1)
+
+
+def _trend_in_each_reading(
+    summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int
+) -> Finding:
+    findings = {
+        reading_in_words(settings): trend(summaries, spec, paper, sign, label)
+        for label, settings in sampling_readings(summaries, SWEEPS[spec.artefact][1]).items()
+    }
+    main = next(iter(findings))
+    return over_choices(findings, main) if len(findings) > 1 else findings[main]
 
 
 BOUNDS = {
