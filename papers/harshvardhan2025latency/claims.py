@@ -58,24 +58,16 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     bound and iterations of DelayHetSampling; the claim is then judged over all combinations.  It
     holds if the fastest sampler is the paper's fastest, or one of the two that the paper proposes.
     """
-    row, paired_runtimes = row_of(spec)
-    variants = (f"{row}_sampling", f"{row}_flanp")
-    names = [name for name in dict.fromkeys((*spec.experiments, *variants)) if name in summaries]
-    (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
-    tables = [paired_runtimes(summaries[name], target(paper, row)) for name in names]
-    tables = [table[table["case"] == case] for table in tables]
-    combinations = readings(*(table for table in tables if len(table)))
+    row, _ = row_of(spec)
+    combinations = row_readings(summaries, spec, paper)
     findings = {
         labels: reading_finding(table, spec, paper, row) for labels, table in combinations.items()
     }
-    main = next(
-        (labels for labels in findings if labels[1] == MAIN_READING),
-        next(iter(findings)),
-    )
+    main = next(iter(findings))
     finding = findings[main]
     if len(findings) > 1:
         samplers: dict[str, Mapping[str, Any]] = {}
-        for name in names:
+        for name in _row_experiments(summaries, spec):
             samplers |= summaries[name].settings["samplers"]
         words = {labels: settings_in_words(labels, samplers) for labels in findings}
         by_words = {words[labels]: reading for labels, reading in findings.items()}
@@ -163,6 +155,27 @@ def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
         f"In the paper, too, {LINES[rival].label} takes only {theirs.over_fastest(rival):.3g} "
         f"times the seconds of {LINES[theirs.fastest].label}."
     )
+
+
+def row_readings(
+    summaries: Summaries, spec: ClaimSpec, paper: Paper
+) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the runtimes of a claim's row in each reading that was run, the main reading first.
+
+    See :func:`.runtimes.readings`.
+    """
+    row, paired_runtimes = row_of(spec)
+    (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
+    names = _row_experiments(summaries, spec)
+    tables = [paired_runtimes(summaries[name], target(paper, row)) for name in names]
+    tables = [table[table["case"] == case] for table in tables]
+    return readings(*(table for table in tables if len(table)))
+
+
+def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
+    row, _ = row_of(spec)
+    names = (*spec.experiments, f"{row}_sampling", f"{row}_flanp")
+    return [name for name in dict.fromkeys(names) if name in summaries]
 
 
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:

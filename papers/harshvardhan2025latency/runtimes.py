@@ -183,7 +183,7 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
     Returns
     -------
     dict of (str, str) to DataFrame
-        For each pair of labels, the main readings first: runtimes of all samplers, with these
+        For each pair of labels, the main reading first: runtimes of all samplers, with these
         readings named "flanp" and "sampling".
     """
     table = pd.concat([main, *variants], ignore_index=True)
@@ -197,7 +197,8 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
                 for label, name in ((flanp, "flanp"), (sampling, "sampling"))
             ]
             tables[flanp, sampling] = pd.concat([unvaried, *parts], ignore_index=True)
-    return dict(sorted(tables.items(), key=lambda item: item[0] != ("flanp", "sampling")))
+    main_sampling = MAIN_READING if MAIN_READING in labels else "sampling"
+    return dict(sorted(tables.items(), key=lambda item: item[0] != ("flanp", main_sampling)))
 
 
 def at_least(table: pd.DataFrame) -> pd.DataFrame:

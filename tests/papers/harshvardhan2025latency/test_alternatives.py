@@ -53,6 +53,9 @@ def runs():
         "rotated_mnist_flanp": summary(
             "rotated_mnist_flanp", {"flanp-first-10-0.5": 40, "flanp-first-2-0.1": 9}, "synthetic"
         ),
+        "rotated_fashion_mnist_sampling": summary(
+            "rotated_fashion_mnist_sampling", {"sampling-start": 22}, "synthetic"
+        ),
         **{
             name: joined(*(summary(name, dict.fromkeys(PROPOSED, 5), case) for case in cases))
             for name, cases in sweeps.items()
@@ -82,6 +85,7 @@ def test_verdicts_over_open_choices_are_counted(table):
         table.loc[("c3", "stages of FLANP × readings of DelayHetSampling"), "gives"] == "2 verdicts"
     )
     assert table.loc[("c2", "other stages of FLANP"), "gives"] == "not run"
+    assert table.loc[("c5", "readings of DelayHetSampling"), "ours"] == "contradicted in 2"
 
 
 def test_another_choice_is_judged_by_the_rule(table):
