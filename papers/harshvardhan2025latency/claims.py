@@ -168,8 +168,8 @@ def row_readings(
     (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
     names = _row_experiments(summaries, spec)
     tables = [paired_runtimes(summaries[name], target(paper, row)) for name in names]
-    tables = [table[table["case"] == case] for table in tables]
-    return readings(*(table for table in tables if len(table)))
+    of_case = [runs for table in tables if len(runs := table[table["case"] == case])]
+    return readings(*of_case) if of_case else {}
 
 
 def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:

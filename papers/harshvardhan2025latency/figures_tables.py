@@ -1,6 +1,6 @@
-"""Tables 1, 2 and 3a to 3c of harshvardhan2025latency, and readings of Quadratic's rows."""
+"""Tables 1, 2 and 3a to 3c of harshvardhan2025latency."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,19 @@ from fedsampling.evidence.numbers import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.samplers.latency import ITERATIONS
 
-from .claims import reading_finding
 from .runtimes import (
     CLOCKS,
     DATA,
-    DELAYS,
     LINES,
     PROPOSED,
     SWEEPS,
     TABLES,
-    bound_in_words,
-    by_problem,
     listed_means,
     mean_runtimes,
+    nan_if_infinite,
     number_or_na,
     printed,
-    readings,
     runtimes,
     sweep_runtimes,
     target,
@@ -131,18 +126,13 @@ def _numbers_by_sampler(
                 "sd": round(seconds.std(), 9),
                 "runs": len(runs),
                 "reached": int(reached.sum()),
-                "cut_off": _finite(limit),
-                "paper_seconds": _finite(unit * reported[name].number)
+                "cut_off": nan_if_infinite(limit),
+                "paper_seconds": nan_if_infinite(unit * reported[name].number)
                 if name in reported
                 else np.nan,
             }
         )
     return rows
-
-
-def _finite(number: float) -> float:
-    """Return NaN, which a table leaves empty, in place of an infinite number."""
-    return number if np.isfinite(number) else np.nan
 
 
 def _time_limit(summary: Summary, case: str) -> float:
@@ -234,127 +224,3 @@ def _seconds(values: pd.Series) -> str:
         return "N/A"
     spread = round(float(values.std()), 9) if len(values) > 1 else np.nan
     return f"{show(values.mean())} ± {show(spread, 2)}"
-
-
-def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
-    draws = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
-    seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
-    texts = [
-        f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
-    ]
-    return _by_reading(
-        summaries,
-        paper,
-        "flanp",
-        _flanp_in_words,
-        f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
-        f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
-        "76,562 s.",
-        "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "
-        "the first stage matters most, then its length.",
-    )
-
-
-def sampling_readings(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by DelayHetSampling's readings."""
-    note = "First row: the main reading. FLANP starts with 2 clients and has its own rule."
-    return _by_reading(summaries, paper, "sampling", _sampling_in_words, note)
-
-
-def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Quadratic's rows of Tables 1 and 2 over draws of the problem."""
-    table = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
-    rows: list[dict[str, str]] = []
-    data: list[dict[str, Any]] = []
-    for case, delays in DELAYS.items():
-        for name, line in LINES.items():
-            runs = table[(table["case"] == case) & (table["sampler"] == name)]["counted"]
-            if runs.empty:
-                continue
-            reached = int(np.isfinite(runs).sum())
-            head = {"delays": delays, "sampler": line.label}
-            seconds = {"median": runs.median(), "least": runs.min(), "most": runs.max()}
-            rows.append(
-                head
-                | {"reached": f"{reached} of {len(runs)}"}
-                | {f"{name} (s)": number_or_na(value) for name, value in seconds.items()}
-            )
-            data.append(
-                head
-                | {"reached": reached, "runs": len(runs)}
-                | {name: _finite(value) for name, value in seconds.items()}
-            )
-    return Artefact(
-        pd.DataFrame(data),
-        table=pd.DataFrame(rows),
-        notes=("A run that misses the target counts as longer than all others.",),
-    )
-
-
-def _by_reading(
-    summaries: Summaries,
-    paper: Paper,
-    scheme: str,
-    described: Callable[[Mapping[str, Any]], dict[str, str]],
-    *notes: str,
-) -> Artefact:
-    """Judge c1 and c10 with each reading of a sampler, whose settings `described` puts in words."""
-    chosen = summaries["quadratic_problems"]
-    variants = summaries[f"quadratic_problems_{scheme}"]
-    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
-    tables = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
-    rows, data = [], []
-    for labels, table in readings(*tables).items():
-        (label,) = (label for label in labels if label.startswith(scheme))
-        reading = described(samplers[label])
-        cells = dict(reading)
-        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
-            judged = _judged(table, claim, case, scheme, paper)
-            cells |= _cells_of(judged, claim, case)
-            if judged:
-                data.append({**reading, "delays": DELAYS[case], **judged})
-        rows.append(cells)
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
-
-
-def _judged(
-    table: pd.DataFrame, claim: str, case: str, scheme: str, paper: Paper
-) -> dict[str, Any]:
-    """Return a sampler's runtime over the draws of Quadratic, and the verdict of its claim."""
-    table = table[table["case"] == case]
-    runs = table[table["sampler"] == scheme]
-    if runs.empty:
-        return {}
-    return {
-        "seconds": _finite(float(runs["counted"].mean())),
-        "reached": int(np.isfinite(runs["counted"]).sum()),
-        "runs": len(runs),
-        "verdict": reading_finding(table, paper.claims[claim], paper, "quadratic").verdict,
-    }
-
-
-def _cells_of(judged: Mapping[str, Any], claim: str, case: str) -> dict[str, str]:
-    column = f"{DELAYS[case]} (s)"
-    if not judged:
-        return {column: "–", claim: "–"}
-    reached = f"reached in {judged['reached']} of {judged['runs']}"
-    seconds = judged["seconds"]
-    return {column: show(seconds) if np.isfinite(seconds) else reached, claim: judged["verdict"]}
-
-
-def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Describe FLANP's stages."""
-    if settings.get("stop") == "statistical":
-        end = f"at {settings['constant']:g}/(n s)"
-    elif settings.get("stop") == "rounds":
-        end = f"after {settings['rounds']} round{'s'[: settings['rounds'] > 1]}"
-    else:
-        end = f"at {settings.get('accuracy', 0.1):g} of the start"
-    return {"first clients": str(settings["first"]), "a stage ends": end}
-
-
-def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Describe DelayHetSampling's bound and iterations."""
-    iterations = f"{settings.get('iterations', ITERATIONS):,}"
-    return {"bound": bound_in_words(settings), "iterations": iterations}

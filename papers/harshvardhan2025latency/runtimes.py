@@ -372,6 +372,11 @@ def number_or_na(rounds: float) -> str:
     return show(rounds) if np.isfinite(rounds) else "N/A"
 
 
+def nan_if_infinite(number: float) -> float:
+    """Return NaN, which a table leaves empty, in place of an infinite number."""
+    return number if np.isfinite(number) else np.nan
+
+
 def record(summary: Summary, case: str | None = None) -> Any:
     """Return the validated settings of a case's runs, including defaults."""
     experiment = Experiment.model_validate(summary.settings)

@@ -18,7 +18,10 @@ NAMES = ["case", "sampler", "seed", "at", "metric", "value"]
 def summary(
     experiment, rounds, case="nycmesh", seconds=10.0, asking=0.0, seeds=(0, 1, 2), scale="paper"
 ):
-    """Give each scheme the round in which it reaches its target, and all the seconds of a round."""
+    """Give each scheme the round in which it reaches its target, and all the seconds of a round.
+
+    In every second round, a single client trains.
+    """
     settings = resolved()[experiment].model_dump()
     settings["cases"] = {case: settings["cases"][case]}
     settings["samplers"] = {name: settings["samplers"][name] for name in rounds}
@@ -33,6 +36,7 @@ def summary(
                 key = (case, name, seed, t)
                 rows.append((*key, metric, at_target if t >= reached else before))
                 if t:
+                    rows.append((*key, "clients", 1 + t % 2))
                     rows.append((*key, "seconds", seconds))
                     rows.append((*key, "asking_seconds", asking if t == 1 else 0.0))
     return Summary(pd.DataFrame(rows, columns=NAMES), settings, {"scale": scale})

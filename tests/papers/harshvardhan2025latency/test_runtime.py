@@ -9,6 +9,7 @@ from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, print
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import judge_function
+from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as page
 from papers.harshvardhan2025latency import figures_tables as tables
 
@@ -164,7 +165,7 @@ def test_what_flanps_stages_decide():
     chosen = draws("quadratic_problems", {"submodular": 20, "sampling": 22, "random": 30})
     variant = draws("quadratic_problems_flanp", {"flanp-first-10-0.1": 9})
     runs = {"quadratic_problems": chosen, "quadratic_problems_flanp": variant}
-    table = tables.flanp_rules(runs, PAPER).table
+    table = by_reading.flanp_rules(runs, PAPER).table
     assert table["c1"].tolist() == ["reproduced", "contradicted"]
     assert table["a stage ends"].tolist() == ["at 0.0005/(n s)", "at 0.1 of the start"]
     assert table["c10"].tolist() == ["–", "–"]
@@ -177,11 +178,27 @@ def test_what_the_readings_of_delayhetsampling_decide():
         "quadratic_problems": draws("quadratic_problems", rounds),
         "quadratic_problems_sampling": draws("quadratic_problems_sampling", readings),
     }
-    table = tables.sampling_readings(runs, PAPER).table
+    table = by_reading.sampling_readings(runs, PAPER).table
     assert table["bound"].tolist() == ["Assumption 3 alone"] * 2 + ["B_p < 1 everywhere"] * 2
     assert table["iterations"].tolist() == ["1,000", "100"] * 2
     assert table["c1"].tolist()[:3] == ["reproduced", "reproduced", "contradicted"]
     assert table["synthetic delays (s)"].tolist()[3] == "reached in 0 of 3"
+
+
+def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
+    rounds = dict(zip(SEVEN, range(5, 12), strict=True))
+    variants = {"sampling-start": 99, "sampling-start-100": 4}
+    runs = {
+        "rotated_mnist": summary("rotated_mnist", rounds, "synthetic"),
+        "rotated_mnist_sampling": summary("rotated_mnist_sampling", variants, "synthetic"),
+    }
+    rows = by_reading.image_readings(runs, PAPER).table
+    alone, everywhere = "Assumption 3 alone", "B_p < 1 everywhere"
+    assert rows["bound"].tolist() == [alone, everywhere, alone]
+    assert rows["iterations"].tolist() == ["1,000", "1,000", "100"]
+    assert rows["seconds"].tolist() == ["reached in 0 of 3", "60.0 ± 0", "40.0 ± 0"]
+    assert rows["rounds with one client (%)"].unique().tolist() == ["50"]
+    assert rows["claim"].unique().tolist() == ["c3"]
 
 
 def test_what_cut_a_run_off_is_named():

@@ -1,0 +1,221 @@
+"""Tables of harshvardhan2025latency by settings that the paper does not state.
+
+:func:`image_readings` is about MNIST and FashionMNIST, the other tables are about Quadratic.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedsampling.evidence.numbers import show, show_range
+from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.papers import Paper
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.samplers.latency import ITERATIONS
+
+from .claims import reading_finding, row_readings
+from .runtimes import (
+    DATA,
+    DELAYS,
+    LINES,
+    TABLES,
+    bound_in_words,
+    by_problem,
+    mean_runtimes,
+    nan_if_infinite,
+    number_or_na,
+    readings,
+    target,
+)
+
+
+def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
+    draws = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
+    seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
+    texts = [
+        f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
+    ]
+    return _by_reading(
+        summaries,
+        paper,
+        "flanp",
+        _flanp_in_words,
+        f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
+        f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
+        "76,562 s.",
+        "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "
+        "the first stage matters most, then its length.",
+    )
+
+
+def sampling_readings(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by DelayHetSampling's readings."""
+    note = "First row: the main reading. FLANP starts with 2 clients and has its own rule."
+    return _by_reading(summaries, paper, "sampling", _sampling_in_words, note)
+
+
+def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate Quadratic's rows of Tables 1 and 2 over draws of the problem."""
+    table = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
+    rows: list[dict[str, str]] = []
+    data: list[dict[str, Any]] = []
+    for case, delays in DELAYS.items():
+        for name, line in LINES.items():
+            runs = table[(table["case"] == case) & (table["sampler"] == name)]["counted"]
+            if runs.empty:
+                continue
+            reached = int(np.isfinite(runs).sum())
+            head = {"delays": delays, "sampler": line.label}
+            seconds = {"median": runs.median(), "least": runs.min(), "most": runs.max()}
+            rows.append(
+                head
+                | {"reached": f"{reached} of {len(runs)}"}
+                | {f"{name} (s)": number_or_na(value) for name, value in seconds.items()}
+            )
+            data.append(
+                head
+                | {"reached": reached, "runs": len(runs)}
+                | {name: nan_if_infinite(value) for name, value in seconds.items()}
+            )
+    return Artefact(
+        pd.DataFrame(data),
+        table=pd.DataFrame(rows),
+        notes=("A run that misses the target counts as longer than all others.",),
+    )
+
+
+def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate the rows of MNIST and FashionMNIST in Tables 1 and 2 by DelayHetSampling's readings.
+
+    The verdict of a reading is that of its row's claim, with our choice of FLANP's stages.
+    """
+    data = [
+        entry
+        for name, spec in paper.claims.items()
+        if spec.artefact in TABLES.values()
+        and spec.experiments[0] in DATA
+        and f"{spec.experiments[0]}_sampling" in summaries
+        for entry in _row_by_reading(name, summaries, paper)
+    ]
+    note = (
+        "First row of each: the main reading. Rounds with one client: smallest and largest share "
+        "over seeds."
+    )
+    table = pd.DataFrame([_cells_of_row(entry) for entry in data])
+    return Artefact(pd.DataFrame(data), table=table, notes=(note,))
+
+
+def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[dict[str, Any]]:
+    """Yield DelayHetSampling's runtime in a claim's row and the claim's verdict, by reading."""
+    spec = paper.claims[name]
+    row = spec.experiments[0]
+    (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
+    for (flanp, label), table in row_readings(summaries, spec, paper).items():
+        if flanp != "flanp":
+            continue
+        summary = summaries[row if label == "sampling" else f"{row}_sampling"]
+        seconds = table.loc[table["sampler"] == "sampling", "counted"]
+        single = _single_client_rounds(summary, case, label)
+        yield {
+            "data": DATA[row],
+            "delays": DELAYS[case],
+            **_sampling_in_words(summary.settings["samplers"][label]),
+            "seconds": nan_if_infinite(float(seconds.mean())),
+            "sd": float(seconds.std()) if np.isfinite(seconds).all() else np.nan,
+            "reached": int(np.isfinite(seconds).sum()),
+            "runs": len(seconds),
+            "least_single": float(single.min()),
+            "most_single": float(single.max()),
+            "claim": name,
+            "verdict": reading_finding(table, spec, paper, row).verdict,
+        }
+
+
+def _cells_of_row(entry: Mapping[str, Any]) -> dict[str, str]:
+    shares = (round(100 * entry[key]) for key in ("least_single", "most_single"))
+    reached = entry["reached"] == entry["runs"]
+    return {
+        **{key: entry[key] for key in ("data", "delays", "bound", "iterations")},
+        "seconds": f"{show(entry['seconds'])} ± {show(entry['sd'], 2)}"
+        if reached
+        else f"reached in {entry['reached']} of {entry['runs']}",
+        "rounds with one client (%)": show_range(shares),
+        **{key: entry[key] for key in ("claim", "verdict")},
+    }
+
+
+def _single_client_rounds(summary: Summary, case: str, label: str) -> pd.Series:
+    """Return each seed's share of rounds in which a single client trains."""
+    clients = summary.select(metric="clients", case=case, sampler=label, since=0)
+    return (clients["value"] == 1).groupby(clients["seed"]).mean()
+
+
+def _by_reading(
+    summaries: Summaries,
+    paper: Paper,
+    scheme: str,
+    described: Callable[[Mapping[str, Any]], dict[str, str]],
+    *notes: str,
+) -> Artefact:
+    """Judge c1 and c10 with each reading of a sampler, whose settings `described` puts in words."""
+    chosen = summaries["quadratic_problems"]
+    variants = summaries[f"quadratic_problems_{scheme}"]
+    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
+    tables = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
+    rows, data = [], []
+    for labels, table in readings(*tables).items():
+        (label,) = (label for label in labels if label.startswith(scheme))
+        reading = described(samplers[label])
+        cells = dict(reading)
+        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
+            judged = _judged(table, claim, case, scheme, paper)
+            cells |= _cells_of(judged, claim, case)
+            if judged:
+                data.append({**reading, "delays": DELAYS[case], **judged})
+        rows.append(cells)
+    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
+
+
+def _judged(
+    table: pd.DataFrame, claim: str, case: str, scheme: str, paper: Paper
+) -> dict[str, Any]:
+    """Return a sampler's runtime over the draws of Quadratic, and the verdict of its claim."""
+    table = table[table["case"] == case]
+    runs = table[table["sampler"] == scheme]
+    if runs.empty:
+        return {}
+    return {
+        "seconds": nan_if_infinite(float(runs["counted"].mean())),
+        "reached": int(np.isfinite(runs["counted"]).sum()),
+        "runs": len(runs),
+        "verdict": reading_finding(table, paper.claims[claim], paper, "quadratic").verdict,
+    }
+
+
+def _cells_of(judged: Mapping[str, Any], claim: str, case: str) -> dict[str, str]:
+    column = f"{DELAYS[case]} (s)"
+    if not judged:
+        return {column: "–", claim: "–"}
+    reached = f"reached in {judged['reached']} of {judged['runs']}"
+    seconds = judged["seconds"]
+    return {column: show(seconds) if np.isfinite(seconds) else reached, claim: judged["verdict"]}
+
+
+def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Describe FLANP's stages."""
+    if settings.get("stop") == "statistical":
+        end = f"at {settings['constant']:g}/(n s)"
+    elif settings.get("stop") == "rounds":
+        end = f"after {settings['rounds']} round{'s'[: settings['rounds'] > 1]}"
+    else:
+        end = f"at {settings.get('accuracy', 0.1):g} of the start"
+    return {"first clients": str(settings["first"]), "a stage ends": end}
+
+
+def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Describe DelayHetSampling's bound and iterations."""
+    iterations = f"{settings.get('iterations', ITERATIONS):,}"
+    return {"bound": bound_in_words(settings), "iterations": iterations}
