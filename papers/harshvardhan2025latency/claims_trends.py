@@ -310,6 +310,24 @@ def trend(
     )
 
 
+def with_larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+    """Judge c22 with a sent model of 26 MB, by the slowest and the fastest links alone."""
+    times = runtimes(summaries["links_model"], target(paper, "dirichlet_mnist"))
+    seconds = times.pivot(index="seed", columns=["sampler", "case"], values="counted")
+    labels = {"submodular": "submodular", MAIN_READING: "sampling"}
+    pairs = {
+        LINES[name].label: (seconds[label, "speed-1"], seconds[label, "speed-10"])
+        for label, name in labels.items()
+    }
+    ends = holm(pairs, ratio, spec.margin)
+    return verdict(
+        {label: above(end, spec.margin) for label, end in ends.items()},
+        "; ".join(f"{label} from end to end {with_interval(end)}" for label, end in ends.items()),
+        {},
+        contrary_decides=False,
+    )
+
+
 def seconds_along_sweep(
     summaries: Summaries, paper: Paper, artefact: str, sign: int, sampling: str = "sampling"
 ) -> dict[str, pd.DataFrame]:

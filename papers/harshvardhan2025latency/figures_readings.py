@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedsampling.clients.delays.synthetic import Synthetic
 from fedsampling.evidence.numbers import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -27,8 +28,12 @@ from .runtimes import (
     nan_if_infinite,
     number_or_na,
     readings,
+    record,
     target,
 )
+
+CLIENTS = 10  # that train in a round
+POPULATIONS = 1_000  # draws of clients for the mean largest delay
 
 
 def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
@@ -151,6 +156,53 @@ def _single_client_rounds(summary: Summary, case: str, label: str) -> pd.Series:
     """Return each seed's share of rounds in which a single client trains."""
     clients = summary.select(metric="clients", case=case, sampler=label, since=0)
     return (clients["value"] == 1).groupby(clients["seed"]).mean()
+
+
+def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate clients' synthetic delays by the largest link speed and the size of the sent model.
+
+    Without a stated size, the trained network is sent: four bytes for each parameter.
+    """
+    data = []
+    for name in ("dirichlet_mnist", "links", "links_model"):
+        summary = summaries[name]
+        for case in summary.settings["cases"]:
+            delays = record(summary, case).delays
+            if not isinstance(delays, Synthetic):
+                continue
+            size = delays.model_bytes or _trained_bytes(summary, case)
+            slowest, fastest = delays.speed
+            largest = [
+                delays.draw(seed, clients=CLIENTS, model_bytes=size).mean.max()
+                for seed in range(POPULATIONS)
+            ]
+            data.append(
+                {
+                    "model": size / 1e6,
+                    "speed": fastest / 1e6,
+                    "least_sending": size / fastest,
+                    "most_sending": size / slowest,
+                    "largest": float(np.mean(largest)),
+                }
+            )
+    rows = [
+        {
+            "model sent (MB)": show(entry["model"], 2),
+            "greatest speed (MB/s)": f"{entry['speed']:g}",
+            "sending (s)": f"{show(entry['least_sending'], 2)} to {show(entry['most_sending'], 2)}",
+            f"largest delay of {CLIENTS} clients (s)": show(entry["largest"]),
+        }
+        for entry in sorted(data, key=lambda entry: (entry["model"], entry["speed"]))
+    ]
+    note = f"Largest delay: mean over {POPULATIONS:,} draws of {CLIENTS} clients."
+    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=(note,))
+
+
+def _trained_bytes(summary: Summary, case: str) -> float:
+    """Return the size of the trained network, from the bits that its clients send."""
+    sent = summary.select(metric=["model_bits", "reports"], case=case, since=0)
+    totals = sent.groupby("metric")["value"].sum()
+    return float(totals["model_bits"] / totals["reports"] / 8)
 
 
 def _by_reading(

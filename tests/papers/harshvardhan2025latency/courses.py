@@ -37,6 +37,8 @@ def summary(
                 rows.append((*key, metric, at_target if t >= reached else before))
                 if t:
                     rows.append((*key, "clients", 1 + t % 2))
+                    rows.append((*key, "reports", 1 + t % 2))
+                    rows.append((*key, "model_bits", (1 + t % 2) * 8 * 1.6e6))
                     rows.append((*key, "seconds", seconds))
                     rows.append((*key, "asking_seconds", asking if t == 1 else 0.0))
     return Summary(pd.DataFrame(rows, columns=NAMES), settings, {"scale": scale})

@@ -201,6 +201,20 @@ def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
     assert rows["claim"].unique().tolist() == ["c3"]
 
 
+def test_faster_links_matter_more_for_larger_models():
+    larger = {"submodular": 5}
+    runs = {
+        name: joined(*(summary(name, larger, f"speed-{speed}") for speed in (1, 10)))
+        for name in ("links", "links_model")
+    }
+    runs["dirichlet_mnist"] = summary("dirichlet_mnist", larger)
+    rows = by_reading.link_speeds(runs, PAPER).data.set_index(["model", "speed"])
+    assert rows.loc[(1.6, 1), "most_sending"] == pytest.approx(8)  # 1.6 MB at 200 KB/s
+    largest = rows["largest"]
+    assert largest[1.6, 1] < 1.05 * largest[1.6, 10]
+    assert largest[26.4, 1] > 1.4 * largest[26.4, 10]
+
+
 def test_what_cut_a_run_off_is_named():
     name = "quadratic"
     early = summary(name, {"random": 7, "flanp": 99}, "synthetic", seconds=30.0)
