@@ -29,11 +29,11 @@ from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.flanp import Flanp
 
 from .runtimes import (
+    CASES,
     LINES,
     MAIN_READING,
     PROPOSED,
     SEVEN,
-    TABLES,
     PrintedRow,
     Ranking,
     by_problem,
@@ -165,7 +165,7 @@ def row_readings(
     See :func:`.runtimes.readings`.
     """
     row, paired_runtimes = row_of(spec)
-    (case,) = (case for case, table in TABLES.items() if table == spec.artefact)
+    case = CASES[spec.artefact]
     names = _row_experiments(summaries, spec)
     tables = [paired_runtimes(summaries[name], target(paper, row)) for name in names]
     of_case = [runs for table in tables if len(runs := table[table["case"] == case])]

@@ -38,6 +38,7 @@ PROPOSED = SEVEN[:2]
 CLOCKS = {"counted": "paper's", "all": "everything"}  # columns of :func:`runtimes`
 DELAYS = {"synthetic": "synthetic delays", "nycmesh": "NYCMesh"}
 TABLES = {"synthetic": "table1", "nycmesh": "table2"}
+CASES = {table: case for case, table in TABLES.items()}
 DATA = {  # rows of both tables, by experiment
     "quadratic": "Quadratic",
     "dirichlet_mnist": "Dirichlet MNIST",

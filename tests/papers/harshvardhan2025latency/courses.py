@@ -18,9 +18,9 @@ NAMES = ["case", "sampler", "seed", "at", "metric", "value"]
 def summary(
     experiment, rounds, case="nycmesh", seconds=10.0, asking=0.0, seeds=(0, 1, 2), scale="paper"
 ):
-    """Give each scheme the round in which it reaches its target, and all the seconds of a round.
+    """Make the runs of an experiment; `rounds` gives the round in which a scheme meets its target.
 
-    In every second round, a single client trains.
+    Every round takes `seconds`.  One client and two clients train in turn.
     """
     settings = resolved()[experiment].model_dump()
     settings["cases"] = {case: settings["cases"][case]}

@@ -9,6 +9,7 @@ from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, print
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import judge_function
+from fedsampling.learning.models.model import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as page
 from papers.harshvardhan2025latency import figures_tables as tables
@@ -210,6 +211,8 @@ def test_faster_links_matter_more_for_larger_models():
     runs["dirichlet_mnist"] = summary("dirichlet_mnist", larger)
     rows = by_reading.link_speeds(runs, PAPER).data.set_index(["model", "speed"])
     assert rows.loc[(1.6, 1), "most_sending"] == pytest.approx(8)  # 1.6 MB at 200 KB/s
+    leaf = LeafCnn().build((28, 28, 1), 62).dimension  # as sent in FEMNIST
+    assert 4e-6 * leaf == pytest.approx(26.4, rel=1e-3)
     largest = rows["largest"]
     assert largest[1.6, 1] < 1.05 * largest[1.6, 10]
     assert largest[26.4, 1] > 1.4 * largest[26.4, 10]
