@@ -179,11 +179,11 @@ def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
 
 
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
-    """Return the experiment of a claim's row, and the function that pairs its runs."""
+    """Return the name of a claim's row, as in :data:`.runtimes.DATA`, and the function that pairs its runs."""
     experiment = spec.experiments[0]
     if experiment == "quadratic_problems":
         return "quadratic", by_problem
-    return experiment, runtimes
+    return experiment.removesuffix("_nycmesh"), runtimes
 
 
 def reading_finding(

@@ -30,6 +30,7 @@ from .runtimes import (
     listed_means,
     mean_runtimes,
     printed,
+    row_summary,
     runtimes,
     target,
 )
@@ -85,7 +86,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
         (name, case): f"({letter}) {DATA[name]}, {DELAYS[case]}"
         for letter, (name, case) in zip("abcd", FIGURE3, strict=True)
     }
-    drawn = [key for key in FIGURE3 if key[0] in summaries]
+    drawn = {key: summary for key in FIGURE3 if (summary := row_summary(summaries, *key))}
     missing = [f"{titles[key]}: not run at this scale." for key in FIGURE3 if key not in drawn]
     tables, notes = [], []
     columns = min(2, len(drawn))
@@ -94,10 +95,9 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
         figure, axes = panels(rows, columns, width=2.2 + 3.2 * columns, height=1.2 + 2.6 * rows)
         for panel in axes[len(drawn) :]:
             panel.remove()
-        for panel, (experiment, case) in zip(axes, drawn, strict=False):
+        for panel, ((experiment, case), summary) in zip(axes, drawn.items(), strict=False):
             title = titles[experiment, case]
             panel.set(title=title, xlabel="runtime (10³ s)", ylabel="test accuracy")
-            summary = summaries[experiment]
             track = course(summary)
             track = track[track["case"] == case]
             _accuracies(panel, track, target(paper, experiment))

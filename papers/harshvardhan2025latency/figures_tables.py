@@ -23,6 +23,7 @@ from .runtimes import (
     nan_if_infinite,
     number_or_na,
     printed,
+    row_summary,
     runtimes,
     sweep_runtimes,
     target,
@@ -47,7 +48,7 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment)
         head = {"data": name, "target": f"{goal:g}"}
-        summary = summaries.get(experiment)
+        summary = row_summary(summaries, experiment, case)
         table = pd.DataFrame(columns=["case", "sampler", *CLOCKS, "end"], dtype=float)
         if summary is not None:
             table = runtimes(summary, goal)

@@ -98,6 +98,11 @@ def target(paper: Paper, experiment: str) -> float:
     return paper.reported(f"target/{experiment}")
 
 
+def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
+    """Return a row's runs with one kind of delays, which may be an experiment of their own."""
+    return summaries.get(f"{row}_{case}", summaries.get(row))
+
+
 def course(summary: Summary) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from papers.harshvardhan2025latency.claims import row_of
 from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, printed, runtimes
 
 from fedsampling.evidence.summaries import Summary
@@ -40,8 +41,7 @@ def test_each_claim_on_a_row_quotes_the_best_and_random_selection_of_that_row():
     rows = [(table, name) for table in ("table1", "table2") for name in DATA]
     for number, (table, experiment) in enumerate(rows, start=1):
         claim = PAPER.claims[f"c{number}"]
-        runs = "quadratic_problems" if experiment == "quadratic" else experiment
-        assert (claim.artefact, claim.experiments[0]) == (table, runs)
+        assert (claim.artefact, row_of(claim)[0]) == (table, experiment)
         row = {
             name: 1e3 * value.number for name, value in printed(PAPER, table)[experiment].items()
         }
@@ -50,6 +50,19 @@ def test_each_claim_on_a_row_quotes_the_best_and_random_selection_of_that_row():
         assert f"random {random:,.0f} s" in claim.reported
         if factor := re.search(r"([\d.]+) times faster", claim.statement):
             assert float(factor[1]) == pytest.approx(random / best, rel=5e-3)
+
+
+def test_runs_on_nycmesh_may_be_an_experiment_of_their_own():
+    name = "dirichlet_fashion_mnist"
+    parts = {
+        name: summary(name, {"random": 7}, "synthetic", scale="paper"),
+        f"{name}_nycmesh": summary(f"{name}_nycmesh", {"random": 9}, "nycmesh", scale="reduced"),
+    }
+    scales = []
+    for table in (tables.table1, tables.table2):
+        rows = table(parts, PAPER).table
+        scales += rows.loc[(rows["data"] == DATA[name]) & (rows["clock"] != "–"), "scale"].to_list()
+    assert scales == ["paper", "paper", "reduced", "reduced"]
 
 
 def test_what_never_reaches_the_target_is_not_available():
@@ -430,8 +443,9 @@ def test_the_figures_of_quadratic_are_drawn():
 
 
 def test_a_panel_that_was_not_run_is_named_in_a_note():
-    runs = summary("dirichlet_fashion_mnist", {"random": 7, "flanp": 3}, scale="reduced")
-    artefact = page.figure3({"dirichlet_fashion_mnist": runs}, PAPER)
+    name = "dirichlet_fashion_mnist_nycmesh"
+    runs = summary(name, {"random": 7, "flanp": 3}, scale="reduced")
+    artefact = page.figure3({name: runs}, PAPER)
     assert [bool(panel.lines) for panel in artefact.figure.axes] == [True]
     assert artefact.notes[1] == "(a) FEMNIST, synthetic delays: not run at this scale."
     assert "reduced scale" in artefact.notes[0]
@@ -439,7 +453,7 @@ def test_a_panel_that_was_not_run_is_named_in_a_note():
 
 def test_seeds_are_averaged_at_equal_times():
     """One takes 10 s a round and one 20 s: at 75 s one has had seven rounds, the other three."""
-    name = "dirichlet_fashion_mnist"
+    name = "dirichlet_fashion_mnist_nycmesh"
     fast = summary(name, {"random": 7}, seconds=10.0, seeds=[0])
     slow = summary(name, {"random": 7}, seconds=20.0, seeds=[1])
     x, y = page.figure3({name: joined(fast, slow)}, PAPER).figure.axes[0].lines[0].get_data()
