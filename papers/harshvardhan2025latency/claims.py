@@ -57,6 +57,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     The claim's first experiment is the row.  Its other experiments vary the stages of FLANP, or the
     bound and iterations of DelayHetSampling; the claim is then judged over all combinations.  It
     holds if the fastest sampler is the paper's fastest, or one of the two that the paper proposes.
+    Until all runs of its open choices are finished, it is inconclusive.
     """
     row, _ = row_of(spec)
     combinations = row_readings(summaries, spec, paper)
@@ -79,8 +80,9 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         _with_all_seconds(combinations[main]),
         _near_tie(spec, paper, row),
     ]
-    if spec.open_choices and not finding.readings:
-        caveats.append("The runs of its open choices are not finished.")
+    if spec.open_choices and any(name in paper.left_out for name in _variants(row)):
+        reason = "The runs of its open choices are not finished."
+        finding = replace(finding, verdict="inconclusive", reason=reason)
     return replace(finding, caveat=" ".join(filter(None, caveats)))
 
 
@@ -173,13 +175,17 @@ def row_readings(
 
 
 def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
-    row, _ = row_of(spec)
-    names = (*spec.experiments, f"{row}_sampling", f"{row}_flanp")
+    names = (*spec.experiments, *_variants(row_of(spec)[0]))
     return [name for name in dict.fromkeys(names) if name in summaries]
 
 
+def _variants(row: str) -> tuple[str, str]:
+    """Return the experiments with other readings of DelayHetSampling and of FLANP."""
+    return f"{row}_sampling", f"{row}_flanp"
+
+
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
-    """Return the name of a claim's row, as in :data:`.runtimes.DATA`, and the function that pairs its runs."""
+    """Return a claim's row, a key of :data:`.runtimes.DATA`, and the function that pairs its runs."""
     experiment = spec.experiments[0]
     if experiment == "quadratic_problems":
         return "quadratic", by_problem

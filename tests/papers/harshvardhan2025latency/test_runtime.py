@@ -9,6 +9,7 @@ from papers.harshvardhan2025latency.claims import row_of
 from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, printed, runtimes
 
 from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import judge_function
 from fedsampling.learning.models.model import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
@@ -367,6 +368,20 @@ def test_faster_links_take_less_time(rounds, verdict):
     links = joined(summary("links", slow, "speed-1"), summary("links", fast, "speed-10"))
     middle = summary("dirichlet_mnist", usual, "synthetic")
     assert judged("c22", links=links, dirichlet_mnist=middle) == verdict
+
+
+def test_a_row_is_inconclusive_until_its_open_choices_have_run():
+    runs = {
+        "rotated_mnist": summary(
+            "rotated_mnist", dict(zip(SEVEN, range(5, 12), strict=True)), "synthetic"
+        )
+    }
+    unfinished = without(PAPER, {"rotated_mnist_flanp": "not run"})
+    findings = [
+        judge_function(paper, "c3")(runs, paper.claims["c3"], paper)
+        for paper in (PAPER, unfinished)
+    ]
+    assert [finding.verdict for finding in findings] == ["partly reproduced", "inconclusive"]
 
 
 def test_forecasts_use_the_papers_effects():
