@@ -185,7 +185,7 @@ def _variants(row: str) -> tuple[str, str]:
 
 
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
-    """Return a claim's row, a key of :data:`.runtimes.DATA`, and the function that pairs its runs."""
+    """Return a claim's row, a key of :data:`.runtimes.DATA`, and the function that pairs runs."""
     experiment = spec.experiments[0]
     if experiment == "quadratic_problems":
         return "quadratic", by_problem
