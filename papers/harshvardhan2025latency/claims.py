@@ -180,7 +180,7 @@ def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
 
 
 def _variants(row: str) -> tuple[str, str]:
-    """Return the experiments with other readings of DelayHetSampling and of FLANP."""
+    """Name the experiments that repeat a row with other settings of DelayHetSampling or FLANP."""
     return f"{row}_sampling", f"{row}_flanp"
 
 

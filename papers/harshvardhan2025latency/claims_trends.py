@@ -291,9 +291,10 @@ def larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding
 def _sweep_finding(
     tables: Mapping[str, pd.DataFrame], spec: ClaimSpec, paper: Paper, sign: int, steps: int
 ) -> Finding:
-    """Judge a sweep by the ratio between its ends, with paired and Holm-corrected intervals.
+    """Judge a sweep by the ratio of seconds at its two ends.
 
-    The claim fails if the interval of any single step is contrary.
+    Intervals are paired by seed and Holm-corrected.  The claim fails if seconds change the wrong
+    way in any single step, with an interval that excludes no change.
 
     Parameters
     ----------

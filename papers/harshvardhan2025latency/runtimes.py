@@ -99,7 +99,10 @@ def target(paper: Paper, experiment: str) -> float:
 
 
 def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
-    """Return a row's runs with one kind of delays, which may be an experiment of their own."""
+    """Return the summary with a row's runs for one kind of delays; None if they were not run.
+
+    The experiment is ``<row>_<case>`` if the paper has one, otherwise ``<row>``.
+    """
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
