@@ -81,9 +81,12 @@ def test_official_data_have_published_cards_of_the_runs_that_use_them(tmp_path, 
     for card in data_cards.load(CARDS, list(plan.papers), cards):
         assert card.data == "official"
         assert plan.card_files(card.dataset) == []  # nothing is fetched for it
-        used = {f"{use.paper}/{use.experiment}" for use in plan.cards[card.dataset]}
-        users = {user.partition(":")[0] for part in card.partitions for user in part.users}
-        assert users <= used
+        uses = plan.cards[card.dataset]
+        assert {user for partition in card.partitions for user in partition.users} == {
+            f"{use.paper}/{use.experiment}: {', '.join(use.cases)}" for use in uses
+        }
+        settings = [use.settings for use in uses]
+        assert all(partition.settings in settings for partition in card.partitions)
         for origin in card.origins:
             sources = [source for source in SOURCES.values() if source.dataset == origin.dataset]
             sums = {source.file: source.checksum or "" for source in sources}
