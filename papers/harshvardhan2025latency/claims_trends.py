@@ -291,10 +291,10 @@ def larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding
 def _sweep_finding(
     tables: Mapping[str, pd.DataFrame], spec: ClaimSpec, paper: Paper, sign: int, steps: int
 ) -> Finding:
-    """Judge a sweep by the ratio of seconds at its two ends.
+    """Judge whether both samplers' seconds change along a sweep as claimed.
 
-    Intervals are paired by seed and Holm-corrected.  The claim fails if seconds change the wrong
-    way in any single step, with an interval that excludes no change.
+    The ratio of the seconds at the two ends decides, with Holm-corrected intervals paired by seed.
+    A significant change in the opposite direction in any single step contradicts the claim.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def _sweep_finding(
 def seconds_along_sweep(
     summaries: Summaries, paper: Paper, artefact: str, sign: int, sampling: str = "sampling"
 ) -> dict[str, pd.DataFrame]:
-    """Return each proposed sampler's seconds by seed; by the claim, they rise along the columns.
+    """Return each proposed sampler's seconds to the target, by seed and by value of the sweep.
 
     Parameters
     ----------
@@ -351,6 +351,12 @@ def seconds_along_sweep(
         1 if seconds rise along the paper's columns, −1 if they fall.
     sampling : str
         Label of DelayHetSampling's reading.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        By sampler; shape (seeds, values), infinite if a run misses the target.  If the claim holds,
+        seconds rise from left to right.
     """
     times = sweep_runtimes(summaries, paper, artefact, sampling)
     values = list(printed(paper, artefact))[::sign]

@@ -102,7 +102,7 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 
 
 def _of_rotation(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary how c21 compares angles (means, or every seed), and DelayHetSampling's reading."""
+    """Judge c21 by means, by every seed, and with each reading of DelayHetSampling."""
     tables = _main_sweep(name, summaries, paper)
     changes = {label: table.iloc[:, -1] - table.iloc[:, 0] for label, table in tables.items()}
     yield _by_sign(name, "the order of the means decides", _steps_of_means(tables))
@@ -111,7 +111,7 @@ def _of_rotation(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alte
 
 
 def _of_links(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the size of the sent model, how c22 compares speeds, and DelayHetSampling's reading."""
+    """Judge c22 with a larger model, by means, and with each reading of DelayHetSampling."""
     size = summaries["links_model"].setting("delays.model_bytes", "speed-1")
     finding = claims_trends.larger_model(summaries, paper.claims[name], paper)
     yield instead(name, f"clients send a model of {show(size / 1e6, 2)} MB", finding)
@@ -121,10 +121,7 @@ def _of_links(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
 
 
 def _main_sweep(name: str, summaries: Summaries, paper: Paper) -> dict[str, pd.DataFrame]:
-    """Return seconds with DelayHetSampling's main reading, a table (seeds, values) by sampler.
-
-    Columns are ordered so that seconds rise from left to right if the claim holds.
-    """
+    """Return :func:`.seconds_along_sweep` with the main reading of DelayHetSampling."""
     artefact, sign = paper.claims[name].artefact, SWEPT[name]
     main = next(iter(claims_trends.sampling_readings(summaries, SWEEPS[artefact][1])))
     return claims_trends.seconds_along_sweep(summaries, paper, artefact, sign, main)

@@ -99,9 +99,9 @@ def target(paper: Paper, experiment: str) -> float:
 
 
 def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
-    """Return the summary with a row's runs for one kind of delays; None if they were not run.
+    """Return the experiment that has a row's runs with one kind of delays.
 
-    The experiment is ``<row>_<case>`` if the paper has one, otherwise ``<row>``.
+    This is ``<row>_<case>`` if it was run, otherwise ``<row>``, and None if neither was.
     """
     return summaries.get(f"{row}_{case}", summaries.get(row))
 

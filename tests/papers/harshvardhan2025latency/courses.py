@@ -18,7 +18,7 @@ NAMES = ["case", "sampler", "seed", "at", "metric", "value"]
 def summary(
     experiment, rounds, case="nycmesh", seconds=10.0, asking=0.0, seeds=(0, 1, 2), scale="paper"
 ):
-    """Make runs that reach their target in a known round: `rounds`, by sampler.
+    """Make runs in which each sampler reaches its target in round ``rounds[sampler]``.
 
     Every round takes `seconds`.  One client and two clients train in turn.
     """
