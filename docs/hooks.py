@@ -12,20 +12,37 @@ PACKAGE = ROOT / "src" / "fedsampling"
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
 
 
+# Pages of the public API: title, modules. The samplers have a page for each module.
+REFERENCE = {
+    "base_classes": ("Base classes of samplers", ["samplers.interface.one_run", "samplers.scheme"]),
+    "checks": ("Checks of samplers", ["samplers.checking.check"]),
+    "partitions": ("Partitions", ["data.partitions", "data.federated"]),
+    "statistics": ("Statistics", ["evidence.statistics"]),
+    "theory": ("Closed forms", ["theory.weights", "theory.heterogeneity"]),
+    "adapters": ("Adapters", ["adapters.flower", "adapters.pfl"]),
+}
+
+
 def on_files(files, config):
     """Add the pages that are generated from other files."""
-    rooms = re.findall(
-        r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs/architecture.md").read_text("utf-8"), re.M
-    )
     pages = {"index.md": (ROOT / "README.md").read_text("utf-8").replace("](docs/", "](")}
     pages["tutorial.md"], pictures = notebook(ROOT / "docs" / "tutorial.ipynb")
-    pages["api/index.md"] = api_index(rooms)
-    for room, content in rooms:
-        pages[f"api/{room}.md"] = f"# `{room}`\n\n{content}\n\n" + "\n\n".join(
-            f"::: {module}" for module in modules(room)
+    pages["api/index.md"] = functions()
+    titles = {f"api/{page}.md": title for page, (title, _) in REFERENCE.items()}
+    for page, (title, parts) in REFERENCE.items():
+        directives = [f"::: fedsampling.{module}" for module in parts]
+        pages[f"api/{page}.md"] = "\n\n".join([f"# {title}", *directives])
+    for name in sampler_modules():
+        options = "options: {show_root_heading: false}"
+        pages[f"api/samplers/{name}.md"] = (
+            f"# {name} {{ #fedsampling.samplers.{name} }}\n\n"
+            f"::: fedsampling.samplers.{name}\n    {options}"
         )
-    config.nav[1]["As a library"][-1:] = [
-        {"API": ["api/index.md", *({room: f"api/{room}.md"} for room, _ in rooms)]}
+    reference = next(group["Reference"] for group in config.nav if "Reference" in group)
+    reference += [
+        {"Functions": "api/index.md"},
+        *({title: page} for page, title in titles.items()),
+        {"Samplers": [{name: f"api/samplers/{name}.md"} for name in sampler_modules()]},
     ]
     for name, content in (pages | pictures).items():
         files.append(File.generated(config, name, content=content))
@@ -46,14 +63,24 @@ def on_page_markdown(markdown, page, config, files):
         if link.endswith("tutorial.ipynb"):
             return f"[{text}](tutorial.md)"
         if target.is_relative_to(PACKAGE) and target.is_file():
-            module = ".".join(target.relative_to(ROOT / "src").with_suffix("").parts)
-            return f"[{text}](api/{module.split('.')[1]}.md#{module})"
+            module = ".".join(target.relative_to(PACKAGE).with_suffix("").parts)
+            page = api_page(module)
+            return f"[{text}]({page}#fedsampling.{module})" if page else text
         if not target.is_relative_to(ROOT / "docs") and target.exists():
             name = target.relative_to(ROOT).as_posix()
             return text if name in text else f"{text} (`{name}`)"
         return match[0]
 
     return markdown if page.file.src_path.startswith("api/") else _LINK.sub(redirected, markdown)
+
+
+def api_page(module):
+    """Return the page of a module's docstrings, or None if the module is internal."""
+    if module.removeprefix("samplers.") in sampler_modules():
+        return f"api/{module.replace('.', '/')}.md"
+    return next(
+        (f"api/{name}.md" for name, (_, parts) in REFERENCE.items() if module in parts), None
+    )
 
 
 def notebook(path):
@@ -77,27 +104,25 @@ def notebook(path):
     return "\n\n".join(parts), pictures
 
 
-def api_index(rooms):
-    """Return a page with the public names of `import fedsampling` and the list of rooms."""
+def functions():
+    """Return a page with the public names of `import fedsampling`."""
     text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
     names = re.findall(r'^    "(\w+)": "([\w.]+)",$', text, re.M)
+    shown = set(sum((modules for _, modules in REFERENCE.values()), []))
     return "\n\n".join(
         [
-            "# API",
+            "# Functions",
             "::: fedsampling\n    options: {heading_level: 2, members: false}",
-            "All names: "
-            + ", ".join(f"[`{name}`][fedsampling.{module}.{name}]" for name, module in names)
-            + ".",
-            "## Rooms",
-            "\n".join(f"- [`{room}`]({room}.md): {content}" for room, content in rooms),
+            *(
+                f"::: fedsampling.{module}.{name}\n    options: {{heading_level: 2}}"
+                for name, module in names
+                if module not in shown
+            ),
         ]
     )
 
 
-def modules(room):
-    """Return the names of a room's modules."""
-    if (PACKAGE / f"{room}.py").is_file():
-        return [f"fedsampling.{room}"]
-    files = sorted((PACKAGE / room).rglob("*.py"))
-    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files]
-    return [name for name in names if not name.endswith("__init__")]
+def sampler_modules():
+    """Return the names of the modules in `samplers/`, without the base classes."""
+    names = sorted(path.stem for path in (PACKAGE / "samplers").glob("*.py"))
+    return [name for name in names if name not in ("__init__", "scheme")]

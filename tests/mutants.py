@@ -38,7 +38,7 @@ MODULES = (
     "evidence/statistics.py",
     "evidence/verdicts.py",
 )
-# The tests of a module are in tests/<room>/test_<module>.py, except for these.
+# The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
     "samplers/interface/in_settings": ("samplers/test_scheme.py",),
     "samplers/interface/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
@@ -169,8 +169,8 @@ def run_tests(path, limit):
     Seconds are the processor's, so that a busy machine kills no mutant; after `limit` of them the
     process is ended.
     """
-    room = module(path).partition("/")[0]
-    tests = TESTS.get(module(path), (f"{room}/test_{path.stem}.py",))
+    package = module(path).partition("/")[0]
+    tests = TESTS.get(module(path), (f"{package}/test_{path.stem}.py",))
     child = os.fork()
     if not child:
         with open(os.devnull, "w") as nowhere:

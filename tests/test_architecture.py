@@ -1,4 +1,4 @@
-"""docs/architecture.md says what the tree is: its rooms, and who imports whom."""
+"""docs/architecture.md says what the tree is: its packages, and who imports whom."""
 
 import ast
 import re
@@ -8,11 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fedsampling"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-ROOMS = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
+PACKAGES = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
 
 
 def imports(path):
-    """Yield the rooms that a module imports from, at its head or inside of functions."""
+    """Yield the packages that a module imports from, at its head or inside of functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             package, _, rest = node.module.partition(".")
@@ -20,13 +20,13 @@ def imports(path):
                 yield from [rest.partition(".")[0]] if rest else (name.name for name in node.names)
 
 
-def room_of(path):
+def package_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def test_the_table_lists_all_rooms():
-    rooms = {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.stem}
-    assert set(ROOMS) == rooms - {"py"}
+    packages = {path.stem for path in PACKAGE.iterdir() if path.name[0] not in "_." and path.stem}
+    assert set(PACKAGES) == packages - {"py"}
 
 
 def test_each_room_imports_from_those_below_it_only():
@@ -34,9 +34,9 @@ def test_each_room_imports_from_those_below_it_only():
         f"{path.relative_to(PACKAGE)} imports {below}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for below in imports(path)
-        if room_of(path) in ROOMS
-        and below in ROOMS
-        and ROOMS.index(below) < ROOMS.index(room_of(path))
+        if package_of(path) in PACKAGES
+        and below in PACKAGES
+        and PACKAGES.index(below) < PACKAGES.index(package_of(path))
     ]
     assert up == []
 
@@ -86,8 +86,8 @@ def test_every_module_with_mutants_has_tests():
     }
     for path in (path for pattern in settings["MODULES"] for path in PACKAGE.glob(pattern)):
         module = path.relative_to(PACKAGE).with_suffix("").as_posix()
-        room = module.partition("/")[0]
-        for test in settings["TESTS"].get(module, [f"{room}/test_{path.stem}.py"]):
+        package = module.partition("/")[0]
+        for test in settings["TESTS"].get(module, [f"{package}/test_{path.stem}.py"]):
             assert (ROOT / "tests" / test).is_file(), f"{module}: {test}"
 
 

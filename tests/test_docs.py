@@ -169,9 +169,9 @@ def test_the_site_builds_without_a_broken_link(tmp_path):
         pytest.importorskip(module, reason="needs mkdocs; `make docs` builds the site with its own")
     command = ("mkdocs", "build", "--strict", "--site-dir", tmp_path)
     run_python("-m", *command, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
-    samplers = (tmp_path / "api/samplers/index.html").read_text("utf-8")
-    assert 'id="fedsampling.samplers.clustered.ClusteredSimilarity"' in samplers
-    assert ":class:" not in samplers
+    sampler = (tmp_path / "api/samplers/clustered/index.html").read_text("utf-8")
+    assert 'id="fedsampling.samplers.clustered.ClusteredSimilarity"' in sampler
+    assert ":class:" not in sampler
     assert "by_loss" in (tmp_path / "tutorial/index.html").read_text("utf-8")
     elsewhere = r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"'
     pages = "".join(page.read_text("utf-8") for page in tmp_path.rglob("*.html"))

@@ -1,1 +1,1 @@
-"""Foundations: errors, files, random streams, records; imports no other room."""
+"""Foundations: errors, files, random streams, records; imports no other package."""
