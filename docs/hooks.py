@@ -108,7 +108,7 @@ def functions():
     """Return a page with the public names of `import fedsampling`."""
     text = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
     names = re.findall(r'^    "(\w+)": "([\w.]+)",$', text, re.M)
-    shown = set(sum((modules for _, modules in REFERENCE.values()), []))
+    shown = {module for _, modules in REFERENCE.values() for module in modules}
     return "\n\n".join(
         [
             "# Functions",
