@@ -1,8 +1,8 @@
 import pytest
 
 from fedsampling.evidence.statistics import Estimate
-from fedsampling.evidence.verdicts import Claim, Interval, intervals
-from fedsampling.report.claim_axes import axes, side_by_side
+from fedsampling.evidence.verdicts import Claim, Interval, Reading, intervals
+from fedsampling.report.claim_axes import axes, settings_plots
 
 GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 
@@ -47,14 +47,20 @@ def test_ratios_over_more_than_a_decade_are_logarithmic():
     assert axis.bars[0].value == 50.0
 
 
-def test_the_papers_numbers_stand_beside_ours_with_the_difference():
-    times = Interval("random over best", "times", 3.0, 2.0, 4.0, paper=4.0)
-    order = Interval("order", "loss", 1.0, 0.5, 2.0, least=0)
-    claims = [_claim("c1", GAP, order), _claim("c2", times), _claim("c3")]
-    assert [
-        (pair.claim, pair.paper, pair.ours, pair.difference) for pair in side_by_side(claims)
-    ] == [("c1", "23", "8.00 [7.00, 9.00]", "−15.0"), ("c2", "4", "3.00 [2.00, 4.00]", "× 0.750")]
+def test_settings_that_the_paper_leaves_open_are_dots_stacked_where_they_coincide():
+    def reading(setting, value, verdict="reproduced"):
+        interval = Interval("gap", "dB", value, value - 1, value + 1, 22.0, 24.0, 23.0)
+        return Reading(setting, verdict, f"{value} dB", (interval,))
 
-
-def _claim(name, *drawn):
-    return Claim(name, "", "", "", "", "", "partly reproduced", "", "", drawn=drawn)
+    readings = (reading("a", 23.0), reading("b", 23.0), reading("c", 8.0, "contradicted"))
+    claim = Claim("c1", "", "", "", "8.0 dB", "", "inconclusive", "", "", readings=readings)
+    (plot,) = settings_plots(claim)
+    a, b, c = plot.dots
+    assert (a.x, a.y - b.y) == (b.x, 11)
+    assert c.x < plot.holds[0] < a.x
+    assert [(dot.verdict, dot.is_main) for dot in plot.dots] == [
+        ("reproduced", False),
+        ("reproduced", False),
+        ("contradicted", True),
+    ]
+    assert settings_plots(Claim("c2", "", "", "", "", "", "reproduced", "", "")) == ()

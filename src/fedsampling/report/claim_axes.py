@@ -1,7 +1,7 @@
 """Axes of claim cards: our intervals and the paper's statement as positions on a line.
 
 Positions are in per cent of the axis' width; ``templates/parts.html.j2`` draws them as inline SVG,
-which fits any page width.  :func:`side_by_side` lists the paper's numbers with ours.
+which fits any page width.  :func:`settings_plots` places the settings that a paper leaves open.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,10 +11,11 @@ from math import isfinite, log10
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from fedsampling.evidence.numbers import listed, show, show_interval
+from fedsampling.evidence.numbers import listed, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end
+_DOT, _DOT_WIDTH, _TICKS = 11, 1.5, 20  # a dot's height in pixels and width in per cent; the ticks
 _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an axis of ratios
 
 
@@ -61,52 +62,84 @@ class Axis:
     statement: str
 
 
-def axes(drawn: Iterable[Interval], alternatives: Iterable[Interval] = ()) -> tuple[Axis, ...]:
-    """Lay out a claim's intervals; intervals with the same unit and statement share an axis.
-
-    Parameters
-    ----------
-    drawn : iterable of Interval
-    alternatives : iterable of Interval
-        Intervals under other settings.  Each axis also covers those with its unit and statement, so
-        that the scale stays the same when a reader switches between settings.
-    """
-    alternatives = tuple(alternatives)
-    return tuple(_axis(list(group), alternatives) for _, group in groupby(drawn, _statement))
+def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
+    """Lay out a claim's intervals; intervals with the same unit and statement share an axis."""
+    return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
 
 
 @dataclass(frozen=True)
-class NumberPair:
-    """A number of the paper and ours, as text.
+class Dot:
+    """A claim's number under one setting; `x` in per cent, `y` in pixels from the top."""
 
-    `difference` is ours − the paper's; for ratios, ours / the paper's.
-    """
+    setting: str
+    verdict: str
+    text: str
+    x: float
+    y: float
+    is_main: bool
 
-    claim: str
+
+@dataclass(frozen=True)
+class SettingsPlot:
+    """A claim's number under all settings that the paper leaves open."""
+
     name: str
     unit: str
-    paper: str
-    ours: str
-    difference: str
+    dots: tuple[Dot, ...]
+    ticks: tuple[tuple[float, str], ...]
+    holds: tuple[float, float] | None
+    paper: float | None
+    statement: str
+    height: int
 
 
-def side_by_side(claims: Iterable[Claim]) -> tuple[NumberPair, ...]:
-    """Pair our value with the paper's number, for each interval with such a number."""
-    return tuple(
-        NumberPair(
-            claim.id,
-            interval.name,
-            interval.unit,
-            _round(interval.paper),
-            show_interval(interval.value, interval.low, interval.high),
-            f"× {show(interval.value / interval.paper)}"
-            if interval.unit.startswith("times")
-            else show(interval.value - interval.paper),
+def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
+    """Lay out one plot for each number that a claim has under several settings.
+
+    Dots whose places would overlap are stacked, so their height counts settings.
+    """
+    names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
+    plots = []
+    for name in names:
+        rows = [
+            (reading, interval)
+            for reading in claim.readings
+            for interval in reading.drawn
+            if interval.name == name
+        ]
+        if len(rows) < 2 or len({_statement(interval) for _, interval in rows}) > 1:
+            continue
+        axis = _axis([interval for _, interval in rows])
+        taken: dict[int, int] = {}
+        dots = []
+        for (reading, _), bar in zip(rows, axis.bars, strict=True):
+            column = round(bar.value / _DOT_WIDTH)
+            taken[column] = taken.get(column, 0) + 1
+            dots.append((reading, bar, column, taken[column]))
+        height = _DOT * max(taken.values()) + _TICKS
+        plots.append(
+            SettingsPlot(
+                name,
+                axis.unit,
+                tuple(
+                    Dot(
+                        reading.setting,
+                        reading.verdict,
+                        bar.text,
+                        round(column * _DOT_WIDTH, 2),
+                        height - _TICKS - _DOT * (row - 0.5),
+                        reading.ours == claim.ours,
+                    )
+                    for reading, bar, column, row in dots
+                ),
+                axis.ticks,
+                axis.holds,
+                axis.paper,
+                axis.statement,
+                height,
+            )
         )
-        for claim in claims
-        for interval in claim.drawn
-        if interval.paper is not None
-    )
+    return tuple(plots)
 
 
 def accepted_values(drawn: Iterable[Interval]) -> list[str]:
@@ -127,10 +160,10 @@ def _statement(interval: Interval) -> tuple[str, float | None, float | None, flo
     return interval.unit, interval.least, interval.most, interval.paper
 
 
-def _axis(group: Sequence[Interval], alternatives: Sequence[Interval]) -> Axis:
-    statement = unit, least, most, paper = _statement(group[0])
+def _axis(group: Sequence[Interval]) -> Axis:
+    unit, least, most, paper = _statement(group[0])
     numbers = [x for x in (least, most, paper) if x is not None]
-    for interval in (*group, *(i for i in alternatives if _statement(i) == statement)):
+    for interval in group:
         numbers += [interval.low, interval.value, interval.high]
     place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None

@@ -6,6 +6,8 @@ folder.  ``templates/`` holds layout and text; this module prepares the values t
 
 import csv
 import io
+import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -23,13 +25,13 @@ from fedsampling.evidence.agreement import (
     sentence,
 )
 from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.verdicts import Claim, Grade
+from fedsampling.evidence.verdicts import GRADES, Claim, Grade
 from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE
-from fedsampling.report import citation, handout, linked_data
+from fedsampling.report import citation, linked_data
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
-from fedsampling.report.claim_axes import accepted_values, axes, side_by_side
-from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, clearest, period, provenances
+from fedsampling.report.claim_axes import accepted_values, axes, settings_plots
+from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, period, provenances
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
@@ -82,6 +84,15 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "preliminary": "preliminary",
     "not run": "not-run",
 }
+# The pages that every page links to; others are added if they exist.
+SITE_PAGES: Mapping[str, str] = {
+    "index.html": "All papers",
+    "claims.html": "Claims",
+    "figures.html": "Figures",
+    "about.html": "Reproduce, cite, check",
+}
+# Figures and tables by the paper's own number; all others are folded away.
+NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -150,25 +161,42 @@ def write(
     shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
     bibtex = _software_bibtex(software, chapters)
     overall = {"settings": _settings(chapters), **_tallies(chapters)}
+    run = _provenance(chapters)
+    site_pages = {
+        **SITE_PAGES,
+        **({"schemes.html": "Which sampler?"} if comparison else {}),
+        **({"explorer.html": "Explore runs"} if explored else {}),
+        **({"data.html": "Datasets"} if cards else {}),
+    }
+    environment.globals["site_pages"] = site_pages
     texts = {
         "claims.csv": _claims_csv(chapters),
+        "verdicts.json": verdicts_json(chapters),
+        **{
+            f"{chapter.key}/badge.svg": _badge(environment, chapter)
+            for chapter in chapters
+            if chapter.claims
+        },
         "fedsampling.bib": bibtex,
         "README.md": environment.get_template("README.md.j2").render(overall),
-        "index.html": environment.get_template("index.html.j2").render(
-            overall,
-            metadata=_json_ld(linked_data.dataset(software, chapters)),
+        "claims.html": environment.get_template("claims.html.j2").render(overall),
+        "figures.html": environment.get_template("figures.html.j2").render(overall),
+        "about.html": environment.get_template("about.html.j2").render(
             bibtex=bibtex,
             commands=COMMANDS,
-            clearest={chapter.key: clearest(chapter.claims) for chapter in chapters},
             agreement=sentence(recomputed),
             tolerance=TOLERANCE,
             accuracy_tolerance=ACCURACY_TOLERANCE,
-            map_rows=evidence_map(chapters),
             recomputed=recomputed,
-            run=_provenance(chapters),
+            run=run,
+        ),
+        "index.html": environment.get_template("index.html.j2").render(
+            overall,
+            metadata=_json_ld(linked_data.dataset(software, chapters)),
+            map_rows=evidence_map(chapters),
+            run=run,
             outcomes=main_outcomes(chapters),
             summary=summary(chapters),
-            tallies={chapter.key: _tallies([chapter]) for chapter in chapters},
         ),
     }
     for chapter in chapters:
@@ -205,7 +233,7 @@ def write(
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
-    return [*texts, handout.write(root, chapters, comparison, software)]
+    return [*texts]
 
 
 def _environment() -> Environment:
@@ -216,7 +244,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.tests["contains"] = lambda sequence, item: item in sequence
+    environment.tests |= {
+        "contains": lambda sequence, item: item in sequence,
+        "numbered": lambda exhibit: NUMBERED.fullmatch(exhibit.artefact) is not None,
+    }
     environment.filters |= {
         "accepted_values": accepted_values,
         "axes": axes,
@@ -227,7 +258,7 @@ def _environment() -> Environment:
         "listed": listed,
         "recorded_duration": recorded_duration,
         "setting": setting,
-        "side_by_side": side_by_side,
+        "settings_plots": settings_plots,
         "slug": slug,
         "statistic": statistic,
         "symbols": symbols,
@@ -340,6 +371,49 @@ def _claims_csv(chapters: Iterable[Chapter]) -> str:
             declared = f"{claim.declared.when}, {claim.declared.date}" if claim.declared else ""
             table.writerow([chapter.key, *(getattr(claim, name) for name in columns), declared])
     return stream.getvalue()
+
+
+def verdicts_json(chapters: Iterable[Chapter]) -> str:
+    """Write all verdicts as a list of records; docs/verdicts.md describes the fields.
+
+    ``ours``, ``low`` and ``high`` are the first of the claim's numbers, null without an interval;
+    ``numbers`` has them all.
+    """
+    records = [
+        {
+            "paper": chapter.key,
+            "claim": claim.id,
+            "kind": claim.kind,
+            "text": claim.statement,
+            "paper_value": claim.drawn[0].paper if claim.drawn else None,
+            "paper_text": claim.reported,
+            "ours": claim.drawn[0].value if claim.drawn else None,
+            "low": claim.drawn[0].low if claim.drawn else None,
+            "high": claim.drawn[0].high if claim.drawn else None,
+            "ours_text": claim.ours,
+            "verdict": claim.verdict,
+            "grade": claim.grade,
+            "seeds": claim.seeds,
+            "declared": claim.declared and asdict(claim.declared),
+            "artefact": claim.artefact,
+            "numbers": [asdict(interval) for interval in claim.drawn],
+        }
+        for chapter in chapters
+        for claim in chapter.claims
+    ]
+    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+
+
+def _badge(environment: Environment, chapter: Chapter) -> str:
+    """Draw a badge with the number of reproduced claims among those tested at the paper's size."""
+    tested = [claim for claim in empirical([chapter]) if claim.grade == GRADES[0]]
+    reproduced = sum(claim.verdict == "reproduced" for claim in tested)
+    value = (
+        f"{reproduced} of {len(tested)} at the paper's size"
+        if tested
+        else "no claim at the paper's size"
+    )
+    return environment.get_template("badge.svg.j2").render(title="claims reproduced", value=value)
 
 
 def _json_ld(*entities: dict[str, Any]) -> Markup:

@@ -54,40 +54,48 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   show();
 }
 
-// "What if": a list for each open setting of a claim; shows the verdict and axes under the chosen settings.
-for (const box of document.querySelectorAll(".readings")) {
-  const rows = [...box.querySelectorAll("[data-setting]")];
-  const axes = box.closest(".claim")?.querySelector(".axes");
-  const split = rows.map(row => row.dataset.setting.split(", "));
-  const whole = split.some(parts => parts.length !== split[0].length);
-  const settings = whole ? rows.map(row => [row.dataset.setting]) : split;
-  const main = Math.max(0, rows.findIndex(row => "main" in row.dataset));
+// Plots of settings: a list for each open setting; dots of other settings fade.
+for (const box of document.querySelectorAll(".choices:has(circle)")) {
+  const dots = [...box.querySelectorAll("circle")];
+  const parts = dots.map(dot => dot.dataset.setting.split(", "));
+  if (parts.some(each => each.length !== parts[0].length) || parts[0].length < 2) continue;
   const form = document.createElement("form");
   form.className = "filters";
-  const fields = settings[0].map((_, place) => {
-    const label = document.createElement("label"), field = document.createElement("select");
-    for (const value of new Set(settings.map(parts => parts[place]))) field.add(new Option(value));
-    field.value = settings[main][place];
-    label.append(place ? "and" : "What if", field);
+  const fields = parts[0].flatMap((_, place) => {
+    const values = [...new Set(parts.map(each => each[place]))];
+    if (values.length < 2) return [];
+    const field = document.createElement("select"), label = document.createElement("label");
+    field.add(new Option("any", ""));
+    for (const value of values) field.add(new Option(value));
+    field.dataset.place = place;
+    label.append(`Setting ${place + 1}`, field);
     form.append(label);
-    return field;
+    return [field];
   });
-  const outcome = document.createElement("p");
-  outcome.setAttribute("aria-live", "polite");
-  const few = row => row.cells[2].textContent.split("[").length <= 3;  // the axes show more intervals
-  const answer = () => {
-    const chosen = fields.map(field => field.value).join();
-    const row = rows[settings.findIndex(parts => parts.join() === chosen)];
-    if (!row) outcome.textContent = "This combination was not run.";
-    else outcome.replaceChildren(row.cells[1].firstChild.cloneNode(true), " ", ...(few(row) ? row.cells[2].cloneNode(true).childNodes : []));
-    const drawn = rows[row?.dataset.axes]?.querySelector("template")?.content.cloneNode(true);
-    axes?.replaceChildren(drawn ?? "No number has an interval under this setting.");
+  const count = document.createElement("output");
+  form.append(count);
+  const show = () => {
+    const kept = dots.filter((dot, i) => {
+      const fits = fields.every(field => !field.value || parts[i][field.dataset.place] === field.value);
+      dot.classList.toggle("other", !fits);
+      return fits;
+    });
+    count.value = `${kept.length} of ${dots.length}`;
   };
-  form.addEventListener("input", answer);
+  form.addEventListener("input", show);
   form.addEventListener("submit", event => event.preventDefault());
-  box.querySelector("details").before(form, outcome);
-  answer();
+  box.querySelector("figure").before(form);
+  show();
 }
+
+// A link to a claim or a figure opens what holds it.
+const open = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let part = target?.closest?.("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  if (target?.closest?.("details")) target.scrollIntoView();
+};
+addEventListener("hashchange", open);
+open();
 
 // A switch for the numbers of the paper in a figure: under another address the SVG hides them.
 for (const place of document.querySelectorAll("[data-switch]")) {
