@@ -33,6 +33,7 @@ from fedsampling.report.citation import Software
 from fedsampling.report.claim_axes import accepted_values, axes, settings_plots
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, period, provenances
 from fedsampling.report.data_cards import Card
+from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.explorer import LIBRARY_VERSION, View
@@ -212,6 +213,7 @@ def write(
     if explored:
         texts["explorer.html"] = environment.get_template("explorer.html.j2").render(
             views=as_json([_view_for_page(view, chapters) for view in explored]),
+            colours=as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
             points=POINTS[0],
             library=LIBRARY_VERSION,
             start=_first_view(explored, comparison),

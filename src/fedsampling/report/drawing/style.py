@@ -14,7 +14,10 @@ from matplotlib.patches import Patch
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-# Colours of samplers in all figures.  Samplers that no figure shows together may share a colour.
+# For samplers without a colour of their own.
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#777777", "#8A6D00")
+# Colours of samplers in all figures and in the explorer.  Samplers that no figure shows together
+# may share a colour.
 SCHEMES = {
     "full": BLACK,
     "md": BLUE,

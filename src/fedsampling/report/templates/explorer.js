@@ -3,8 +3,8 @@
 // view, so a link restores it. Data files are scripts that call explored(), because a page opened
 // from disk may not read files.
 
-// Okabe and Ito's palette; further curves repeat it dashed.
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#8A6D00"];
+// Each sampler's colour, as in all figures; samplers without one get a free colour of the palette.
+const {samplers: OWN_COLOURS, palette: COLOURS} = JSON.parse(document.getElementById("colours").textContent);
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 const AXES = {at: "rounds", bits: "bits sent by clients", seconds: "seconds"};
 const FIRST_SHOWN = 6;  // samplers, unless the link names some
@@ -43,7 +43,8 @@ const show = number => {
 // State and address.
 const readAddress = () => {
   const query = new URLSearchParams(location.hash.length > 1 ? location.hash.slice(1) : page.dataset.start);
-  const key = views.has(query.get("view")) ? query.get("view") : views.keys().next().value;
+  const asked = query.get("view"), key = views.has(asked) ? asked : views.keys().next().value;
+  page.querySelector(".unknown").textContent = asked && key !== asked ? `No experiment is called ${asked}. This is ${key}.` : "";
   const flag = (name, usual) => (query.has(name) ? query.get(name) === "1" : usual);
   state = {
     view: key,
@@ -82,6 +83,21 @@ for (const [paper, members] of papers) {
   fields.view.append(group);
 }
 
+// The search keeps the experiments whose paper, title or name contain all words.
+fields.search.addEventListener("input", () => {
+  const words = fields.search.value.toLowerCase().split(/\s+/);
+  const matches = [...fields.view.options].filter(option => {
+    const text = `${option.parentNode.label} ${option.text}`.toLowerCase();
+    option.hidden = option.disabled = !words.every(word => text.includes(word));
+    return !option.hidden;
+  });
+  if (!matches.length) page.querySelector(".unknown").textContent = "No experiment matches.";
+  else if (fields.search.value && !matches.some(option => option.selected)) {
+    fields.view.value = matches[0].value;
+    fields.view.dispatchEvent(new Event("change", {bubbles: true}));
+  } else page.querySelector(".unknown").textContent = "";
+});
+
 const update = async () => {
   const view = views.get(state.view);
   fields.view.value = state.view;
@@ -111,7 +127,8 @@ const update = async () => {
   const wanted = state.samplers?.filter(name => names.includes(name));
   const first = wanted?.length || state.samplers?.length === 0 ? wanted : names.slice(0, FIRST_SHOWN);
   for (const curve of curves) {
-    curve.slot = null;
+    curve.colour = "";
+    curve.shown = false;
     curve.label = label(view, curve);
     turn(curve, first.includes(curve.sampler));
   }
@@ -120,19 +137,18 @@ const update = async () => {
   draw(view);
 };
 
-// Show or hide a curve; it keeps its colour until it is hidden.
+// Show or hide a curve; it keeps its colour until it is hidden. Curves of one colour differ in dashes.
 const turn = (curve, on) => {
-  curve.shown = on;
-  if (!on) curve.slot = null;
-  else if (curve.slot === null) {
-    const taken = new Set(curves.map(other => other.slot));
-    curve.slot = 0;
-    while (taken.has(curve.slot)) curve.slot += 1;
+  const others = curves.filter(other => other !== curve && other.shown);
+  if (on && !(curve.shown && curve.colour)) {
+    const free = COLOURS.find(colour => others.every(other => other.colour !== colour));
+    curve.colour = OWN_COLOURS[curve.sampler] ?? free ?? COLOURS[others.length % COLOURS.length];
+    const taken = new Set(others.filter(other => other.colour === curve.colour).map(other => other.dash));
+    curve.dash = DASHES.find(dash => !taken.has(dash)) ?? DASHES[0];
   }
-  curve.colour = on ? COLOURS[curve.slot % COLOURS.length] : "";
-  curve.dash = DASHES[Math.floor(curve.slot / COLOURS.length) % DASHES.length];
-  curve.tag?.setAttribute("stroke", curve.colour || "none");
-  curve.tag?.setAttribute("stroke-dasharray", curve.dash);
+  curve.shown = on;
+  curve.tag?.setAttribute("stroke", on ? curve.colour : "none");
+  curve.tag?.setAttribute("stroke-dasharray", curve.dash ?? []);
 };
 
 const describe = view => {
@@ -397,7 +413,9 @@ for (const name of ["all", "none"]) button(name, () => {
 form.addEventListener("submit", event => event.preventDefault());
 form.addEventListener("change", event => {
   const {name, type, value, checked} = event.target;
+  if (name === "search") return;
   state[name] = type === "checkbox" ? checked : value;
+  if (name === "view") page.querySelector(".unknown").textContent = "";
   if (name === "view") Object.assign(state, {metric: null, case: null, samplers: null, logy: null});
   if (name === "metric") state.logy = null;
   update();
