@@ -5,11 +5,17 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import combinations, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_results import add_crossmatrix
 from PIL import Image
+
+from fedsampling.samplers.clustered import allocate_by_size
+from fedsampling.samplers.optimal import probabilities
+from fedsampling.theory.weights import statistics
 
 CHROMIUM = shutil.which("chromium")
 PAGES = (
@@ -302,6 +308,42 @@ def test_the_chooser_answers_by_the_situation(results, tmp_path):
     assert [name for name, _ in delays_known] == ["Tier-based selection (TiFL)", usual[0][0]]
     assert "1.50 × as fast as MD sampling" in delays_known[0][1]
     assert unbiased == usual
+
+
+WIDGET = """<script>
+const rows = widget.querySelectorAll("tbody tr").length;
+report([rows, %s.map(([samples, delays, m]) => compute(samples, delays, m))]);
+</script></body>"""
+
+
+def test_the_widget_agrees_with_the_python_functions(results, tmp_path):
+    add_crossmatrix(results.root)
+    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
+    rng = np.random.default_rng(0)
+    cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
+    plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
+    rows, computed = _seen(text.replace("</body>", WIDGET % plain), tmp_path)
+    assert rows == 5
+    for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
+        p = n_samples / n_samples.sum()
+        r = allocate_by_size(n_samples, m)
+        q = probabilities(p, m)
+        for name in ("md", "uniform"):
+            expected = statistics(name, p, m).variance
+            assert samplers[name]["variance"] == pytest.approx(expected, abs=1e-12)
+        every = list(product(range(7), repeat=m)) if m < 7 else []
+        for name, rows in {"md": np.tile(p, (m, 1)), "clustered_size": r}.items():
+            assert samplers[name]["inclusion"] == pytest.approx(1 - (1 - rows).prod(0))
+            chances = [np.prod(rows[np.arange(m), list(drawn)]) for drawn in every]
+            slowest = [delays[list(drawn)].max() for drawn in every]
+            if every:
+                assert samplers[name]["seconds"] == pytest.approx(np.dot(chances, slowest))
+        sets = [delays[list(drawn)].max() for drawn in combinations(range(7), m)]
+        assert samplers["uniform"]["seconds"] == pytest.approx(np.mean(sets))
+        variance = (r * (1 - r)).sum(0) / m**2
+        assert samplers["clustered_size"]["variance"] == pytest.approx(variance, abs=1e-12)
+        assert samplers["optimal"]["inclusion"] == pytest.approx(q)
+        assert samplers["flanp"]["seconds"] == m
 
 
 # Chooses a sampler among the clients one by one, and reads the section.
