@@ -161,8 +161,10 @@ class Project:
         InputError
             If such a call holds the results folder.
         """
-        if (self.folder / LOCK).is_file() and not self.is_written():
-            os.close(_locked(self.folder / LOCK, fcntl.LOCK_SH))
+        path = self.folder / LOCK
+        if path.is_file() and not self.is_written():
+            with writing(path):
+                os.close(_locked(path, fcntl.LOCK_SH))
 
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:

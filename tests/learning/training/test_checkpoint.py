@@ -10,6 +10,7 @@ import pytest
 import torch
 from small_network import learner
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
 from fedsampling.learning.training.history import History
