@@ -27,13 +27,8 @@ reproduce: workflow ## Report all finished runs: each experiment at its largest 
 smoke: CONFIG = --config scale=quick data=embedded $(NAMED)
 smoke: workflow ## Check that everything works: quick scale on generated data; not evidence
 
-# flock prevents two calls in parallel. Once this call holds it, any remaining lock of Snakemake is
-# left over from a call that was killed.
 workflow: $(READY)
-	@mkdir -p .snakemake
-	@flock --close --nonblock --conflict-exit-code 9 .snakemake/reproduce.lock sh -c ' \
-	    rm -rf .snakemake/locks && exec snakemake --cores $(CORES) --logger fedsampling $(CONFIG)' \
-	    || { [ $$? -ne 9 ] || echo "make: another call is running in this folder; wait until it ends" >&2; exit 1; }
+	@snakemake --cores $(CORES) --logger fedsampling $(CONFIG)
 	@fedsampling verdicts --config results/$(if $(RUN),$(RUN)/)config.json
 
 # One process runs all tests of a file; tests/conftest.py starts with the slowest files. More than

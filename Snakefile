@@ -18,6 +18,7 @@ from fedsampling.workflow.snakefile import (
     check_file,
     open_project,
     is_stopped_by_user,
+    start,
 )
 
 min_version("9.12")
@@ -65,7 +66,7 @@ localrules:
 # the parameters of a step contain everything that it uses of them. If a first rule wrote them,
 # Snakemake could not see in the same call which steps are out of date.
 onstart:
-    project.write()
+    start(project)
     if workflow.non_local_exec:
         rule_resources.warn()
 

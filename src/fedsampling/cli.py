@@ -101,10 +101,13 @@ def path_option(
     return click.option(name, type=kind, default=Path(default), show_default=True, help=text)
 
 
-def in_project(command: Callable[..., None], latest: bool = False) -> Callable[..., None]:
+def in_project(
+    command: Callable[..., None], latest: bool = False, writes: bool = False
+) -> Callable[..., None]:
     """Add the options ``--config``, ``--results`` and ``--papers``, and pass the project first.
 
     With `latest` and without ``--config``, use the configuration of the last Snakemake call.
+    Commands with `writes` are refused while a call with another configuration is running.
     """
 
     @path_option("--config", "config.yaml", "Configuration file, YAML or JSON.")
@@ -123,7 +126,10 @@ def in_project(command: Callable[..., None], latest: bool = False) -> Callable[.
                 "'fedsampling init FOLDER', or use --config"
             )
         try:
-            command(Project.open(config, results, papers), **options)
+            project = Project.open(config, results, papers)
+            if writes:
+                project.check_free()
+            command(project, **options)
         except InputError as error:
             from fedsampling.experiments.config import with_origins
 
@@ -255,7 +261,7 @@ def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: 
 
 @main.command()
 @click.argument("job", nargs=-1, required=True)
-@in_project
+@partial(in_project, writes=True)
 def run(project: "Project", job: tuple[str, ...]) -> None:
     """Run one or more JOBs, such as rizk2022importance/regression/base/fedavg/block-0."""
     from fedsampling.workflow.running import run_jobs
@@ -266,7 +272,7 @@ def run(project: "Project", job: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("paper")
 @click.argument("experiment")
-@in_project
+@partial(in_project, writes=True)
 def summarise(project: "Project", paper: str, experiment: str) -> None:
     """Summarise the runs of a PAPER's EXPERIMENT in one table."""
     from fedsampling.workflow import summarising
@@ -287,7 +293,7 @@ def publish(project: "Project", names: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("paper")
-@in_project
+@partial(in_project, writes=True)
 def draw(project: "Project", paper: str) -> None:
     """Update the summaries, artefacts and verdicts of a PAPER that are out of date."""
     from fedsampling.workflow import drawing
@@ -298,7 +304,7 @@ def draw(project: "Project", paper: str) -> None:
 @main.command()
 @click.argument("paper")
 @click.argument("artefact")
-@in_project
+@partial(in_project, writes=True)
 def render(project: "Project", paper: str, artefact: str) -> None:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
     from fedsampling.workflow import drawing
@@ -308,7 +314,7 @@ def render(project: "Project", paper: str, artefact: str) -> None:
 
 @main.command()
 @click.argument("paper")
-@in_project
+@partial(in_project, writes=True)
 def judge(project: "Project", paper: str) -> None:
     """Judge a PAPER's claims from its summaries."""
     from fedsampling.workflow import judging
@@ -318,7 +324,7 @@ def judge(project: "Project", paper: str) -> None:
 
 @main.command()
 @click.option("--unfinished", is_flag=True, help="Report the finished part, in RESULTS/unfinished.")
-@in_project
+@partial(in_project, writes=True)
 def report(project: "Project", unfinished: bool) -> None:
     """Write the report from the artefacts and claims of the configured papers."""
     from fedsampling.workflow.reporting import build_report, build_unfinished
@@ -332,7 +338,7 @@ def report(project: "Project", unfinished: bool) -> None:
     "--share", type=click.FloatRange(0, 1), help="Share of all finished runs, with their data."
 )
 @click.option("--seed", type=int, help="Seed that selects the runs; default: today's date.")
-@in_project
+@partial(in_project, writes=True)
 def recheck(project: "Project", share: float | None, seed: int | None) -> None:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.agreement import sentence
@@ -354,15 +360,22 @@ def verdicts(project: "Project") -> None:
 
 
 @main.command()
+@click.option(
+    "--remove-other-versions",
+    is_flag=True,
+    help="First remove the runs that other versions of the code stored.",
+)
 @partial(in_project, latest=True)
-def status(project: "Project") -> None:
+def status(project: "Project", remove_other_versions: bool) -> None:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
     """
-    from fedsampling.workflow.status import status as lines
+    from fedsampling.workflow import status as progress
 
-    for line in lines(project):
+    if remove_other_versions:
+        click.echo(progress.remove_other_versions(project))
+    for line in progress.status(project):
         click.echo(line)
 
 

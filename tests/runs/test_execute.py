@@ -56,14 +56,14 @@ def test_manifest_names_every_run_and_its_digest(tmp_path):
     manifest = execute(tmp_path, [4, 2])
     assert [run["seed"] for run in manifest["runs"]] == [4, 2]
     for run in manifest["runs"]:
-        loaded = store.load(store.path_of(tmp_path / "store", run["hash"]))
+        loaded = store.find([tmp_path / "store"], run["hash"], None)
         assert loaded.metadata["digest"] == run["digest"] == store.digest(loaded.table)
         assert loaded.metadata["spec"]["seed"] == run["seed"]
 
 
 def test_metadata_record_the_origin_of_a_run(tmp_path):
     (run,) = execute(tmp_path, [3])["runs"]
-    loaded = store.load(store.path_of(tmp_path / "store", run["hash"])).metadata
+    loaded = store.find([tmp_path / "store"], run["hash"], None).metadata
     planned, _ = job([3])
     assert loaded["hash"] == planned.runs[0].hash
     assert loaded["spec"] == planned.runs[0].identity
@@ -157,17 +157,19 @@ def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
     result = jobs(load_paper(PAPER, ROOT / "papers"), config)
     planned = next(listed for listed in result if listed.name.endswith(f"{scheme}/block-0"))
     runs.execute(planned, config, tmp_path, lambda *_: None)
-    table = store.load(store.path_of(tmp_path / "store", planned.runs[0].hash)).table
+    table = store.find([tmp_path / "store"], planned.runs[0].hash, planned.code).table
     assert table.set_index("metric").value["diverged_at"] > 0
 
 
-def test_results_of_other_code_are_recomputed(tmp_path):
+def test_results_of_other_code_are_recomputed_and_kept(tmp_path):
     first = execute(tmp_path, [0])
     planned, config = job([0])
     manifest = runs.execute(replace(planned, code="f" * 16), config, tmp_path, lambda *_: None)
     assert json.loads(manifest.read_text("utf-8")) == first  # the result is the same
-    (path,) = stored(tmp_path)
-    assert store.load(path).metadata["code"] == "f" * 16
+    assert {store.load(path).metadata["code"] for path in stored(tmp_path)} == {
+        planned.code,
+        "f" * 16,
+    }
 
 
 def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeypatch):
@@ -181,7 +183,7 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
 
 def test_a_truncated_result_is_renamed_and_recomputed(tmp_path):
     first = execute(tmp_path, [0, 1])
-    path = store.path_of(tmp_path / "store", first["runs"][1]["hash"])
+    path = store.path_of(tmp_path / "store", first["runs"][1]["hash"], job([0, 1])[0].code)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 3])
     assert execute(tmp_path, [0, 1]) == first

@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import stat
 
 import numpy as np
 import pandas as pd
@@ -34,7 +36,7 @@ def renote(path, **changes):
 
 def test_a_run_is_read_back_with_its_metadata(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
-    assert path == tmp_path / "ab" / f"{HASH}.parquet" == store.path_of(tmp_path, HASH)
+    assert path == tmp_path / "ab" / f"{HASH}-c1.parquet" == store.path_of(tmp_path, HASH, "c1")
     loaded = store.load(path)
     pd.testing.assert_frame_equal(loaded.table, TABLE, check_dtype=False)
     assert loaded.metadata == {**METADATA, "digest": store.digest(TABLE)}
@@ -128,16 +130,14 @@ def test_files_of_other_programs_or_without_a_column_are_rejected(tmp_path, note
         store.load(path)
 
 
-def test_a_missing_run_is_a_one_line_error(tmp_path):
-    with pytest.raises(InputError, match=r"^.*: no such run; run the same command again to"):
-        store.load(tmp_path / "none.parquet")
+def test_a_missing_run_is_not_found(tmp_path):
     assert store.find([tmp_path, tmp_path / "nowhere"], HASH, None) is None
 
 
 def test_a_file_with_the_name_of_another_run_is_rejected(tmp_path):
     other_hash = "ab" + "1" * 18
     path = store.save(tmp_path, TABLE, METADATA)
-    path.rename(store.path_of(tmp_path, other_hash))
+    path.rename(store.path_of(tmp_path, other_hash, "c1"))
     assert store.find([tmp_path], other_hash, None) is None
 
 
@@ -147,6 +147,28 @@ def test_only_runs_of_the_requested_code_are_found(tmp_path):
     assert store.find([tmp_path], HASH, "c2") is None
     assert store.find([tmp_path], HASH, None)
     assert path.is_file()
+
+
+def test_versions_of_the_code_keep_their_runs_side_by_side(tmp_path):
+    old = store.save(tmp_path, TABLE, METADATA).rename(tmp_path / "ab" / f"{HASH}.parquet")
+    assert store.find([tmp_path], HASH, "c1").metadata["code"] == "c1"  # from an early version
+    os.utime(old, (1, 1))
+    for age, code in enumerate(("c2", "c3")):
+        os.utime(store.save(tmp_path, TABLE, {**METADATA, "code": code}), (9 - age, 9 - age))
+    for code in ("c1", "c2", "c3"):
+        assert store.find([tmp_path], HASH, code).metadata["code"] == code
+    assert store.find([tmp_path], HASH, None).metadata["code"] == "c2"  # the newest
+
+
+def test_all_users_of_a_shared_store_can_read_its_files(tmp_path):
+    tmp_path.chmod(0o2775)
+    mask = os.umask(0o077)
+    try:
+        path = store.save(tmp_path, TABLE, METADATA)
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o2775
 
 
 def test_stores_are_searched_in_order(tmp_path):

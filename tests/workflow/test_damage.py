@@ -1,6 +1,8 @@
 """Corrupt files are rejected, or have the content that was written."""
 
+import errno
 import json
+import os
 import random
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import DamagedError, InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.evidence import summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
@@ -125,6 +127,26 @@ def mutated(content, chance):
         case "end":
             del damaged[at:]
     return bytes(damaged)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE, errno.ESTALE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_lost(
+    tmp_path, monkeypatch, kind, number
+):
+    path = tmp_path / "file.parquet"
+    read = kind(path)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+
+    def fail(self, *arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", fail)
+        with pytest.raises(InputError, match=r"cannot be read \(.*nothing was changed") as caught:
+            read(path)
+    assert not isinstance(caught.value, DamagedError)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])

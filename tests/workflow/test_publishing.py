@@ -128,7 +128,8 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
     assert published(name, finished=1) == [f"{name}: 2 runs added"]
     assert published(name) == [f"{name}: {len(published_runs(folder)) - 2} runs added"]
     assert published(name) == []
-    stored = {path.stem: store.load(path) for path in (tmp_path / "store").rglob("*.parquet")}
+    runs = [store.load(path) for path in (tmp_path / "store").rglob("*.parquet")]
+    stored = {run.metadata["hash"]: run for run in runs}
     assert stored.keys() == published_runs(folder).keys()
     for run, result in stored.items():
         loaded = store.find([folder], run, None)

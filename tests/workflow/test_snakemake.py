@@ -5,6 +5,7 @@ The checkout holds a copy of the sources too, so that a test can change one of t
 
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -12,10 +13,13 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
+
+from fedsampling.base.files import digest
 
 ROOT = Path(__file__).parents[2]
 PAPER = "rizk2022importance"
@@ -386,6 +390,81 @@ class TestWhatRunsAgain:
             assert checkout.due() == due
 
 
+class TestTwoCalls:
+    """A folder of results has one plan at a time, even on a file system without locks."""
+
+    @contextmanager
+    def running(self, checkout, *arguments):
+        """Start a call, and pause it when its first run is stored."""
+        with subprocess.Popen(
+            **checkout.command("snakemake", "--cores", "1", *arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            try:
+                deadline = time.monotonic() + 200
+                while not checkout.stored() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                process.send_signal(signal.SIGSTOP)
+                yield process
+            finally:
+                process.kill()  # has no effect unless the test failed
+
+    def test_a_second_call_is_refused_unless_it_is_named_and_the_first_gets_its_own_results(
+        self, fresh, finished, copied
+    ):
+        checkout = copied(fresh)
+        (checkout.root / "other.yaml").write_text("scale: quick\ndata: embedded\n")
+        with self.running(checkout) as first:
+            for command in (
+                ("snakemake", "--cores", "1", "--config", "shipped=false"),
+                ("make", "smoke", "PYTHON=false"),
+                ("fedsampling", "judge", PAPER, "--config", "other.yaml"),
+            ):
+                status, output = checkout.call(*command)
+                assert status == 2, output
+                owner = f"process {first.pid} on {platform.node()}"
+                assert f"results: another call is running in this folder ({owner})" in output
+            checkout.snakemake("--config", "run=other", "--until", "cards_without_files")
+            first.send_signal(signal.SIGCONT)
+            output, _ = first.communicate(timeout=400)
+        assert first.returncode == 0, output
+        assert checkout.manifests() == finished.manifests()
+
+    def test_a_job_refuses_the_configuration_of_another_call(self, fresh, finished, copied):
+        checkout = copied(fresh)
+        with self.running(checkout) as first:
+            path = checkout.root / "results" / "config.json"
+            other = json.loads(path.read_text())
+            other["overrides"][PAPER]["regression"]["rounds"] = 100
+            path.write_text(json.dumps(other))
+            first.send_signal(signal.SIGCONT)
+            output, _ = first.communicate(timeout=400)
+        assert first.returncode == 1
+        assert one_line(output) == (
+            "fedsampling: results/config.json: replaced by another call; "
+            "run the same command again when that call has ended"
+        )
+        assert checkout.manifests().items() < finished.manifests().items()
+
+    def test_a_job_on_a_cluster_reads_its_calls_configuration_and_no_other(self, finished, copied):
+        """Snakemake reads the Snakefile again in the job, perhaps after a change of config.yaml."""
+        checkout = copied(finished)
+        shutil.rmtree(checkout.root / "results" / "runs")
+        (manifest, *_) = finished.manifests()
+        checkout.configure(regression={"rounds": 100})
+        path = checkout.root / "results" / "config.json"
+        for call, status in ((digest(json.loads(path.read_text())), 0), ("0" * 16, 2)):
+            argument = f"_call={json.dumps(['results/config.json', call])}"
+            options = ("--mode", "remote", "--no-hooks", "--nolock", "--force", manifest)
+            returned, output = checkout.call(
+                "snakemake", "--cores", "1", *options, "--config", argument
+            )
+            assert returned == status, output
+            assert checkout.manifests() == {manifest: finished.manifests()[manifest]}
+        assert "results/config.json: replaced by another call" in one_line(output)
+
+
 class TestInterruptions:
     def test_a_job_that_fails_on_changed_code_is_still_due_at_the_next_start(
         self, finished, copied
@@ -421,7 +500,6 @@ class TestInterruptions:
         make = ("make", "smoke", "CORES=1", "PYTHON=false")
         status, _ = checkout.interrupted(signal.SIGKILL, *make)
         assert status == -signal.SIGKILL
-        assert list((checkout.root / ".snakemake" / "locks").iterdir())
         times = {path: path.stat().st_mtime_ns for path in checkout.stored()}
         assert times
         assert len(checkout.manifests()) < 3

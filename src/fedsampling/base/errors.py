@@ -25,6 +25,10 @@ class InputError(Exception):
         self.lines = lines
 
 
+class DamagedError(InputError):
+    """A file whose digest or decoding failed; files that cannot be read are not damaged."""
+
+
 @contextmanager
 def gathering(lines: list[str]) -> Iterator[None]:
     """Catch an InputError in the body and add its lines to `lines`, without duplicates.

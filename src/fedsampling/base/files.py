@@ -1,10 +1,15 @@
-"""Atomic writes: a reader never sees an incomplete file.
+"""Reading and atomic writing: a reader never sees an incomplete file.
 
 The pipeline writes every file through :func:`write_bytes` or :func:`replacing`: the content goes to
 a temporary file in the same folder, is flushed to the disk, and replaces the target by a rename,
 which POSIX makes atomic.  After a power failure either the old or the new file exists, complete.
+
+A file is damaged only if its digest or its decoding fails.  A file that cannot be read, for lack of
+permission, of file descriptors or of memory, or because a disk or server fails, may be intact: it
+is reported in one line, and never renamed, replaced or taken for missing.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -14,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import DamagedError, InputError
 
 RECORD_DIGEST = "sha256"  # key in the JSON of :func:`write_record`
 
@@ -32,8 +37,76 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def reading(path: Path) -> Iterator[None]:
+    """Convert an OSError, except for a missing file, into an InputError that names `path`."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it exists and cannot be read.
+    FileNotFoundError, NotADirectoryError
+        If it does not exist.
+    """
+    with reading(path):
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+            return path.read_bytes()  # another node has replaced the file
+
+
+@contextmanager
+def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
+    """Convert the errors of a decoder, which may be of any kind, into a line about `path`.
+
+    Raises
+    ------
+    DamagedError
+        With `damage` and `fix`; also if the file is missing.
+    InputError
+        If the content was not decoded for lack of memory or because of the system.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise _unreadable(path, "not enough memory") from error
+    except ImportError as error:  # of a part of the decoder, for example without file descriptors
+        raise _unreadable(path, str(error)) from error
+    except OSError as error:  # decoders' own have no number, or that of a seek to nowhere
+        if error.errno not in (None, errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
+            raise _unreadable(path, error.strerror or str(error)) from error
+        raise DamagedError(f"{path}: {damage}; {fix}") from error
+    except Exception as error:
+        raise DamagedError(f"{path}: {damage}; {fix}") from error
+
+
+def _unreadable(path: Path, reason: str) -> InputError:
+    fix = "nothing was changed; make it readable or move it away, and run the same command again"
+    return InputError(f"{path}: cannot be read ({reason}); {fix}")
+
+
+@contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path; on success it is renamed to `path`, on failure it is deleted.
+
+    Parameters
+    ----------
+    path : Path
+    mode : int, optional
+        The file's permissions; default: those that the process gives new files.
 
     Raises
     ------
@@ -50,7 +123,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            os.chmod(temporary, 0o666 & ~_umask())
+            os.chmod(temporary, 0o666 & ~_umask() if mode is None else mode)
             _flush(temporary)
             os.replace(temporary, path)
         finally:
@@ -87,19 +160,22 @@ def read_record(path: Path) -> dict[str, Any]:
 
     Raises
     ------
+    DamagedError
+        If the file holds no mapping, or does not match its digest.
     InputError
-        If the file cannot be read, holds no mapping, or does not match its digest.
+        If the file is missing or cannot be read.
     """
+    fix = "delete the file and rerun the command"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        text = read_bytes(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON; delete the file and rerun the command") from error
+    with decoding(path, "not JSON", fix):
+        content = json.loads(text)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: not a JSON object; delete the file and rerun the command")
+        raise DamagedError(f"{path}: not a JSON object; {fix}")
     if content.pop(RECORD_DIGEST, None) != _record_digest(content):
-        raise InputError(f"{path}: checksum differs; delete the file and rerun the command")
+        raise DamagedError(f"{path}: checksum differs; {fix}")
     return content
 
 
@@ -120,7 +196,7 @@ def check_writable(folder: Path) -> None:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content as 64 hexadecimal digits."""
-    with path.open("rb") as stream:
+    with reading(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import DamagedError
+from fedsampling.base.files import decoding, read_bytes
 from fedsampling.base.records import merge
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.sources.sources import SOURCES
@@ -205,37 +206,38 @@ def runs_of_manifest(
     """
     try:
         digests = _digests_in(manifest, job, seeds)
-        runs = {run: store.find(stores, run, None) for run in seeds}
+        runs = {run: _listed(stores, run, digests[run]) for run in seeds}
         problems = [
             f"{manifest.with_suffix('').name} of {manifest.parent.parent.name}/"
-            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is "
-            f"{'different from the manifest' if result else 'missing or corrupt'}; "
-            "run the same command to recompute it"
+            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is missing, corrupt or not "
+            "the manifest's; run the same command to recompute it"
             for run, result in runs.items()
-            if result is None or result.metadata["digest"] != digests[run]
+            if result is None
         ]
         if problems:
-            raise InputError(*problems)
-    except InputError:
+            raise DamagedError(*problems)
+    except DamagedError:
         manifest.unlink(missing_ok=True)
         raise
     case, sampler = manifest.parent.parent.name, manifest.parent.name
     return [(case, sampler, result) for result in runs.values() if result]
 
 
+def _listed(stores: Sequence[Path], run_hash: str, digest: str) -> store.Result | None:
+    """Return the version of a run that a manifest lists."""
+    runs = store.versions(stores, run_hash)
+    return next((run for run in runs if run.metadata["digest"] == digest), None)
+
+
 def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
     """Return the digests of a manifest's runs, by hash."""
-    try:
-        content = json.loads(manifest.read_text(encoding="utf-8"))
+    with decoding(manifest, "missing or corrupt", "run the same command to rebuild it"):
+        content = json.loads(read_bytes(manifest))
         listed = [(run["hash"], run["seed"]) for run in content["runs"]]
         digests = {run["hash"]: run["digest"] for run in content["runs"]}
         if (content["job"], listed) == (job, list(seeds.items())):
             return digests
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(
-            f"{manifest}: missing or corrupt; run the same command to rebuild it"
-        ) from None
-    raise InputError(
+    raise DamagedError(
         f"{manifest}: must list exactly the {len(seeds)} runs of {job}; "
         "run the same command to rebuild it"
     )
@@ -288,8 +290,8 @@ def load(path: Path) -> Summary:
     InputError
         If it is missing, not a summary, or corrupt.
     """
-    try:
-        table = pq.read_table(path)
+    with decoding(path, "missing or corrupt", "delete it and rerun the command"):
+        table = pq.read_table(pa.BufferReader(read_bytes(path)))
         noted = tables.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:
@@ -299,8 +301,6 @@ def load(path: Path) -> Summary:
         by_case = noted["by_case"]
         record = {**joined(by_case.values()), **noted["facts"]}
         return Summary(rows, noted["settings"], record, by_case)
-    except Exception:  # corrupt bytes can raise any exception of the decoder
-        raise InputError(f"{path}: missing or corrupt; delete it and rerun the command") from None
 
 
 def _as_texts(column: pd.Series) -> pd.api.extensions.ExtensionArray:

@@ -32,8 +32,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RESERVED_NAMES = frozenset(
     [
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
-        *("compare", "data", "gpus", "made", "report", "runs", "store", "summaries"),
-        *("unfinished", UNNAMED_RUN),
+        *("compare", "data", "explorer", "gpus", "made", "report", "runs", "store", "summaries"),
+        *("tune", "unfinished", UNNAMED_RUN),
         *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
     ]
 )
@@ -360,8 +360,8 @@ def _unusable_mirror(mirror: str) -> str:
 
 def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
-    if store.startswith("~"):
-        return f"{short(store)}: '~' is not expanded; write the folder's full path"
+    if store.startswith(("~", "$")):
+        return f"{short(store)}: '{store[0]}' is not expanded; write the folder's full path"
     absolute = Path(store).absolute()
     existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"

@@ -72,7 +72,7 @@ def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
         text = section(paper, claims, artefacts)
         if not text or text not in published.read_text(encoding="utf-8"):
             return ""
-    except (InputError, OSError):
+    except (InputError, FileNotFoundError):
         return ""
     html: str = (
         MarkdownIt("commonmark", {"html": False}).enable("table").render(text.partition("\n")[2])

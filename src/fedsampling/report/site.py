@@ -7,7 +7,7 @@ are dates of runs.
 
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,8 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
     try:
         if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
             raise InputError(f"{out}: not a report; choose a new or empty folder")
-        _remove(built, before)
+        _restore(out, before)  # a build that was killed between the two renames left it
+        _remove(built)
         built.mkdir(parents=True)
         yield built
         files.write_text(built / _MARK, "Every build replaces this folder; keep no files here.\n")
@@ -114,14 +115,21 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
             out.rename(before)
         built.rename(out)
     except OSError as error:
-        if before.exists() and not out.exists():
-            before.rename(out)
         raise InputError(
             f"{out}: cannot be written ({error.strerror or error}); "
             "choose a writable folder with free space"
         ) from error
     finally:
-        _remove(built, before)
+        _remove(built)
+        with suppress(OSError):
+            _restore(out, before)
+
+
+def _restore(out: Path, before: Path) -> None:
+    """Keep one of two folders: `out` if it exists, else `before`, under the name of `out`."""
+    if before.exists() and not out.exists():
+        before.rename(out)
+    _remove(before)
 
 
 def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
@@ -183,6 +191,5 @@ def _within(results: Path, project: Path) -> str:
     return "results/artefacts"
 
 
-def _remove(*folders: Path) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

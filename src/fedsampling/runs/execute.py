@@ -121,7 +121,7 @@ def execute_stacked(
     if due:
         waiting = "{}: waits for {}, which computes the same runs".format
         with hold_leases(
-            [store.lease_of(target, run.hash) for _, run in due],
+            [store.lease_of(target, run.hash, job.code) for _, run in due],
             lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
         ):
             if due := unfinished():  # another process may have computed them
@@ -219,7 +219,13 @@ def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.
 
     None if the run is not finished.
     """
-    return store.find([target], run_hash, code) or store.find(shared, run_hash, None)
+    return store.find([target], run_hash, code) or locate_shared(run_hash, shared, code)
+
+
+def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Result | None:
+    """Return a finished run from the first store that has it: of this code, or else of another."""
+    runs = (store.find([folder], run_hash, key) for folder in shared for key in (code, None))
+    return next(filter(None, runs), None)
 
 
 @cache

@@ -2,8 +2,8 @@
 
 The Snakefile imports this module, so it must stay light.
 
-A store has one file per run.  The published runs have one file per experiment, and an index of the
-runs in each file.
+A store has one file per run and version of its code, so that versions never overwrite each other.
+The published runs have one file per experiment, and an index of the runs in each file.
 """
 
 import os
@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from fedsampling.base.errors import InputError
-from fedsampling.base.files import read_record
+from fedsampling.base.errors import DamagedError
+from fedsampling.base.files import read_record, reading
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.specs import Job
 
@@ -21,9 +21,41 @@ CARDS = PUBLISHED / "cards"  # cards of the official data behind these runs
 INDEX = "index.json"
 
 
-def path_of(store: Path, run_hash: str) -> Path:
-    """Return the path of a run's file in a store."""
+def path_of(store: Path, run_hash: str, code: str) -> Path:
+    """Return the path of a run's file in a store; `code` is the fingerprint of its code."""
+    return store / run_hash[:2] / f"{run_hash}-{code}.parquet"
+
+
+def path_before_versions(store: Path, run_hash: str) -> Path:
+    """Return the path of a run that an early version stored, without its fingerprint."""
     return store / run_hash[:2] / f"{run_hash}.parquet"
+
+
+def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
+    """Return the files of a run in a store, of any version of the code, the newest first."""
+    folder = store / run_hash[:2]
+    try:
+        with reading(folder):
+            names = [name for name in os.listdir(folder) if name.startswith(run_hash)]
+            paths = [folder / name for name in names if name.endswith(".parquet")]
+            return sorted(paths, key=lambda path: (-path.stat().st_mtime_ns, path.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def paths_of_other_versions(store: Path, job: Job) -> list[Path]:
+    """Return the files in a store of a job's runs that other versions of the code computed.
+
+    No file is opened: a file without fingerprint counts only if there is one with this version's.
+    """
+    others = []
+    for run in job.runs:
+        paths = paths_of_versions(store, run.hash)
+        current = path_of(store, run.hash, job.code)
+        if current not in paths:
+            current = path_before_versions(store, run.hash)
+        others += [path for path in paths if path != current]
+    return others
 
 
 def published_runs(folder: Path) -> Mapping[str, Path]:
@@ -42,8 +74,9 @@ def published_runs(folder: Path) -> Mapping[str, Path]:
     """
     path = folder / INDEX
     try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
+        with reading(path):
+            changed = path.stat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
         return _unindexed(folder.absolute()) if folder.name == PUBLISHED.name else {}
     return _index(path.absolute(), changed)
 
@@ -99,19 +132,37 @@ def published_files(jobs: Iterable[Job], config: Config) -> list[Path]:
     return sorted({files[run] for files in published for run in hashes & files.keys()})
 
 
-def unfinished_runs(run_hashes: Iterable[str], stores: Collection[Path]) -> Iterator[str]:
-    """Yield the hashes of the runs that have no file in the stores; no file is opened."""
+def unfinished_runs(job: Job, stores: Collection[Path], target: Path | None = None) -> list[str]:
+    """Return the hashes of a job's runs that have no file; no file is opened.
+
+    Parameters
+    ----------
+    job : Job
+    stores : collection of Path
+        Folders whose runs may come from any version of the code.
+    target : Path, optional
+        Store whose runs must come from this version.
+    """
     published = [published_runs(store) for store in stores]
-    for run_hash in run_hashes:
-        if not any(run_hash in paths for paths in published) and not any(
-            path_of(store, run_hash).is_file() for store in stores
-        ):
-            yield run_hash
+    return [
+        run.hash
+        for run in job.runs
+        if not any(run.hash in paths for paths in published)
+        and not (target and _is_stored(target, run.hash, job.code))
+        and not any(_is_stored(store, run.hash, job.code) for store in stores)
+        and not any(paths_of_versions(store, run.hash) for store in stores)
+    ]
+
+
+def _is_stored(store: Path, run_hash: str, code: str) -> bool:
+    paths = path_of(store, run_hash, code), path_before_versions(store, run_hash)
+    with reading(store):
+        return any(path.is_file() for path in paths)
 
 
 def is_finished(job: Job, stores: Collection[Path]) -> bool:
     """Whether the stores have a file for each run of a job; no file is opened."""
-    return not any(unfinished_runs((run.hash for run in job.runs), stores))
+    return not unfinished_runs(job, stores)
 
 
 def is_published(job: Job) -> bool:
@@ -122,9 +173,10 @@ def is_published(job: Job) -> bool:
 
 def _file_names(store: Path) -> Iterator[str]:
     """Yield the file names of the runs in a store."""
-    below = [entry.path for entry in os.scandir(store) if entry.is_dir()] if store.is_dir() else []
-    for folder in below:
-        yield from (name for name in os.listdir(folder) if name.endswith(".parquet"))
+    with reading(store):
+        entries = os.scandir(store) if store.is_dir() else ()
+        for folder in [entry.path for entry in entries if entry.is_dir()]:
+            yield from (name for name in os.listdir(folder) if name.endswith(".parquet"))
 
 
 @cache
@@ -141,7 +193,7 @@ def _index(path: Path, changed: int) -> Mapping[str, Path]:
             for name in by_experiment
             for run in by_experiment[name]
         }
-    except (InputError, TypeError):
-        raise InputError(
+    except (DamagedError, TypeError):
+        raise DamagedError(
             f"{path.parent.name}/{INDEX}: corrupt; restore it from the repository"
         ) from None

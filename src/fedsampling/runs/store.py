@@ -1,9 +1,10 @@
 """The run store: reading and writing of result files.
 
-A finished run is a Parquet file named by the hash of its spec:
-``<store>/<first two digits>/<hash>.parquet``.  The table has the columns ``at``, ``metric`` and
-``value``; the file's metadata record its origin.  Writes are atomic.  Reads verify digests of table
-and metadata, so that a truncated or corrupt file is never used as a result.
+A finished run is a Parquet file named by the hash of its spec and the fingerprint of its code:
+``<store>/<first two digits>/<hash>-<code>.parquet``.  Files of early versions, ``<hash>.parquet``,
+are still read.  The table has the columns ``at``, ``metric`` and ``value``; the file's metadata
+record its origin.  Writes are atomic.  Reads verify digests of table and metadata, so that a
+truncated or corrupt file is never used as a result.
 
 Published runs have the same tables and metadata, but one file per experiment,
 ``<folder>/<paper>/<experiment>.parquet``.  It has a row per run, with ``hash``, ``metadata`` as
@@ -13,10 +14,11 @@ column ``value/<metric>``, or all metrics share the column ``value``, if that fi
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import DamagedError
+from fedsampling.base.files import decoding, read_bytes
 from fedsampling.runs import tables
-from fedsampling.runs.places import path_of as path_of
-from fedsampling.runs.places import published_runs
+from fedsampling.runs.places import (
+    path_before_versions,
+    path_of,
+    paths_of_versions,
+    published_runs,
+)
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -58,9 +65,9 @@ class Result:
     metadata: Mapping[str, Any]
 
 
-def lease_of(store: Path, run_hash: str) -> Path:
+def lease_of(store: Path, run_hash: str, code: str) -> Path:
     """Return the path of a run's lease in a store; its folder is created if necessary."""
-    path = path_of(store, run_hash).with_suffix(".lock")
+    path = path_of(store, run_hash, code).with_suffix(".lock")
     _make_folder(store, path.parent)
     return path
 
@@ -71,13 +78,14 @@ def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
     Returns
     -------
     Path
-        The file, named by ``metadata["hash"]``.
+        The file, named by ``metadata["hash"]`` and ``metadata["code"]``.
     """
-    path = path_of(store, metadata["hash"])
+    path = path_of(store, metadata["hash"], metadata["code"])
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     _make_folder(store, path.parent)
     notes = json.dumps({**metadata, "digest": digest(table)}, sort_keys=True)
-    tables.write(path, RUN, arrow, notes)
+    # In a store of several users, all of them can read the file, whatever this one's umask.
+    tables.write(path, RUN, arrow, notes, mode=store.stat().st_mode & 0o666)
     return path
 
 
@@ -90,27 +98,43 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | No
         Searched in order; may include folders of published runs.
     run_hash : str
     code : str or None
-        Accept only runs of this version of the code.  None accepts any, for shared stores; the
-        report shows the provenance of their runs.
+        Accept only runs of this version of the code.  None accepts any, the newest first, for
+        shared stores; the report shows the provenance of their runs.
 
     Notes
     -----
-    An unreadable file is renamed to ``*.damaged`` and ignored.
+    A damaged file is renamed to ``*.damaged`` and ignored.
+
+    Raises
+    ------
+    InputError
+        If a file exists and cannot be read.
     """
+    return next(
+        (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
+        None,
+    )
+
+
+def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> Iterator[Result]:
+    """Yield a run as several versions of the code computed it; as for :func:`find`."""
     for store in stores:
-        run = _stored(store, run_hash) or _shipped(store, run_hash)
-        if run and run.metadata["hash"] == run_hash and code in (None, run.metadata["code"]):
-            return run
-    return None
+        if code is None:
+            paths = paths_of_versions(store, run_hash)
+        else:
+            paths = [path_of(store, run_hash, code), path_before_versions(store, run_hash)]
+        # Later files are read only if no earlier one fits.
+        for run in chain(map(_stored, paths), (_shipped(store, key) for key in [run_hash])):
+            if run and run.metadata["hash"] == run_hash:
+                yield run
 
 
-def _stored(store: Path, run_hash: str) -> Result | None:
-    path = path_of(store, run_hash)
-    if not path.is_file():
-        return None
+def _stored(path: Path) -> Result | None:
     try:
         return load(path)
-    except InputError:
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except DamagedError:
         with suppress(OSError):  # in a read-only store the file stays, and the run is recomputed
             path.rename(path.with_suffix(".damaged"))
         return None
@@ -120,7 +144,7 @@ def _shipped(folder: Path, run_hash: str) -> Result | None:
     path = published_runs(folder).get(run_hash)
     try:
         return load_together(path).get(run_hash) if path else None
-    except InputError:
+    except DamagedError:
         return None
 
 
@@ -129,21 +153,22 @@ def load(path: Path) -> Result:
 
     Raises
     ------
+    DamagedError
+        If the file is truncated, corrupt or not a result file.
     InputError
-        If the file is missing, truncated, corrupt or not a result file.
+        If it cannot be read.
+    FileNotFoundError, NotADirectoryError
+        If it does not exist.
     """
     fix = "run the same command again to recompute it"
-    try:
-        arrow = pq.read_table(path)
+    content = read_bytes(path)
+    with decoding(path, "truncated or not a result file", fix):
+        arrow = pq.read_table(pa.BufferReader(content))
         metadata = tables.verified(arrow.schema, RUN)
         table = _plain(arrow.select(COLUMNS).to_pandas())
         intact = digest(table) == metadata["digest"]
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such run; {fix}") from None
-    except Exception:  # decoders raise many kinds of errors on corrupt bytes
-        raise InputError(f"{path}: truncated or not a result file; {fix}") from None
     if not intact:
-        raise InputError(f"{path}: corrupt: the table does not match its digest; {fix}")
+        raise DamagedError(f"{path}: corrupt: the table does not match its digest; {fix}")
     return Result(table, metadata)
 
 
@@ -151,7 +176,7 @@ def seconds(path: Path) -> float | None:
     """Return a run's time in seconds without reading its table; None if the file is unreadable."""
     try:
         return float(tables.verified(pq.read_schema(path), RUN)["seconds"])
-    except Exception:  # as in :func:`load`
+    except Exception:  # decoders raise many kinds of errors on corrupt bytes
         return None
 
 
@@ -225,18 +250,18 @@ def load_together(path: Path) -> Mapping[str, Result]:
 
     Raises
     ------
-    InputError
+    DamagedError
         If the file is missing, corrupt, or was not written by :func:`save_together`.
+    InputError
+        If it cannot be read.
     """
-    try:
+    with decoding(path, "missing or corrupt", "restore it from the repository"):
         return _load_file(path, path.stat().st_mtime_ns)
-    except Exception:  # as in :func:`load`
-        raise InputError(f"{path}: missing or corrupt; restore it from the repository") from None
 
 
 @cache
 def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
-    rows = pq.read_table(path).combine_chunks()
+    rows = pq.read_table(pa.BufferReader(read_bytes(path))).combine_chunks()
     texts = rows["metadata"].to_pylist()
     if _digest_of_all(texts) != tables.verified(rows.schema, RUNS)["digest"]:
         raise ValueError("the metadata do not match their digest")

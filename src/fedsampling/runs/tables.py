@@ -24,7 +24,9 @@ COMPRESSION: dict[str, Any] = {
 }  # fmt: skip
 
 
-def write(path: Path, kind: str, rows: pa.Table, notes: str, **options: Any) -> None:
+def write(
+    path: Path, kind: str, rows: pa.Table, notes: str, mode: int | None = None, **options: Any
+) -> None:
     """Write rows and notes atomically.
 
     Parameters
@@ -35,12 +37,14 @@ def write(path: Path, kind: str, rows: pa.Table, notes: str, **options: Any) -> 
     rows : Table
     notes : str
         A JSON object, with a ``digest`` of the rows.
+    mode : int, optional
+        The file's permissions.
     **options
         Passed to :func:`pyarrow.parquet.write_table`.
     """
     text = notes.encode()
     noted = {kind.encode(): text, _seal(kind): hashlib.sha256(text).hexdigest().encode()}
-    with replacing(path) as temporary:
+    with replacing(path, mode) as temporary:
         rows = rows.replace_schema_metadata(noted)
         with pq.ParquetWriter(temporary, rows.schema, **{"compression": "zstd", **options}) as file:
             if not options.get("store_schema", True):

@@ -253,7 +253,7 @@ def _number_of_needs(group: Sequence[Job]) -> int:
 
 def _open_runs(job: Job, target: Path, shared: list[Path]) -> int:
     """Count the unfinished runs of a job; unlike ``locate``, does not open shared runs."""
-    candidates = unfinished_runs((run.hash for run in job.runs), shared)
+    candidates = unfinished_runs(job, shared)
     return sum(not find([target], run_hash, job.code) for run_hash in candidates)
 
 

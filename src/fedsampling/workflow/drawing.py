@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import DamagedError, InputError, nearest
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence.provenance import Summaries, changed, differing
 from fedsampling.evidence.summaries import Summary
@@ -82,8 +82,9 @@ class _Results:
         self.path, self.digests = path, digests
         self.failed = False
         self.record: dict[str, Any] = {}
-        with suppress(InputError):  # without a record, everything is rebuilt
-            self.record = read_record(path)
+        if path.is_file():
+            with suppress(DamagedError):  # without a record, everything is rebuilt
+                self.record = read_record(path)
 
     def update(self, name: str, build: Callable[[], Iterable[Path]]) -> bool:
         """Build a result unless it is up to date; return whether it exists.

@@ -5,9 +5,11 @@ is cached as ``plan.json`` in the results folder, with a digest of everything th
 A missing, corrupt or outdated plan is resolved again.
 """
 
+import fcntl
 import hashlib
 import json
 import os
+import platform
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import write_json
+from fedsampling.base.files import digest, write_json, writing
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import PACKAGE
@@ -25,7 +27,9 @@ from fedsampling.workflow import plan_file
 from fedsampling.workflow.digests import TEMPLATES, VENDOR, digests
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, resolve
 
-CONFIG, PLAN = "config.json", "plan.json"
+CONFIG, PLAN, LOCK = "config.json", "plan.json", "call.lock"
+CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
+_held: dict[Path, int] = {}  # open locks of the results folders that this process holds
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,13 @@ class Project:
         Raises
         ------
         InputError
-            One line per error.
+            One line per error; in a job of a call, also if the file is not that call's.
         """
-        return cls(configuration.load(file), results, papers, file, writes=True)
+        project = cls(configuration.load(file), results, papers, file, writes=True)
+        if os.environ.get(CALL, project.call) != project.call:
+            fix = "run the same command again when that call has ended"
+            raise InputError(f"{file}: replaced by another call; {fix}")
+        return project
 
     def with_config(self, **changes: Any) -> "Project":
         """Return the project with a changed configuration; its plan is not written to disk."""
@@ -121,10 +129,42 @@ class Project:
             return bool(written == self.config.model_dump(mode="json"))
         return False
 
+    @property
+    def call(self) -> str:
+        """Digest of the configuration, by which a job recognises the call that started it."""
+        return digest(self.config.model_dump(mode="json"))
+
     def write(self) -> None:
-        """Write the resolved configuration and the plan."""
+        """Hold the results folder until this process ends; write the configuration and the plan.
+
+        Raises
+        ------
+        InputError
+            If another call holds the folder.
+        """
+        path = self.folder / LOCK
+        if path.absolute() not in _held:
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle = _locked(path, fcntl.LOCK_EX)
+                os.ftruncate(handle, 0)
+                os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+            _held[path.absolute()] = handle
         write_json(self.config_file, self.config.model_dump(mode="json"))
         plan_file.write(self.folder / PLAN, self._key, self.plan, self.digests)
+
+    def check_free(self) -> None:
+        """Refuse to write results by hand while a call with another configuration is running.
+
+        Raises
+        ------
+        InputError
+            If such a call holds the results folder.
+        """
+        path = self.folder / LOCK
+        if path.is_file() and not self.is_written():
+            with writing(path):
+                os.close(_locked(path, fcntl.LOCK_SH))
 
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:
@@ -169,6 +209,23 @@ class Project:
             status = path.stat()  # data may be large: compare size and date instead of content
             yield str(path), f"{status.st_size} {status.st_mtime_ns}".encode()
         yield from plan_inputs(self.results, self.config)
+
+
+def _locked(path: Path, kind: int) -> int:
+    """Open and lock a file; the lock ends when the file is closed or the process has ended."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.read(handle, 200).decode(errors="replace")
+        os.close(handle)
+        raise InputError(
+            f"{path.parent}: another call is running in this folder ({owner}); "
+            "wait until it ends, or name this run: --config run=NAME"
+        ) from None
+    except OSError:
+        pass  # no locks on this file system; jobs still refuse another call's configuration
+    return handle
 
 
 def _files_named(settings: Any) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from fedsampling.base.files import check_writable
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
 from fedsampling.workflow.plan import RESULTS
-from fedsampling.workflow.project import Project
+from fedsampling.workflow.project import CALL, Project
 
 # A target that is one experiment, such as rizk2022importance/regression; no file of a result.
 EXPERIMENT = rf"(?!{RESULTS}/)[a-z0-9]+/[A-Za-z0-9_-]+"
@@ -48,6 +48,9 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         The part from the command line: ``--configfile`` and ``--config``.
     """
     try:
+        if "_call" in config:  # a job on a cluster, which reads the configuration of its call
+            file, os.environ[CALL] = config["_call"]
+            return Project.open(Path(file))
         for file in settings.configfiles:
             read_yaml(Path(file))  # Snakemake does not limit its size
         # Keys that begin with an underscore are Snakemake's.
@@ -57,11 +60,23 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         project = replace(project, writes=project.is_written())
         _ = project.plan  # checks every run
         check_writable(RESULTS)
+        os.environ[CALL] = project.call  # for jobs on this machine
+        call = json.dumps([str(project.config_file), project.call])
+        settings.config_args = [*(settings.config_args or ()), f"_call={call}"]
         return project
     except InputError as error:
         files = [Path("config.yaml"), *map(Path, settings.configfiles)]
         for line in configuration.with_origins(error.lines, *files, config=settings.config):
             print(f"fedsampling: {line}", file=sys.stderr)
+        sys.exit(2)
+
+
+def start(project: Project) -> None:
+    """Hold the results folder, and write what the jobs read; end the process if it is in use."""
+    try:
+        project.write()
+    except InputError as error:
+        print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
         sys.exit(2)
 
 

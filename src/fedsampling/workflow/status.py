@@ -1,18 +1,25 @@
 """Progress of the workflow, from its files: runs, leases, logs and results.
 
-Works whether or not Snakemake is running, and changes nothing.
+Works whether or not Snakemake is running, and changes nothing, except that it removes runs of other
+versions of the code on request.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from fedsampling.base.errors import WARNING
-from fedsampling.experiments.specs import RunSpec
+from fedsampling.base.files import writing
 from fedsampling.runs.leases import LEASE_SECONDS
-from fedsampling.runs.places import path_of, run_stores, unfinished_runs
+from fedsampling.runs.places import (
+    path_of,
+    paths_of_other_versions,
+    run_stores,
+    unfinished_runs,
+)
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
@@ -55,6 +62,12 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
+    target, _ = run_stores(project.results, project.config)
+    if others := _other_versions(project, target):
+        yield (
+            f"Runs of other versions of the code in {target}: {len(others)}; "
+            "'fedsampling status --remove-other-versions' removes them"
+        )
     for name, state in states.items():
         if state.running or state.remaining:
             yield f"  {name}: {_progress([state])}"
@@ -70,41 +83,53 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
         yield f"Failed: {path}: {line}"
 
 
+def remove_other_versions(project: Project) -> str:
+    """Remove the configured runs that other versions of the code stored, and say how many."""
+    target, _ = run_stores(project.results, project.config)
+    others = _other_versions(project, target)
+    with writing(target):
+        for path in others:
+            path.unlink(missing_ok=True)
+    return f"{target}: {len(others)} runs of other versions removed"
+
+
+def _other_versions(project: Project, target: Path) -> set[Path]:
+    jobs = project.plan.jobs.values()
+    return {path for job in jobs for path in paths_of_other_versions(target, job)}
+
+
 def _state(project: Project, name: str) -> State:
     plan = project.plan
     target, shared = run_stores(project.results, project.config)
-    stores = list(dict.fromkeys([target, *shared]))
     paper, _, experiment = name.partition("/")
     jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
-    runs = {run.hash: run for job in jobs for run in job.runs}
-    finished = runs.keys() - unfinished_runs(runs, stores)
-    running = {key for key in runs.keys() - finished if _is_held(path_of(target, key))}
-    timed = _seconds(target, [runs[key] for key in sorted(finished)])
-    remaining = len(runs) - len(finished)
-    seconds = remaining * sum(timed) / len(timed) if timed else None
-    return State(len(finished), len(running), remaining - len(running), seconds)
+    paths = {run.hash: path_of(target, run.hash, job.code) for job in jobs for run in job.runs}
+    unfinished = {key for job in jobs for key in unfinished_runs(job, shared, target)}
+    running = {key for key in unfinished if _is_held(paths[key])}
+    finished = sorted(paths.keys() - unfinished)
+    timed = _seconds([path for key in finished if (path := paths[key]).is_file()])
+    seconds = len(unfinished) * sum(timed) / len(timed) if timed else None
+    return State(len(finished), len(running), len(unfinished) - len(running), seconds)
 
 
 def _is_held(path: Path) -> bool:
-    """Whether a live process holds the lease of a run."""
+    """Whether a live process holds the lease of a run.
+
+    Another machine's clock may be ahead: a time long after now says as little as one long before.
+    """
     with suppress(OSError):
-        return time.time() - path.with_suffix(".lock").stat().st_mtime < LEASE_SECONDS
+        return abs(time.time() - path.with_suffix(".lock").stat().st_mtime) < LEASE_SECONDS
     return False
 
 
-def _seconds(store_folder: Path, runs: Sequence[RunSpec]) -> list[float]:
-    """Return the times of up to :data:`MAX_TIMED_RUNS` runs in this store."""
-    if not any(path_of(store_folder, run.hash).is_file() for run in runs):
+def _seconds(paths: Sequence[Path]) -> list[float]:
+    """Return the times of up to :data:`MAX_TIMED_RUNS` stored runs."""
+    if not paths:
         return []
     from fedsampling.runs import store  # importing pandas takes longer than the rest
 
-    times: list[float] = []
-    for run in runs:
-        if len(times) == MAX_TIMED_RUNS:
-            break
-        if (seconds := store.seconds(path_of(store_folder, run.hash))) is not None:
-            times.append(seconds)
-    return times
+    times = (seconds for path in paths if (seconds := store.seconds(path)) is not None)
+    return list(islice(times, MAX_TIMED_RUNS))
 
 
 def _progress(states: Sequence[State]) -> str:

@@ -1,4 +1,5 @@
 import bz2
+import errno
 import gzip
 import hashlib
 import lzma
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.local_files import is_verified
 from fedsampling.data.sources.sources import SOURCES
@@ -33,6 +35,10 @@ URL = "https://publisher.example/things/small.txt.bz2"
 SMALL = big(URL, content=TEXT, dataset="small", file="small.txt", checksum=f"md5:{md5(TEXT)}")
 ARCHIVE = replace(SMALL, file="small.zip", size=None, checksum=None)
 pytestmark = pytest.mark.usefixtures("requested")
+
+
+def raise_(error):
+    raise error
 
 
 def files_below(folder):
@@ -65,6 +71,17 @@ def test_damaged_copy_in_the_cache_is_replaced(tmp_path, damaged):
     cached = put(tmp_path / "cache/small/small.txt", damaged)
     put(tmp_path / "mirror/small.txt.xz", PACKED[".xz"])
     fetch(SMALL, tmp_path / "cache", str(tmp_path / "mirror"))
+    assert cached.read_bytes() == TEXT
+
+
+def test_a_copy_in_the_cache_that_cannot_be_read_is_kept(tmp_path, monkeypatch):
+    cached = put(tmp_path / "cache/small/small.txt", TEXT)
+    put(tmp_path / "mirror/small.txt.xz", PACKED[".xz"])
+    with monkeypatch.context() as patched:
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        patched.setattr(Path, "open", lambda *_: raise_(denied))
+        with pytest.raises(InputError, match=r"small.txt: cannot be read \(Permission denied\)"):
+            fetch(SMALL, tmp_path / "cache", str(tmp_path / "mirror"))
     assert cached.read_bytes() == TEXT
 
 

@@ -4,11 +4,13 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import writing
 from fedsampling.data.sources.download import PIECE_BYTES, CorruptError
 from fedsampling.data.sources.sources import Source
@@ -29,10 +31,20 @@ class UnreadableError(Exception):
 
 
 def is_verified(source: Source, path: Path) -> bool:
-    """Whether a file exists and, as far as can be verified, equals the published file."""
+    """Whether a file exists and, as far as can be verified, equals the published file.
+
+    Raises
+    ------
+    InputError
+        If it exists and cannot be read.
+    """
     try:
         verify(source, path)
-    except (UnreadableError, CorruptError):
+    except UnreadableError as error:
+        if os.path.lexists(path):
+            raise InputError(f"{path}: cannot be read ({error}); make it readable") from error
+        return False
+    except CorruptError:
         return False
     return True
 

@@ -3,24 +3,25 @@
 A checkpoint contains everything that later rounds depend on, and all measurements so far, in one
 NPZ file that is replaced atomically.  Random numbers are keyed by round, so they need no state
 (:mod:`fedsampling.base.streams`).  The file has a key for its runs and code, and a digest of its
-content.  If it cannot be read or does not match its digest, the job warns and starts from the
-beginning.
+content.  If its digest or its decoding fails, the job warns and starts from the beginning.  If it
+cannot be read, the job ends and leaves it as it is.
 """
 
 import hashlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.files import replacing
+from fedsampling.base.errors import DamagedError
+from fedsampling.base.files import decoding, replacing
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.history import History, Rows
 
@@ -98,11 +99,24 @@ class Checkpoint:
             raise Stopped(f"stopped before round {progress.round}")
 
     def load(self) -> Progress | None:
-        """Return the job's progress, or None to start from the beginning."""
-        if self.path is None or not self.path.exists():
+        """Return the job's progress, or None to start from the beginning.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        """
+        if self.path is None or not os.path.lexists(self.path):
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            return self._load(self.path)
+        except DamagedError as error:
+            print(error, file=sys.stderr, flush=True)
+            return None
+
+    def _load(self, path: Path) -> Progress:
+        with decoding(path, "corrupt checkpoint", "the job starts from the beginning"):
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(str(arrays.pop("header")))
             if header.pop("digest") != _digest(header, arrays) or header["key"] != self.key:
@@ -117,14 +131,6 @@ class Checkpoint:
                 _below("learner/", arrays),
                 _below("sampler/", arrays),
             )
-        except Exception as error:  # corrupt bytes may raise any exception of their decoder
-            reason = shorten(str(error) or type(error).__name__, 80, placeholder=" …")
-            print(
-                f"{self.path}: corrupt checkpoint ({reason}); the job starts from the beginning",
-                file=sys.stderr,
-                flush=True,
-            )
-            return None
 
     def remove(self) -> None:
         """Delete the file of a finished job, and temporary files of interrupted writes."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.files import write_json
+from fedsampling.base.files import read_bytes, write_json
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
 
@@ -161,13 +161,13 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
 def load_measurements(results: Path) -> dict[str, Measured]:
     """Read the saved measurements; empty if the file is missing or corrupt."""
     try:
-        content = json.loads((results / MEASURED).read_text(encoding="utf-8"))
+        content = json.loads(read_bytes(results / MEASURED))
         measured = {name: Measured(**times) for name, times in content.items()}
         numbers = [
             x for times in measured.values() for x in (times.fixed, times.step, times.seed_mb)
         ]
         return measured if all(math.isfinite(x) and x >= 0 for x in numbers) else {}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+    except (FileNotFoundError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
 
 

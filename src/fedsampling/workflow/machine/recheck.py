@@ -26,7 +26,7 @@ from fedsampling.experiments.simulations.network import Network, load_problem
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs import store
-from fedsampling.runs.execute import choose_products, device
+from fedsampling.runs.execute import choose_products, device, locate_shared
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
@@ -156,7 +156,7 @@ def _finished(
     """
     stores = run_stores(project.results, project.config)[1]
     for job, run in drawn:
-        result = None if job.simulation.timed else store.find(stores, run.hash, None)
+        result = None if job.simulation.timed else locate_shared(run.hash, stores, job.code)
         if result is None:
             continue
         of_job = result.metadata["seconds"] * len(job.runs)
