@@ -21,7 +21,6 @@ PROMISED = (
     "tests/learning/training/test_step.py::test_a_slot_does_not_depend_on_the_slots_stacked_with_it",
     "tests/learning/training/test_learner.py::TestLocalWork"
     "::test_a_slot_does_not_depend_on_the_slots_stacked_with_it",
-    "tests/learning/training/test_learner.py::TestLocalWork::test_replayed_steps_give_the_same_bits",
     "tests/learning/training/test_evaluation.py"
     "::test_a_run_does_not_depend_on_the_runs_stacked_with_it",
 )

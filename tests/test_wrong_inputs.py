@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from fedsampling.cli import main
-from fedsampling.learning.training.network import gpu
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,7 +69,7 @@ def test_an_error_is_one_line_with_file_and_key(content, line, tmp_path):
 
 
 def test_a_missing_gpu_is_an_error_unless_a_cluster_has_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(gpu, "available", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     content = "scale: quick\ndata: embedded\npapers: [rizk2022importance]\ndevice: cuda\n"
     line = "device: 'cuda' needs a GPU, and PyTorch sees…"
     begins(complaint(content, tmp_path), tmp_path, line)

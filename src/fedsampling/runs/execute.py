@@ -205,9 +205,9 @@ def device(config: Config) -> str:
     """
     if config.device == "cpu":
         return "cpu"
-    from fedsampling.learning.training.network import gpu  # torch takes seconds to import
+    import torch  # takes seconds
 
-    if gpu.available():
+    if torch.cuda.is_available():
         return "cuda"
     if config.device == "cuda":
         raise InputError("device: 'cuda' needs a GPU, and PyTorch sees none; use cpu or auto")
@@ -283,9 +283,9 @@ def _git(*arguments: str) -> str:
 
 def _device(device: str) -> str:
     if device == "cuda":
-        from fedsampling.learning.training.network import gpu
+        import torch
 
-        return f"cuda: {gpu.device(device).facts[0]}"
+        return f"cuda: {torch.cuda.get_device_name()}"
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     return f"cpu: {_processor()}, {threads} thread{'' if threads == '1' else 's'}"
 

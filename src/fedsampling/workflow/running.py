@@ -8,10 +8,9 @@ from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, requeue, watching
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster.devices import assigned, visible
+from fedsampling.runs.cluster.devices import assigned
 from fedsampling.runs.execute import execute_stacked, stacks
 from fedsampling.runs.places import is_published
-from fedsampling.workflow.machine.new_gpu import with_sound_device
 from fedsampling.workflow.project import Project
 
 
@@ -64,8 +63,6 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
             reporter() as progress,
         ):
             config, results = project.config, project.results
-            if gpu and visible():  # without a device, PyTorch need not be imported yet
-                config = with_sound_device(config, results)
             for group in stacks(jobs):
                 current = group[0].name
                 stop.begin()

@@ -1,8 +1,9 @@
+from itertools import accumulate
+
 import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
-
-from fedsampling.learning.models.networks import cost
+from torch.profiler import ProfilerActivity, profile
 
 
 @pytest.fixture
@@ -39,9 +40,10 @@ def profiled_peak():
         x = torch.zeros(2, batch, *sample, dtype=torch.int64 if symbols else None)
         torch.autograd.grad(network.outputs(theta, x).sum(), theta)  # products are tried out first
 
-        def gradient():
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as trace:
             torch.autograd.grad(network.outputs(theta, x).sum(), theta)
-
-        return cost.profiled_peak(gradient) / 2
+        events = sorted(trace.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+        changes = [event.nbytes() for event in events if event.name() == "[memory]"]
+        return max(accumulate(changes)) / 2
 
     return peak

@@ -9,7 +9,6 @@ from torch import nn
 
 from fedsampling.base.errors import InputError
 from fedsampling.learning.models.model import LinearRegression, Mlp, Model, Softmax
-from fedsampling.learning.models.networks import convolutional, layers
 
 MNIST, CIFAR = (28, 28), (32, 32, 3)
 PUBLISHED = {  # sample, classes, number of parameters
@@ -85,18 +84,6 @@ def test_slots_do_not_depend_on_their_neighbours_to_the_last_bit(name):
         z_of_part, gradient_of_part = outputs_and_gradient(network, theta[part], x[part].clone())
         assert torch.equal(z_of_part, z[part])
         assert torch.equal(gradient_of_part, gradient[part])
-
-
-@pytest.mark.parametrize("name", [*IMAGES, "resnet18 group"])
-def test_folded_slots_as_on_a_gpu_agree_with_single_slots(name, monkeypatch):
-    name, *norm = name.split()
-    network = make(name, *SMALL[name], **({"norm": "group"} if norm else {}))
-    theta, x = copies(network, 2).double(), inputs(name, 2, batch=4).double()
-    expected = outputs_and_gradient(network, theta, x)
-    for module in (layers, convolutional):
-        monkeypatch.setattr(module, "is_on_gpu", lambda h: True)
-    result = outputs_and_gradient(network, theta, x)
-    torch.testing.assert_close(result, expected, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,3 @@ def learner(work, **changes):
     data = dataset()
     network = Mlp(hidden=5).build(data.x.shape[1:], data.classes)
     return NetworkLearner(network, data, work, **changes)
-
-
-def record_calls(call, rewind):
-    """Stand-in for a CUDA graph: warm-up calls, then the same call."""
-    for _ in range(2):
-        rewind()
-        call()
-    return call

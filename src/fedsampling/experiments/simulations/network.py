@@ -87,10 +87,10 @@ class Evaluation(Strict):
 
 
 class Precision(Strict):
-    """Number formats of a GPU; by default those of the papers."""
+    """Single precision, the only choice; part of the hashes of all runs."""
 
-    tf32: bool = Field(False, description="TensorFloat-32 matrix products")
-    bf16: bool = Field(False, description="bfloat16 activations")
+    tf32: Literal[False] = False
+    bf16: Literal[False] = False
 
 
 class Training(Strict):
@@ -373,12 +373,13 @@ def build_learner(
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
+    import torch
+
     from fedsampling.learning.models.networks.cost import step_bytes
-    from fedsampling.learning.training.network.gpu import allow_tf32
     from fedsampling.learning.training.network.learner import NetworkLearner
     from fedsampling.learning.training.network.participation import Participation
 
-    allow_tf32(settings.precision.tf32)
+    torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
     work = settings.work.lasting(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
@@ -390,7 +391,6 @@ def build_learner(
         server_step=settings.server_step,
         device=where.device,
         activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
-        bf16=settings.precision.bf16,
         delays=load_delays(settings, data, problem.n_clients, network.dimension, where),
         trace=load_trace(settings, problem.n_clients, labels),
         participation=Participation(

@@ -24,7 +24,6 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.models.model import Model
 from fedsampling.learning.models.networks.cost import step_bytes
 from fedsampling.learning.models.networks.network import Network
-from fedsampling.learning.training.network import gpu
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.samplers.interface.order import memory_bytes, obstacle, selection_seconds
 from fedsampling.samplers.scheme import Slots
@@ -333,5 +332,4 @@ def _clock(where: Where) -> float:
     """Return a time in seconds; on a CPU this process's time, which excludes other processes."""
     if where.device != "cuda":
         return time.process_time()
-    gpu.device(where.device).settle()
     return time.perf_counter()

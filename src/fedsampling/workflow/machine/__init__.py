@@ -1,1 +1,1 @@
-"""Does this machine compute correctly?  ``doctor``, ``recheck``, and the check of a new GPU."""
+"""Does this machine compute correctly?  ``doctor`` and ``recheck``."""

@@ -1,60 +1,76 @@
-"""Check that this machine computes correctly, and measure its speed: ``fedsampling doctor``.
+"""Check that this machine computes correctly: ``fedsampling doctor``.
 
-Lists the hardware and libraries, compares a small round of every network with double precision on
-the CPU, and times each paper's networks at the papers' own sizes.  A failed check is one line with
-its fix.
+Lists the hardware and libraries, and trains every network for a small round in several ways, whose
+results must agree.  A failed check is one line with its fix.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass, replace
 from statistics import quantiles
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.streams import Draws
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.simulations.network import Network
-from fedsampling.experiments.specs import Job
+from fedsampling.learning.models.model import Model, ModelFile
 from fedsampling.learning.models.networks import products
-from fedsampling.learning.models.networks.cost import keep_memory, operations
-from fedsampling.learning.training.network import gpu
-from fedsampling.runs.cluster.measuring import MAX_MEASURE_SECONDS, capped, measured_cost
-from fedsampling.runs.cluster.resources import measurement_key
+from fedsampling.learning.models.networks.network import Network
+from fedsampling.learning.training.network.learner import NetworkLearner
+from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
+from fedsampling.learning.training.network.samples import Inputs
+from fedsampling.learning.training.network.step import keeper, sgd_step
 from fedsampling.runs.execute import choose_products, environment
 from fedsampling.runs.execute import device as chosen_device
-from fedsampling.workflow.costs import estimate
-from fedsampling.workflow.machine.network_check import Finding, check_network, networks
-from fedsampling.workflow.project import Project
+from fedsampling.samplers.basic import MD
+from fedsampling.samplers.scheme import Slots
 
-TIMING_SECONDS = 60.0  # for all papers' experiments
+Array = NDArray[np.float64]
+
 MIN_SPEED_RATIO = 1.2  # from which the other library is recommended
 TURNS, PRODUCTS_IN_A_TURN = 20, 20  # of timing the two libraries
-PRODUCT_ROWS = {"cpu": 1536, "cuda": 8192}  # of the large product
+CLIENTS, BATCH = 3, 8  # size of the small round
+ROUND = LocalWork(batch=BATCH, step=0.01, steps=2)
+ONE_STEP = LocalWork(batch=BATCH, step=1, steps=1)  # the update is exactly the gradient
+KINDS: Sequence[tuple[tuple[int, ...], int | None, Inputs]] = (
+    ((32, 32, 3), 10, "unit"),
+    ((20,), 80, "tokens"),
+    ((500,), None, "raw"),
+)  # shapes of samples, classes and inputs; each network uses the first that it accepts
+MAX_ROUNDING = 0.02  # relative to an update's norm; rectifiers near zero give 0.005 in deep nets
+
+ON_CPU = "train on the CPU (device: cpu), and report this"
+PLAIN_KERNELS = "start with MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=AVX2, and report this"
 
 
-def examine(project: Project, echo: Callable[[str], None], speed: bool = True) -> bool:
-    """Run all checks; return whether they pass.
+@dataclass(frozen=True)
+class Finding:
+    """Result of a check in one line, and the fix if it failed."""
 
-    Parameters
-    ----------
-    project : Project
-    echo : callable
-        Prints a line.
-    speed : bool
-        Whether to time the papers' experiments, for up to a minute.
-    """
-    keep_memory()
-    choose_products(project.config)
-    device = gpu.device(chosen_device(project.config))
+    text: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"FAIL {self.text}: {self.fix}" if self.fix else f"ok   {self.text}"
+
+
+def examine(config: Config, echo: Callable[[str], None]) -> bool:
+    """Print all checks; return whether they pass."""
+    choose_products(config)
+    device = chosen_device(config)
     echo("This machine")
     for line in machine_facts(device):
         echo(f"     {line}")
     echo("Results of one small round of each network: largest relative difference from double")
-    echo("precision, and from one slot at a time; memory as a fraction of its estimate")
+    echo("precision, and from one slot at a time")
     failed = 0
     for finding in _findings(device):
         echo(str(finding))
@@ -63,21 +79,16 @@ def examine(project: Project, echo: Callable[[str], None], speed: bool = True) -
         echo(f"{failed} checks failed; each FAIL line ends with the fix")
     else:
         echo("All checks pass.")
-    if speed:
-        flops = large_product_speed(device)
-        echo(f"Speed at the papers' size: a large product makes {flops / 1e9:.0f} GFLOP/s")
-        for line in training_times(project, flops):
-            echo(f"     {line}")
     return not failed
 
 
-def _findings(device: gpu.Device) -> Iterator[Finding]:
+def _findings(device: str) -> Iterator[Finding]:
     yield product_library()
     for name in networks():
         yield check_network(name, device)
 
 
-def machine_facts(device: gpu.Device) -> Iterator[str]:
+def machine_facts(device: str) -> Iterator[str]:
     """Describe the machine: device, memory, kernels, library versions and GPU."""
     facts = environment()
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -89,8 +100,10 @@ def machine_facts(device: gpu.Device) -> Iterator[str]:
     if torch.get_num_threads() > 1:
         yield f"PyTorch uses {torch.get_num_threads()} threads; OMP_NUM_THREADS=1 is faster"
     yield ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    gpu_facts = device.facts or ("not visible to PyTorch, or not requested",)
-    yield f"GPU: {'; '.join(gpu_facts)}"
+    if device == "cpu":
+        yield "GPU: not visible to PyTorch, or not requested"
+    else:
+        yield f"GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
 
 
 def product_library() -> Finding:
@@ -122,64 +135,92 @@ def product_library() -> Finding:
     return Finding(text, fix)
 
 
-def large_product_speed(device: gpu.Device) -> float:
-    """Return the floating-point operations per second of a large product, the best of a few."""
-    size = PRODUCT_ROWS[device.name.partition(":")[0]]
-    a = torch.randn(size, size, device=device.name)
-    libraries = list(products.libraries().values()) if device.name == "cpu" else [torch.mm]
-    clock = time.process_time if device.name == "cpu" else time.perf_counter
-    spent = []
-    for _ in range(4):
-        for multiply in libraries:
-            device.settle()
-            begin = clock()
-            multiply(a, a)
-            device.settle()
-            spent.append(clock() - begin)
-    return 2 * size**3 / min(spent)
+def networks() -> list[str]:
+    """Return the names of the project's own networks."""
+    return [name for name, model in Model.members().items() if model is not ModelFile]
 
 
-def training_times(project: Project, flops: float) -> Iterator[str]:
-    """Estimate the time of each paper at its own size, and of a round of its longest experiment.
+def check_network(name: str, device: str) -> Finding:
+    """Train a network for one round in several ways, and check that the results agree.
 
-    Parameters
-    ----------
-    project : Project
-    flops : float
-        Floating-point operations per second of a large product.
+    An error of a GPU, such as kernels that PyTorch lacks for it, is a failed check.
     """
-    everything = {"scale": "paper", "shipped": False, "reuse": [], "store": None}
-    full_size = project.with_config(**everything, overrides={}, experiments=None)
-    names = project.config.papers or [*full_size.plan.papers]
-    for paper in names:
-        costs = estimate(
-            full_size.with_config(papers=[paper]), seconds_limit=TIMING_SECONDS / len(names)
-        )
-        measured = [cost for cost in costs.experiments if cost.hours == cost.hours]
-        text = f"{sum(cost.hours for cost in measured):,.1f} h"
-        if unknown := len(costs.experiments) - len(measured):
-            count = f"{unknown} of {len(costs.experiments)}"
-            text = f"at least {text}, {count} experiments not measured"
-        longest = max(measured, key=lambda cost: cost.hours, default=None)
-        for job in costs.unfinished:
-            times = costs.measurements.get(measurement_key(job))
-            if longest and times and job.experiment_id == longest.experiment:
-                seconds = times.step / len(job.runs)
-                text += f"; {job.experiment} {seconds:.2g} s a round and seed"
-                text += _step_speed(job, project.results, full_size.config, flops)
-                break
-        yield f"{Path(paper).name}: {text}"
+    on_cpu = device == "cpu"
+    try:
+        rounding, stacking = _distances(learner(Model.member(name)(), device))
+    except RuntimeError as error:
+        if on_cpu:
+            raise
+        return Finding(f"{name}: {str(error).partition(chr(10))[0]}", ON_CPU)
+    fails = not rounding < MAX_ROUNDING or stacking > (0 if on_cpu else MAX_ROUNDING)
+    text = f"{name}: {rounding:.1e} from double precision, {stacking:.1e} from a single slot"
+    return Finding(text, (PLAIN_KERNELS if on_cpu else ON_CPU) if fails else "")
 
 
-def _step_speed(job: Job, results: Path, config: Config, flops: float) -> str:
-    """Return the speed of a network's local steps, relative to a large product."""
-    network = job.simulation
-    if not isinstance(network, Network):
-        return ""
-    with suppress(InputError), capped(MAX_MEASURE_SECONDS):
-        cost = measured_cost(job, network, results, config)
-        if cost.timings and cost.timings.step:
-            step = operations(cost.network, cost.sample_shape, network.work.batch).step
-            share = step / cost.timings.step / flops
-            return f", {100 * share:.0f} % of the product's rate in steps"
-    return ""
+def _distances(stacked: NetworkLearner) -> tuple[float, float]:
+    """Return a round's distance from double precision, and from a round of one slot at a time."""
+    everyone = Slots.stack([np.arange(CLIENTS)])
+    theta = stacked.start(np.zeros(1, np.int64))
+
+    def updates(slots: Slots = everyone, learner: NetworkLearner = stacked) -> Array:
+        trained: Array = learner.work(theta, slots, MD(m=CLIENTS), _draws()).double().cpu().numpy()
+        return trained
+
+    one_by_one = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])
+    one_step = replace(stacked, local=ONE_STEP)
+    rounding = _distance(updates(learner=one_step), in_double(one_step, theta, everyone))
+    return rounding, _distance(updates(), one_by_one)
+
+
+def learner(model: Model, device: str) -> NetworkLearner:
+    """Build a learner with the network and three clients of synthetic samples."""
+    network, sample, classes, inputs = next(_fitting(model))
+    rng, rows = np.random.default_rng(0), 2 * BATCH * CLIENTS
+    x: NDArray[Any] = rng.integers(classes or 2, size=(rows, *sample))
+    if inputs == "unit":
+        x = rng.integers(256, size=(rows, *sample)).astype(np.uint8)
+    elif inputs == "raw":
+        x = rng.normal(size=(rows, *sample))
+    theta = torch.zeros(1, network.dimension, device="meta")
+    blank = torch.zeros(1, rows, *sample, device="meta")
+    shape = network.outputs(theta, blank.long() if inputs == "tokens" else blank).shape[1:-1]
+    y = rng.normal(size=rows) if classes is None else rng.integers(classes, size=shape)
+    start = np.arange(CLIENTS + 1) * 2 * BATCH
+    p = np.full(CLIENTS, 1 / CLIENTS)
+    data = FederatedDataset("made up", x, y, start, p, x[:0], y[:0], classes=classes)
+    return NetworkLearner(network, data, ROUND, inputs, device=device)
+
+
+def _fitting(model: Model) -> Iterator[tuple[Network, tuple[int, ...], int | None, Inputs]]:
+    for sample, classes, inputs in KINDS:
+        with suppress(InputError):
+            yield model.build(sample, classes), sample, classes, inputs
+
+
+def in_double(stacked: NetworkLearner, theta: Tensor, slots: Slots) -> Array:
+    """Compute the updates of the same round in double precision on the CPU."""
+    on_cpu = replace(stacked, device="cpu")
+    plan = stacked.local.batches(stacked.n_samples[slots.client], slots, _draws())
+    start = theta.cpu().double()[torch.from_numpy(slots.run)]
+    w = start.clone()
+    step = torch.full((len(slots), 1), stacked.local.step, dtype=torch.float64)
+    weight = torch.full((len(slots), BATCH), 1 / BATCH, dtype=torch.float64)
+    keys, velocity = torch.from_numpy(dropout_keys(slots, _draws())), w.new_empty(len(w), 0)
+    for number, index in enumerate(plan.index):
+        rows = torch.from_numpy(stacked.data.start[slots.client][:, None] + index)
+        x, y = on_cpu.samples.gather(rows)
+        x = x if stacked.inputs == "tokens" else x.double()
+        keep = keeper(keys, torch.tensor(number))
+        sgd_step(stacked.network, stacked.local, w, start, velocity, step, x, y, weight, keep)
+    updates: Array = (w - start).numpy()
+    return updates
+
+
+def _draws() -> Draws:
+    return Draws(np.zeros(1, np.int64), 0)
+
+
+def _distance(first: Array, second: Array) -> float:
+    """Return the largest distance of two updates, relative to the norm of the second."""
+    norms = np.linalg.norm(second, axis=1)
+    return float((np.linalg.norm(first - second, axis=1) / np.where(norms > 0, norms, 1)).max())

@@ -25,13 +25,10 @@ from fedsampling.learning.models.networks.layers import (
     channels_first,
     convolution,
     dense,
-    folded,
     image,
-    is_on_gpu,
     labels,
     slot_by_slot,
     stacked,
-    unfolded,
 )
 from fedsampling.learning.models.networks.network import (
     Keep,
@@ -239,16 +236,13 @@ def _block(w: Parts, name: str, h: Tensor, stride: int, norm: str) -> Tensor:
 
 def _normalised(w: Parts, name: str, h: Tensor, norm: str) -> Tensor:
     weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
-    if is_on_gpu(h):
-        z = _norm_of(folded(h), weight.flatten(), bias.flatten(), norm, len(h) * _GROUPS)
-        return unfolded(z, len(h))
     slots = zip(h.unbind(), weight.unbind(), bias.unbind(), strict=True)
-    return stacked([_norm_of(x, scale, shift, norm, _GROUPS) for x, scale, shift in slots])
+    return stacked([_norm_of(x, scale, shift, norm) for x, scale, shift in slots])
 
 
-def _norm_of(x: Tensor, weight: Tensor, bias: Tensor, norm: str, groups: int) -> Tensor:
+def _norm_of(x: Tensor, weight: Tensor, bias: Tensor, norm: str) -> Tensor:
     if norm == "group":
-        return functional.group_norm(x, groups, weight, bias)
+        return functional.group_norm(x, _GROUPS, weight, bias)
     return functional.batch_norm(x, None, None, weight, bias, training=True)
 
 

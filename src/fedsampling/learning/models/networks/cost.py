@@ -5,7 +5,6 @@ batches and rounds.
 """
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -79,21 +78,6 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
         saved_bytes.pop(tensor.untyped_storage().data_ptr(), None)
     largest = max(saved_bytes.values(), default=0)
     return sum(saved_bytes.values()) + largest + outputs.nbytes + 2 * theta.nbytes
-
-
-def profiled_peak(call: Callable[[], object]) -> int:
-    """Make a call; return its peak memory on the CPU in bytes, according to PyTorch's profiler."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as trace:
-        call()
-    current = peak = 0
-    events = trace.profiler.kineto_results.events()
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        if event.name() == "[memory]":
-            current += event.nbytes()
-            peak = max(peak, current)
-    return peak
 
 
 def keep_memory() -> bool:

@@ -39,8 +39,8 @@ def convolution(
 ) -> Tensor:
     """Convolve, then take the maximum of each `pool` × `pool` square.
 
-    On a CPU the slots are computed one after another, which is twice as fast as a grouped
-    convolution and keeps the pooling's input in the cache.  On a GPU it is one grouped convolution.
+    The slots are computed one after another, which on a CPU is twice as fast as a grouped
+    convolution and keeps the pooling's input in the cache.
 
     Parameters
     ----------
@@ -60,31 +60,13 @@ def convolution(
     """
     weight, bias = w[f"{name}.weight"], w.get(f"{name}.bias")
 
-    def convolve(x: Tensor, kernel: Tensor, b: Tensor | None, groups: int = 1) -> Tensor:
-        z = functional.conv2d(x, kernel, b, stride, padding, groups=groups)
+    def convolve(x: Tensor, kernel: Tensor, b: Tensor | None) -> Tensor:
+        z = functional.conv2d(x, kernel, b, stride, padding)
         return functional.max_pool2d(z, pool) if pool > 1 else z
 
-    if is_on_gpu(h):
-        flat = None if bias is None else bias.flatten()
-        return unfolded(convolve(folded(h), weight.flatten(0, 1), flat, len(h)), len(h))
     biases = [None] * len(h) if bias is None else bias.unbind()
     slots = zip(h.unbind(), weight.unbind(), biases, strict=True)
     return stacked([convolve(_channels_last(x), kernel, b) for x, kernel, b in slots])
-
-
-def is_on_gpu(h: Tensor) -> bool:
-    """Return whether `h` is on a GPU, where image layers process all slots at once."""
-    return h.device.type == "cuda"
-
-
-def folded(h: Tensor) -> Tensor:
-    """Merge slots and channels: [batch, slots · channels, height, width]."""
-    return h.transpose(0, 1).flatten(1, 2)
-
-
-def unfolded(h: Tensor, slots: int) -> Tensor:
-    """Invert :func:`folded`: [slots, batch, channels, height, width]."""
-    return h.view(len(h), slots, -1, *h.shape[2:]).transpose(0, 1)
 
 
 def stacked(parts: list[Tensor]) -> Tensor:
@@ -93,7 +75,7 @@ def stacked(parts: list[Tensor]) -> Tensor:
 
 
 def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tensor], Tensor]:
-    """Apply several layers to one slot after another on a CPU, and to all at once on a GPU.
+    """Apply several layers to one slot after another.
 
     Intermediate results of a slot then stay in the cache.
 
@@ -104,7 +86,7 @@ def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tenso
     """
 
     def run(w: Parts, x: Tensor) -> Tensor:
-        if is_on_gpu(x) or len(x) == 1:
+        if len(x) == 1:
             return f(w, x)
         pieces = {name: torch.split(weight, 1) for name, weight in w.items()}
         by_slot = [{name: piece[s] for name, piece in pieces.items()} for s in range(len(x))]

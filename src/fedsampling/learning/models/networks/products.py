@@ -96,9 +96,7 @@ def subtract_product(weight: Tensor, g: Tensor, x: Tensor) -> None:
     g : Tensor, shape (slots, outputs, rows)
     x : Tensor, shape (slots, rows, inputs)
     """
-    if g.device.type != "cpu":
-        weight.baddbmm_(g, x, alpha=-1)
-    elif _needs_single_slots(g, g.shape[1], x.shape[2]):
+    if _needs_single_slots(g, g.shape[1], x.shape[2]):
         for slot_weight, a, b in zip(weight.unbind(), g.unbind(), x.unbind(), strict=True):
             if _uses_onednn(g):
                 slot_weight.sub_(_onednn(a, b.T))  # while the product is in the cache
@@ -191,7 +189,7 @@ def add_product(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
 
 def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
     """Whether slots are multiplied one by one; must depend only on sizes within a slot."""
-    if factor.device.type != "cpu" or factor.dtype == torch.bfloat16:
+    if factor.device.type != "cpu":
         return False
     sizes = rows, factor.shape[2], outputs
     if prod(sizes) >= _LARGE_SLOT or not _is_aligned(rows * outputs):
@@ -210,7 +208,7 @@ def _is_independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, th
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(max(_TEST_STACKS), rows, inputs, generator=rng, dtype=dtype)
     right = torch.randn(max(_TEST_STACKS), inputs, outputs, generator=rng, dtype=dtype)
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+    with torch.no_grad():
         for left in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
             slots = zip(left.unbind(), right.unbind(), strict=True)
             singles = torch.cat([_batched(a.clone()[None], b.clone()[None]) for a, b in slots])
@@ -232,7 +230,7 @@ def _is_exact_wide(
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(1, rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
     weight = torch.randn(slots, outputs, inputs, generator=rng, dtype=dtype)
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+    with torch.no_grad():
         return torch.equal(_side_by_side(x, weight), _slot_by_slot(x, weight))
 
 
@@ -246,7 +244,7 @@ def _is_exact_tall(
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(slots, rows, inputs, generator=rng, dtype=dtype)
     weight = torch.randn(1, outputs, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+    with torch.no_grad():
         return torch.equal(_one_below_the_other(x, weight), _slot_by_slot(x, weight))
 
 

@@ -5,9 +5,8 @@ no loop over clients.  Slots are sorted by their number of steps, so that finish
 the end of the stack and no masks are needed.  CPU and GPU run the same code.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,10 +20,8 @@ from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.charges import bits, participation, request_shares, seconds
-from fedsampling.learning.training.network.gpu import device
 from fedsampling.learning.training.network.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.network.participation import Participation
-from fedsampling.learning.training.network.replay import Replays, Stretch, run_steps
 from fedsampling.learning.training.network.samples import Inputs, Samples
 from fedsampling.learning.training.network.step import keeper, sgd_step
 from fedsampling.learning.training.server import Server
@@ -84,8 +81,6 @@ class NetworkLearner:
         ``STACK_BYTES``.
     converted_share : float
         Fraction of the free memory that converted samples may use.
-    bf16 : bool
-        Compute local steps in bfloat16 where PyTorch's autocast considers it safe.
     trace : bool array, shape (rounds, n), optional
         The clients available in each round; all by default.
     delays : Delays, optional
@@ -112,7 +107,6 @@ class NetworkLearner:
     device: str = "cpu"
     activation_bytes: int = 1
     converted_share: float = 0.0
-    bf16: bool = False
     trace: NDArray[np.bool_] | None = None
     delays: Delays | None = None
     feature_batch: int | None = None
@@ -125,9 +119,6 @@ class NetworkLearner:
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
         self.samples = Samples(self.data, self.inputs, self.device, self.converted_share)
-        self.run_steps: Callable[[Stretch], None] = partial(run_steps, self._step)
-        if record := device(self.device).record:
-            self.run_steps = Replays(self._step, record).run
         # Of the last round:
         self.training_costs: dict[str, Array] = {}
         self.work_losses: Array = np.empty(0)
@@ -241,25 +232,13 @@ class NetworkLearner:
         pooled_rows = torch.from_numpy(rows).to(self.device)
         losses = torch.zeros(size.shape, device=self.device)
         live = (size > 0).sum(1)  # slots that take each step
-        ends = [*np.flatnonzero(np.diff(live)) + 1, len(live)]
-        for begin, end in pairwise([0, *ends]):
-            if n := live[begin]:
-                now = np.s_[begin:end, :n]
-                arrays = w[:n], start[:n], velocity[:n], step[:n], keys[:n]
-                first = torch.tensor(begin, device=self.device)
-                self.run_steps(Stretch(*arrays, pooled_rows[now], weight[now], first, losses[now]))
+        for s, n in enumerate(live[live > 0]):
+            x, y = self.samples.gather(pooled_rows[s, :n])
+            keep = keeper(keys[:n], torch.tensor(s, device=self.device))
+            local = w[:n], start[:n], velocity[:n], step[:n]
+            losses[s, :n] = sgd_step(self.network, self.local, *local, x, y, weight[s, :n], keep)
         mean = losses.cpu().double().numpy()
         return w.sub_(start), (mean * size).sum(0), (mean**2 * size).sum(0)
-
-    def _step(
-        self, w: Tensor, start: Tensor, velocity: Tensor, step: Tensor, keys: Tensor, rows: Tensor,
-        weight: Tensor, number: Tensor,
-    ) -> Tensor:  # fmt: skip
-        """Take a local step of each slot, with the signature that :mod:`.replay` requires."""
-        x, y = self.samples.gather(rows)
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
-            keep = keeper(keys, number)
-            return sgd_step(self.network, self.local, w, start, velocity, step, x, y, weight, keep)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)

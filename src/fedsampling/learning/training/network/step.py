@@ -1,6 +1,6 @@
 """One local step of SGD of every copy of a network, with its loss and its dropout.
 
-:mod:`.learner` determines the samples, :mod:`.replay` runs the steps.
+:mod:`.learner` determines the samples and runs the steps.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def sgd_step(
         Dropout.
     """
     parts = network.parts(w)
-    if network.layers and work.plain and not torch.is_autocast_enabled(w.device.type):
+    if network.layers and work.plain:
         return dense_step(network.layers, parts, x, y, weight, step)
     # One leaf per parameter: with a flat leaf, autograd would copy the gradients together.
     leaves = {name: part.detach().requires_grad_() for name, part in parts.items()}
