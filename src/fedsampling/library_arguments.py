@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Positive, Seed, Strict, check
+from fedsampling.base.records import Positive, Strict, check
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
-from fedsampling.experiments.simulations.simulation import Seeds
+from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.scheme import Scheme
 

@@ -310,11 +310,11 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
 
 def _kind(kind: type) -> str:
     """Name a type as :func:`kind_of` does."""
-    names = {
+    names: dict[str, tuple[type, ...]] = {
         "booleans": (bool, np.bool_),
         "integers": (int, np.integer),
         "floating-point numbers": (float, np.floating),
-        "text": str,
+        "text": (str,),
     }
     known = [name for name, types in names.items() if issubclass(kind, types)]
     return known[0] if known else f"values of type {kind.__name__}"

@@ -81,7 +81,8 @@ def _values(values: Any) -> Any:
     if not hasattr(values, "__array__") and isinstance(values, Iterable):
         values = [*values]
     has_objects = isinstance(values, list) or getattr(values, "dtype", None) == np.dtype(object)
-    if has_objects and np.ndim(next(iter(values), None)) > 0:
+    first: Any = next(iter(values), None)
+    if has_objects and np.ndim(first) > 0:
         return [np.asarray(value) for value in values]
     return values
 

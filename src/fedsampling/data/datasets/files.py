@@ -97,7 +97,7 @@ class Files(PublishedData, name="files"):
         return from_frame(frame, target=self.target, client=client, **options)
 
     def _from_arrays(self, path: Path, seed: int) -> FederatedDataset:
-        arrays = _read_arrays(path)
+        arrays: dict[str, Any] = _read_arrays(path)
         if missing := sorted({"x", "y"} - arrays.keys()):
             raise InputError(f"no array {missing[0]!r}; it has {', '.join(arrays)}")
         if unknown := sorted(arrays.keys() - ARRAYS):

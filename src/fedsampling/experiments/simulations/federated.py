@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.records import NotNegative, Positive, Seed, Strict
+from fedsampling.base.records import NotNegative, Positive, Strict
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.ijcnn1 import Ijcnn1
 from fedsampling.data.datasets.regression import Regression
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    Seed,
     Simulated,
     Simulation,
     Where,

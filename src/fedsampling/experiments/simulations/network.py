@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Seed, Share, Strict, Variance
+from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability.availability import Availability
 from fedsampling.clients.delays.delay_model import DelayModel
@@ -24,6 +24,7 @@ from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    Seed,
     Simulated,
     Simulation,
     Where,

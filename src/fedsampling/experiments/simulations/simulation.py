@@ -18,7 +18,8 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
 from fedsampling.base.families import Named
-from fedsampling.base.records import Seed, Strict, distinct
+from fedsampling.base.records import Seed as Seed
+from fedsampling.base.records import Strict, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
