@@ -151,7 +151,7 @@ def federated(**changed):
         (lambda: fs.from_frame(FRAME, target="z"), "target: no column 'z'; known: client, p, q"),
         (
             lambda: fs.from_frame(FRAME, target="y"),
-            "frame: column 'client' is not numeric; convert or remove it",
+            "frame: not numeric: 'client'; remove them, or use pandas.get_dummies(frame, col",
         ),
         (
             lambda: fs.from_frame(FRAME_OF_ROWS, target="y", client="client"),
@@ -163,7 +163,7 @@ def federated(**changed):
         ),
         (
             lambda: fs.from_huggingface(UNEQUAL, target="y", client="c"),
-            "column 'x': values differ in shape; convert them to one shape",
+            "frame: column 'x': rows differ in shape; pass arrays of one shape",
         ),
         (lambda: fs.load("files", path="data.txt"), "dataset.path: 'data.txt' is invalid; must"),
         (lambda: fs.load("files", path="data.csv"), "dataset.path: 'data.csv' does not exist;"),

@@ -25,6 +25,7 @@ Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Part = Annotated[float, Field(gt=0, le=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]  # a 32-bit word, see fedsampling.base.streams
 
 
 def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -1,19 +1,26 @@
 """Users' arrays, tensors and lists, checked and converted to the types that datasets have.
 
-Input that cannot be converted is rejected with a one-line error that names the argument.
+Nothing is guessed: values that are missing, of several types or on several scales are refused, so
+that no two labels or owners become one.  Each error is one line that names the argument.
 """
 
 import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
+from fedsampling.data.federated import FederatedDataset
 
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
+MAX_BYTE = 255
+MAX_TOKEN = 2**31 - 1
 MAX_LISTED_LABELS = 5  # in a message
 MAX_CLASSES = 20  # whole numbers that may be labels
+# Scales differ if whole numbers, some large, stand beside fractions, all small.
+MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
+BLOCK_NUMBERS = 2**22  # numbers whose scale is measured at once
 
 
 class Labelled(NamedTuple):
@@ -25,74 +32,94 @@ class Labelled(NamedTuple):
 
 def labelled(x: Any, y: Any, suffix: str, tokens: bool) -> Labelled:
     """Check and convert samples and their labels; errors name the arguments with `suffix`."""
-    samples = _features(as_array(x, f"x{suffix}"), f"x{suffix}", tokens)
-    labels = as_array(y, f"y{suffix}")
+    samples = _features(numbers(x, f"x{suffix}"), f"x{suffix}", tokens)
+    labels = one_type(y, f"y{suffix}")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if len(samples) != len(labels):
         raise InputError(
             f"x{suffix}, y{suffix}: {len(samples)} samples but {len(labels)} labels; must be equal"
         )
-    if not len(samples):
-        raise InputError(f"x{suffix}: no samples; pass at least one")
-    if labels.ndim != 1 and not (tokens and labels.ndim == 2):
+    if labels.ndim != 1 and not (tokens and labels.shape == samples.shape):
         raise InputError(
             f"y{suffix}: shape {labels.shape} is invalid; must be one label per sample"
         )
-    return Labelled(samples, _targets(labels, f"y{suffix}"))
+    if tokens and labels.dtype.kind != "f":
+        if kind_of(labels) == "text":
+            raise InputError(f"y{suffix}: contains text; with tokens=True it must be integers")
+        labels = _checked_tokens(labels, f"y{suffix}")
+    if labels.dtype.kind == "f":
+        _as_single(labels, f"y{suffix}")
+    return Labelled(samples, labels)
 
 
-def as_array(values: Any, argument: str) -> NDArray[Any]:
-    """Convert arrays, tensors, series and lists to an array whose first axis is samples."""
+def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
+    """Convert arrays, tensors, series and lists to an array whose first axis is samples.
+
+    With `typed`, the elements of lists keep their types, which NumPy would replace by a common one.
+    """
     if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
-        values = values.detach().cpu()
+        values = _from_tensor(values, argument)
+    elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
+        values = [_from_tensor(v, argument) if hasattr(v, "detach") else v for v in values]
+    if np.ma.isMaskedArray(values):
+        refuse_missing(np.ma.getmaskarray(values), argument)
     try:
-        array = np.asarray(values)
+        in_list = typed and isinstance(values, list | tuple)
+        array = np.asarray(values, object) if in_list else np.asarray(values)
     except (TypeError, ValueError):
         raise InputError(f"{argument}: rows differ in shape; pass arrays of one shape") from None
+    if array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
     if array.ndim < 1:
         raise InputError(f"{argument}: {type(values).__name__} is invalid; must be an array")
+    if not len(array):
+        raise InputError(f"{argument}: no samples; pass at least one")
     return array
 
 
-def _features(x: NDArray[Any], argument: str, tokens: bool) -> NDArray[Any]:
-    """Return tokens as int64, images as uint8, and other numbers as float32."""
-    if x.dtype.kind not in "iufb":
-        raise InputError(f"{argument}: contains {_described(x)}; convert to numbers")
-    x = x[:, None] if x.ndim == 1 else x
-    if not np.isfinite(x).all():
-        rows = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(1))
+def numbers(values: Any, argument: str) -> NDArray[Any]:
+    """Convert samples to an array of numbers."""
+    array = as_array(values, argument)
+    if array.dtype.kind == "O":
+        array = _of_one_type(array, argument)
+    if array.dtype.kind not in "iufb":
+        raise InputError(f"{argument}: contains {_described(array)}; convert to numbers")
+    return array
+
+
+def one_type(values: Any, argument: str) -> NDArray[Any]:
+    """Convert labels, targets or owners, all of one type and none missing.
+
+    Returns
+    -------
+    array of booleans, int64, float64 or text
+        Integers beyond int64 remain Python's, and text that ends in NUL, which NumPy removes.
+    """
+    array = as_array(values, argument, typed=True)
+    if array.dtype.kind == "O":
+        array = _of_one_type(array, argument)
+    elif array.dtype.kind == "f":
+        refuse_missing(np.isnan(array), argument)
+    if array.dtype.kind == "f":
+        _check_finite(array, argument, "are infinite", "remove them")
+        return array.astype(np.float64)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64 if array.max(initial=0) < 2**63 else object)
+    if array.dtype.kind not in "bUO":
         raise InputError(
-            f"{argument}: {len(rows)} samples are NaN or infinite, first row {rows[0]}; remove them"
+            f"{argument}: contains {_described(array)}; must be integers, text or numbers"
         )
-    if tokens:
-        if x.dtype.kind not in "iu" or x.ndim != 2 or x.min() < 0:
-            raise InputError(f"{argument}: tokens must be integers from 0 up, shape (N, steps)")
-        return x.astype(np.int64)
-    if x.dtype.kind in "iu" and x.ndim >= IMAGE_AXES and x.min() >= 0 and x.max() <= 255:
-        return x.astype(np.uint8)
-    return x.astype(np.float32)
+    return array
 
 
-def _targets(y: NDArray[Any], argument: str) -> NDArray[Any]:
-    """Return labels as integers, booleans or text, and targets as float64."""
-    if y.dtype.kind == "f":
-        if not np.isfinite(y).all():
-            raise InputError(f"{argument}: contains NaN or infinity; remove these samples")
-        return y.astype(np.float64)
-    if y.dtype.kind == "O":
-        if not all(isinstance(label, str) for label in y.flat):
-            raise InputError(
-                f"{argument}: labels have several types; convert all to text or integers"
-            )
-        return y.astype(np.str_)
-    if y.dtype.kind not in "iubU":
-        raise InputError(f"{argument}: contains {_described(y)}; must be integers, text or numbers")
-    return y
-
-
-def _described(values: NDArray[Any]) -> str:
-    return "text" if values.dtype.kind in "US" else f"values of type {values.dtype}"
+def kind_of(values: NDArray[Any]) -> str:
+    """Name the type of a result of :func:`one_type`."""
+    if values.dtype.kind == "O":
+        return "text" if isinstance(values.flat[0], str) else "integers"
+    return {"b": "booleans", "i": "integers", "f": "floating-point numbers", "U": "text"}[
+        values.dtype.kind
+    ]
 
 
 def may_be_labels(y: NDArray[Any]) -> bool:
@@ -118,17 +145,19 @@ def with_numbered_labels(
         )
     if train.x.dtype != test.x.dtype:
         train, test = (part._replace(x=part.x.astype(np.float32)) for part in (train, test))
-    is_regression, is_test_regression = (part.y.dtype.kind == "f" for part in (train, test))
-    if is_regression != is_test_regression:
-        raise InputError("y, y_test: one has labels, the other numbers; must be of the same kind")
-    if is_regression:
+    kind = kind_of(train.y)
+    if len(test.y) and kind_of(test.y) != kind:
+        raise InputError(f"y, y_test: {kind} and {kind_of(test.y)}; convert both to the same type")
+    if train.y.shape[1:] != test.y.shape[1:]:
+        raise InputError(f"y_test: shape {test.y.shape} does not fit that of y, {train.y.shape}")
+    if kind == "floating-point numbers":
         return train, test, None
     if tokens:
         largest = max(int(part.max()) for part in (*train, *test) if part.size)
         train, test = (part._replace(y=part.y.astype(np.int64)) for part in (train, test))
         return train, test, largest + 1
     labels, y = np.unique(train.y, return_inverse=True)
-    if unknown := sorted({*np.unique(test.y).tolist()} - {*labels.tolist()}, key=str):
+    if unknown := sorted({*np.unique(test.y).tolist()} - {*labels.tolist()}):
         listed = ", ".join(map(repr, unknown[:MAX_LISTED_LABELS]))
         raise InputError(
             f"y_test: no training sample has label {listed}; remove these test samples"
@@ -141,21 +170,45 @@ def with_numbered_labels(
     )
 
 
-def owner_numbers(clients: ArrayLike, n_samples: int) -> NDArray[np.int64]:
+def owner_numbers(clients: Any, n_samples: int) -> NDArray[np.int64]:
     """Return the client of each sample as numbers from 0, in sorted order of the clients."""
-    owner = as_array(clients, "clients")
+    owner = one_type(clients, "clients")
     if owner.shape != (n_samples,):
         raise InputError(
             f"clients: shape {owner.shape}; must be one owner per sample, ({n_samples},)"
         )
-    if owner.dtype.kind == "O":
-        if any(label is None or label != label for label in owner):
-            raise InputError("clients: some samples have no owner; remove them")
-        owner = owner.astype(np.str_)
-    if owner.dtype.kind == "f" and not np.isfinite(owner).all():
-        raise InputError("clients: some samples have no owner; remove them")
-    numbers: NDArray[np.int64] = np.unique(owner, return_inverse=True)[1].astype(np.int64)
-    return numbers
+    owners: NDArray[np.int64] = np.unique(owner, return_inverse=True)[1].astype(np.int64)
+    return owners
+
+
+def check_scales(data: FederatedDataset) -> None:
+    """Refuse bytes 0…255 beside fractions 0…1: between clients, or between training and test.
+
+    Measurements whose size differs by client pass, since they have fractions in every part.
+    """
+    if data.input_type != "raw":
+        return
+    tests = [len(data.x) + len(data.x_test)] if len(data.x_test) else []
+    start = np.append(data.start, tests).astype(np.int64)
+    sizes, fractions = np.concatenate([_scales(data.x), _scales(data.x_test)], axis=1)
+    size = np.maximum.reduceat(sizes, start[:-1])
+    is_whole = np.maximum.reduceat(fractions, start[:-1]) == 0
+    large, small = is_whole & (size > MIN_LARGE), ~is_whole & (size <= MAX_SMALL)
+    n_whole = np.diff(start)[is_whole].sum() * data.x[0].size
+    if not large.any() or not small.any() or (~is_whole & ~small).any() or n_whole < MIN_WHOLE:
+        return
+    first, second = (int(np.flatnonzero(parts)[-1]) for parts in (large, small))
+    pooled = data.x if not len(data.x_test) else np.concatenate([data.x, data.x_test])
+    ranges = [pooled[start[part] : start[part + 1]] for part in (first, second)]
+    n = data.n_clients
+    if first == n or second == n:
+        names = ["x_test" if part == n else "x" for part in (first, second)]
+    else:
+        names = [f"client {part}" for part in (first, second)]
+    raise InputError(
+        f"x: different scales; {names[0]} has whole numbers {_range(ranges[0])}, {names[1]} "
+        f"fractions {_range(ranges[1])}; convert all to the same scale"
+    )
 
 
 def sha256_of(*arrays: NDArray[Any]) -> str:
@@ -165,3 +218,121 @@ def sha256_of(*arrays: NDArray[Any]) -> str:
         content.update(f"{array.dtype.str}{array.shape}".encode())
         content.update(np.ascontiguousarray(array).tobytes())
     return content.hexdigest()
+
+
+def refuse_missing(is_missing: NDArray[np.bool_], argument: str) -> None:
+    """Raise an error with number and row if the mask, shape (N, ...), has any true value."""
+    rows = np.flatnonzero(is_missing.reshape(len(is_missing), -1).any(1))
+    if len(rows):
+        raise InputError(
+            f"{argument}: missing in {len(rows)} of {len(is_missing)} samples, first in row "
+            f"{rows[0]}; remove these samples"
+        )
+
+
+def _features(x: NDArray[Any], argument: str, tokens: bool) -> NDArray[Any]:
+    """Return tokens as int64, images as uint8, and other numbers as float32."""
+    x = x[:, None] if x.ndim == 1 else x
+    if not x[0].size:
+        raise InputError(f"{argument}: no features in samples of shape {x.shape[1:]}; add them")
+    if tokens:
+        if x.dtype.kind not in "iu" or x.ndim != 2:
+            raise InputError(f"{argument}: tokens must be integers from 0 up, shape (N, steps)")
+        return _checked_tokens(x, argument)
+    if x.dtype.kind in "iu" and x.ndim >= IMAGE_AXES and x.min() >= 0 and x.max() <= MAX_BYTE:
+        return x.astype(np.uint8)
+    _check_finite(x, argument, "are NaN or infinite", "remove them")
+    return _as_single(x, argument)
+
+
+def _as_single(x: NDArray[Any], argument: str) -> NDArray[np.float32]:
+    """Convert to float32, in which networks train; larger numbers would become infinite."""
+    with np.errstate(over="ignore"):
+        single = x.astype(np.float32)
+    _check_finite(single, argument, f"exceed {np.finfo(np.float32).max:.1e}", "scale them")
+    return single
+
+
+def _check_finite(x: NDArray[Any], argument: str, fault: str, fix: str) -> None:
+    if not np.isfinite(x).all():
+        rows = np.flatnonzero(~np.isfinite(x).reshape(len(x), -1).all(1))
+        raise InputError(f"{argument}: {len(rows)} samples {fault}, first row {rows[0]}; {fix}")
+
+
+def _checked_tokens(tokens: NDArray[Any], argument: str) -> NDArray[np.int64]:
+    if tokens.min() < 0 or tokens.max() > MAX_TOKEN:
+        raise InputError(
+            f"{argument}: tokens {tokens.min()}…{tokens.max()}; must be integers from 0 to "
+            f"{MAX_TOKEN}"
+        )
+    return tokens.astype(np.int64)
+
+
+def _from_tensor(tensor: Any, argument: str) -> NDArray[Any]:
+    """Return a tensor's values; types that NumPy lacks, such as bfloat16, become float32."""
+    try:
+        tensor = tensor.detach().cpu()
+        try:
+            array: NDArray[Any] = tensor.numpy()
+        except TypeError:
+            array = tensor.float().numpy()
+    except (TypeError, RuntimeError):  # which includes NotImplementedError
+        raise InputError(
+            f"{argument}: a tensor of {tensor.dtype} and layout {tensor.layout} is invalid; "
+            "convert it to a dense tensor of numbers"
+        ) from None
+    return array
+
+
+def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Convert Python's objects to an array of their only type."""
+    import pandas as pd
+
+    refuse_missing(np.asarray(pd.isna(array)), argument)
+    values = array.ravel().tolist()
+    kinds = sorted({_kind(kind) for kind in {*map(type, values)}})
+    if kinds == ["floating-point numbers", "integers"]:
+        converted = array.astype(np.float64)
+        if (converted == array).all():  # no integer is rounded
+            return converted
+    if len(kinds) > 1:
+        raise InputError(f"{argument}: contains {' and '.join(kinds)}; convert all to one type")
+    if kinds == ["integers"]:
+        fits = all(-(2**63) <= value < 2**63 for value in (min(values), max(values)))
+        return array.astype(np.int64) if fits else array
+    if kinds == ["text"]:
+        return array if any(value.endswith("\0") for value in values) else array.astype(np.str_)
+    types = {"booleans": np.bool_, "floating-point numbers": np.float64}
+    if kinds[0] not in types:
+        raise InputError(f"{argument}: contains {kinds[0]}; convert to integers, text or numbers")
+    return array.astype(types[kinds[0]])
+
+
+def _kind(kind: type) -> str:
+    """Name a type as :func:`kind_of` does."""
+    names: dict[str, tuple[type, ...]] = {
+        "booleans": (bool, np.bool_),
+        "integers": (int, np.integer),
+        "floating-point numbers": (float, np.floating),
+        "text": (str,),
+    }
+    known = [name for name, types in names.items() if issubclass(kind, types)]
+    return known[0] if known else f"values of type {kind.__name__}"
+
+
+def _described(values: NDArray[Any]) -> str:
+    return "text" if values.dtype.kind == "U" else f"values of type {values.dtype}"
+
+
+def _range(values: NDArray[Any]) -> str:
+    return f"{values.min():g}…{values.max():g}"
+
+
+def _scales(x: NDArray[Any]) -> NDArray[np.float64]:
+    """Return each sample's largest absolute value, and whether it has fractions, shape (2, N)."""
+    scales = np.zeros((2, len(x)))
+    rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))
+    for first in range(0, len(x), rows):
+        block = x[first : first + rows].reshape(len(x[first : first + rows]), -1)
+        scales[:, first : first + rows] = np.abs(block).max(1), (block != np.floor(block)).any(1)
+    return scales

@@ -7,16 +7,15 @@ rejected with a one-line error.
 """
 
 import inspect
-import re
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Share, Strict, check
+from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.data.partitions.natural import by_owner
@@ -25,18 +24,20 @@ from fedsampling.data.partitions.shares import Importance
 from fedsampling.data.samples import Samples, gather
 from fedsampling.data.user_arrays import (
     Labelled,
-    as_array,
+    check_scales,
+    kind_of,
     labelled,
     may_be_labels,
+    numbers,
+    one_type,
     owner_numbers,
     sha256_of,
     with_numbered_labels,
 )
+from fedsampling.data.user_tables import train_and_test
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROW_NUMBERS = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas names them
 
 
 def federated(
@@ -101,15 +102,14 @@ def federated(
     >>> fs.federated(x, y, clients=["a", "a", "b", "b", "b", "c"])
     <FederatedDataset 'own': 3 clients, 6 training and 0 test samples of shape (2,), 2 classes>
     """
-    if importance not in get_args(Importance):
-        raise InputError(f"importance: {importance!r} is unknown; use 'samples' or 'equal'")
+    seed = seed.item() if isinstance(seed, np.integer) else seed
+    options = {"test_share": test_share, "importance": importance, "name": name, "seed": seed}
+    checked = check(_Options, {**options, "tokens": tokens}, "")
+    name, seed = checked.name, checked.seed
     if (x_test is None) != (y_test is None):
         raise InputError("x_test, y_test: one is missing; pass both or neither")
     if x_test is not None and test_share is not None:
         raise InputError("test_share: cannot be combined with x_test; remove one of the two")
-    share = (
-        None if test_share is None else check(_Holdout, {"test_share": test_share}, "").test_share
-    )
     train = labelled(x, y, "", tokens)
     test = Labelled(train.x[:0], train.y[:0])
     if x_test is not None:
@@ -121,8 +121,8 @@ def federated(
             "convert them to integers if they are classes",
             stacklevel=2,
         )
-    if share is not None and clients is None:  # before the partition, which may deal tests out
-        train, test = _split(train, share, seed)
+    if test_share is not None and clients is None:  # before the partition, which may deal tests out
+        train, test = _split(train, test_share, seed)
     owner = None if clients is None else owner_numbers(clients, len(train.y))
     content = (*train, *test, *([] if owner is None else [owner]))
     samples = Samples(
@@ -136,17 +136,18 @@ def federated(
         inputs={name: sha256_of(*content)},
     )
     if partition is not None:
-        checked = _checked_partition(partition, samples, is_regression=classes is None)
-        data = checked.share_out(samples, seed, importance)
+        fitting = _checked_partition(partition, samples, is_regression=classes is None)
+        data = fitting.share_out(samples, seed, importance)
     elif owner is not None:
         data = gather(samples, by_owner(owner), None, importance)
     else:
         raise InputError(
             "clients, partition: both missing; pass each sample's owner, or a partition"
         )
-    if share is None or clients is None:
-        return data
-    return hold_out(data, share, stream(seed, "holdout"))
+    if test_share is not None and clients is not None:
+        data = hold_out(data, test_share, stream(seed, "holdout"))
+    check_scales(data)
+    return data
 
 
 def from_clients(
@@ -175,43 +176,46 @@ def from_clients(
     >>> fs.from_clients(hospitals).n_samples.tolist()
     [20, 30]
     """
-    pairs = list(samples)
     _check_options(options, "from_clients", {"clients", "partition"})
-    if not pairs:
+    if not isinstance(samples, Iterable) or isinstance(samples, str | Mapping):
+        raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
+    parts = [_client(pair, f"client {client}: ") for client, pair in enumerate(samples)]
+    if not parts:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
-    xs: list[NDArray[Any]] = []
-    ys: list[NDArray[Any]] = []
-    for client, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InputError(f"client {client}: {type(pair).__name__} is invalid; must be (x, y)")
-        x, y = as_array(pair[0], f"client {client}: x"), as_array(pair[1], f"client {client}: y")
-        if not len(y):
-            raise InputError(f"client {client}: no samples; leave this client out")
-        if len(x) != len(y):
-            raise InputError(
-                f"client {client}: {len(x)} samples but {len(y)} labels; must be equal"
-            )
-        if x.shape[1:] != (first := (xs or [x])[0].shape[1:]):
+    first, kind = parts[0].x.shape[1:], kind_of(parts[0].y)
+    for client, (x, y) in enumerate(parts):
+        if x.shape[1:] != first:
             raise InputError(f"client {client}: samples of shape {x.shape[1:]}, not {first}")
-        xs.append(x)
-        ys.append(y)
-    owner = np.repeat(np.arange(len(ys)), [len(y) for y in ys])
-    return federated(np.concatenate(xs), np.concatenate(ys), clients=owner, **options)
+        if kind_of(y) != kind:
+            raise InputError(
+                f"client {client}: y contains {kind_of(y)}, but that of client 0 {kind}; convert "
+                "all to one type"
+            )
+    owner = np.repeat(np.arange(len(parts)), [len(part.y) for part in parts])
+    x, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return federated(x, y, clients=owner, **options)
 
 
 def from_frame(
-    frame: "pd.DataFrame", *, target: str, client: str | None = None, **options: Any
+    frame: "pd.DataFrame | Mapping[str, Any]",
+    *,
+    target: Any,
+    client: Any = None,
+    features: Any = None,
+    **options: Any,
 ) -> FederatedDataset:
     """Make a dataset from a pandas table with one row per sample.
 
     Parameters
     ----------
-    frame : DataFrame
-        All columns except `target` and `client` are features and must contain numbers.
-    target : str
-        Column of labels (integers, text, booleans) or of targets (floating-point numbers).
-    client : str, optional
-        Column with each sample's client; without it, a ``partition`` is required.
+    frame : DataFrame, or mapping of column names to values
+        Or a mapping of the splits "train" and "test" to such tables.
+    target : name of a column
+        Labels (integers, text, booleans) or targets (floating-point numbers).
+    client : name of a column, optional
+        Each sample's client; without it, a ``partition`` is required.
+    features : name or list of names, optional
+        Columns of numbers, or a single column of arrays; by default, all other columns.
     **options
         As in :func:`federated`.
 
@@ -228,25 +232,7 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    _check_options(options, "from_frame", {"clients"})
-    columns = [str(column) for column in frame.columns]
-    for key, column in (("target", target), ("client", client)):
-        if column is not None and column not in columns:
-            raise InputError(f"{key}: no column {column!r}; {nearest(str(column), columns)}")
-    features = frame.drop(columns=[target, *([client] if client is not None else [])])
-    if not len(features.columns):
-        raise InputError(f"frame: {target!r} is the only column; add the features")
-    for column in features.columns:
-        kind = features[column].dtype.kind
-        if kind not in "iufb":
-            raise InputError(f"frame: column {column!r} is not numeric; convert or remove it")
-        if ROW_NUMBERS.fullmatch(str(column)):
-            raise InputError(
-                f"frame: column {column!r} has row numbers; remove it (to_csv with index=False)"
-            )
-    owner = None if client is None else frame[client].to_numpy()
-    x = features.to_numpy(np.float32)
-    return federated(x, frame[target].to_numpy(), clients=owner, **options)
+    return _from_table(frame, target, features, client, options)
 
 
 def from_huggingface(
@@ -287,29 +273,17 @@ def from_huggingface(
     >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
     2
     """
-    _check_options(options, "from_huggingface", {"clients"})
-    splits = dataset if isinstance(dataset, Mapping) else {"train": dataset}
-    if "train" not in splits:
-        raise InputError(f"dataset: no split 'train'; it has {', '.join(map(str, splits))}")
-    train, columns = splits["train"], [*splits["train"].column_names]
-    named = [features] if isinstance(features, str) else features
-    used = [name for name in columns if name not in (target, client)] if named is None else named
-    if not used:
-        raise InputError(f"features: no columns except {target!r}; add the features")
-    for key, name in (("target", target), ("client", client), *(("features", n) for n in used)):
-        if name is not None and name not in columns:
-            raise InputError(f"{key}: no column {name!r}; {nearest(str(name), columns)}")
-    if "test" in splits:
-        test = {"x_test": _columns(splits["test"], used), "y_test": _column(splits["test"], target)}
-        options = {**test, **options}
-    owners = None if client is None else _column(train, client)
-    return federated(_columns(train, used), _column(train, target), clients=owners, **options)
+    return _from_table(dataset, target, features, client, options)
 
 
-class _Holdout(Strict):
-    """Fraction of each client's samples that is held out."""
+class _Options(Strict):
+    """Validation of the options of :func:`federated`."""
 
-    test_share: Share
+    test_share: Share | None
+    importance: Importance
+    name: str
+    seed: Seed
+    tokens: bool
 
 
 def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
@@ -347,24 +321,28 @@ def _checked_partition(
     return checked
 
 
-def _columns(dataset: Any, names: Sequence[str]) -> NDArray[Any]:
-    """Return a single column unchanged, or several columns of numbers side by side."""
-    columns = [_column(dataset, name) for name in names]
-    if len(columns) == 1:
-        return columns[0]
-    for name, column in zip(names, columns, strict=True):
-        if column.ndim != 1 or column.dtype.kind not in "iufb":
-            raise InputError(f"features: column {name!r} is not numeric; name a single column")
-    return np.stack(columns, axis=1)
+def _client(pair: Any, client: str) -> Labelled:
+    """Check one client's samples and labels."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise InputError(f"{client}{type(pair).__name__} is invalid; must be (x, y)")
+    x, y = numbers(pair[0], f"{client}x"), one_type(pair[1], f"{client}y")
+    if len(x) != len(y):
+        raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
+    return Labelled(x, y)
 
 
-def _column(dataset: Any, name: str) -> NDArray[Any]:
-    try:
-        return np.stack([np.asarray(value) for value in dataset[name]])
-    except ValueError:
-        raise InputError(
-            f"column {name!r}: values differ in shape; convert them to one shape"
-        ) from None
+def _from_table(
+    source: Any, target: Any, features: Any, client: Any, options: dict[str, Any]
+) -> FederatedDataset:
+    """Make a dataset from named columns, or from splits "train" and "test" of them."""
+    _check_options(options, "from_frame", {"clients"})
+    train, test = train_and_test(source, target, features, client)
+    if test is not None:
+        for key in ("x_test", "y_test", "test_share"):
+            if options.get(key) is not None:
+                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
+        options = {**options, "x_test": test.x, "y_test": test.y}
+    return federated(train.x, train.y, clients=train.owner, **options)
 
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:

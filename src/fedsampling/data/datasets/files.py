@@ -5,12 +5,17 @@ or a table, ``.csv`` or ``.parquet``, with one row per sample.  Its SHA-256 is a
 the hash of a run depends on the content.
 """
 
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.errors import InputError, nearest
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 KINDS = (".npz", ".csv", ".parquet")
 TEST_SHARE = 0.2
 ARRAYS = {"x", "y", "client", "x_test", "y_test"}
+INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 
 
 class Files(PublishedData, name="files"):
@@ -82,18 +89,15 @@ class Files(PublishedData, name="files"):
         return {"partition": self.partition, "importance": importance, "name": name, "seed": seed}
 
     def _from_table(self, path: Path, seed: int) -> FederatedDataset:
-        frame, client = _read_table(path), self.client if self._by_owner else None
+        frame = _read_table(path, self.target, self.client)
+        client = self.client if self._by_owner else None
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)
         options = {"test_share": self.test_share, **self._common(seed)}
         return from_frame(frame, target=self.target, client=client, **options)
 
     def _from_arrays(self, path: Path, seed: int) -> FederatedDataset:
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError) as error:
-            raise InputError(f"unreadable ({error}); write it with numpy.savez") from None
+        arrays: dict[str, Any] = _read_arrays(path)
         if missing := sorted({"x", "y"} - arrays.keys()):
             raise InputError(f"no array {missing[0]!r}; it has {', '.join(arrays)}")
         if unknown := sorted(arrays.keys() - ARRAYS):
@@ -112,11 +116,70 @@ def _sha256(path: Path, changed: int, size: int) -> str:
     return sha256(path)
 
 
-def _read_table(path: Path) -> "pd.DataFrame":
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with _blaming_file("write it with numpy.savez"), np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _read_table(path: Path, target: str, client: str) -> "pd.DataFrame":
+    """Read a table; in a .csv, only empty cells are missing, and no text is taken for a number."""
     import pandas as pd
 
+    with _blaming_file("write it again"), warnings.catch_warnings():
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        names = header.iloc[0].tolist()
+        if len({*names}) < len(names):
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"duplicate column {duplicate!r}; rename or remove one")
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
+        frame = pd.read_csv(
+            path,
+            dtype={target: str, client: str},
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            low_memory=False,
+        )
+    for name in {target, client} & {*frame}:
+        frame[name] = _numbers_or_text(frame[name], is_target=name == target)
+    return frame
+
+
+def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any] | NDArray[Any]":
+    """Convert texts to numbers if all are; ids and labels only if no two texts become one number.
+
+    So 01 and 1 are two clients, and so are 1e5 and 100000.  Fractions are targets of a regression.
+    """
+    import pandas as pd
+
+    codes, unique = pd.factorize(texts)
+    if (codes < 0).any():
+        return texts  # some are missing
+    if all(INTEGER.fullmatch(text) for text in unique):
+        return np.array([int(text) for text in unique])[codes]
+    values = {text: float(text) for text in unique if NUMBER.fullmatch(text)}
+    has_fractions = any(value % 1 for value in values.values())
+    if is_target and has_fractions and (rest := [*{*unique} - {*values}]):
+        row = int(np.flatnonzero((texts == rest[0]).to_numpy())[0])
+        raise InputError(
+            f"column {texts.name!r}: numbers, but {rest[0]!r} in row {row}; correct or remove it"
+        )
+    is_exact = len({*values.values()}) == len(unique)
+    is_exact &= all(repr(value) == text for text, value in values.items())
+    if len(values) == len(unique) and (is_exact or (is_target and has_fractions)):
+        return np.array([*values.values()])[codes]
+    return texts
+
+
+@contextmanager
+def _blaming_file(fix: str) -> Iterator[None]:
+    """Report whatever a reader raises, such as errors of zip files, as one line."""
     try:
-        return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:80]
-        raise InputError(f"unreadable ({reason}); write it again") from None
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:80]
+        raise InputError(f"unreadable ({reason}); {fix}") from None

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator
 
 from fedsampling.base.families import Named
+from fedsampling.base.records import Seed as Seed
 from fedsampling.base.records import Strict, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.clients.delays.delay_model import DelayModel
@@ -27,9 +28,7 @@ from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 if TYPE_CHECKING:
     import pandas as pd
 
-SEEDS = 2**32  # seeds are 32-bit words, see fedsampling.base.streams
 MAX_SEEDS = 10_000  # if `seeds` is a number; each seed is a run
-Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Progress = Callable[[int], None]
 
 
