@@ -37,14 +37,14 @@ class Runs:
 
     def name_them(self):
         runs = [
-            {"hash": path.stem, "seed": seed, "digest": self.digests[seed]}
+            {"hash": path.stem.partition("-")[0], "seed": seed, "digest": self.digests[seed]}
             for seed, path in self.paths.items()
         ]
         self.manifest.parent.mkdir(parents=True, exist_ok=True)
         self.manifest.write_text(json.dumps({"job": JOB, "runs": runs}))
 
     def named(self):
-        seeds = {path.stem: seed for seed, path in self.paths.items()}
+        seeds = {path.stem.partition("-")[0]: seed for seed, path in self.paths.items()}
         return summaries.runs_of_manifest(self.manifest, JOB, seeds, [self.store])
 
     def summarise(self):

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fedsampling.runs import store
@@ -89,7 +90,7 @@ def test_the_same_job_in_three_processes_is_computed_once(folder):
     assert len(manifests) == 2
     assert len(set(manifests)) == 1
     (path,) = (folder / "store").rglob("*.parquet")
-    assert store.load(path).metadata["hash"] == path.stem
+    assert store.load(path).metadata["hash"] == path.stem.partition("-")[0]
 
 
 def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
@@ -115,13 +116,16 @@ def test_other_jobs_of_the_store_are_not_blocked(folder):
         busy.kill()
 
 
-def test_new_folders_have_the_permissions_of_a_shared_store(tmp_path):
+def test_new_folders_and_files_have_the_permissions_of_a_shared_store(tmp_path):
     shared = tmp_path / "store"
     shared.mkdir()
     shared.chmod(0o2775)
     before = os.umask(0o077)
     try:
-        lease = store.lease_of(shared, "ab" + "0" * 18)
+        lease = store.lease_of(shared, "ab" + "0" * 18, "c1")
+        table = pd.DataFrame({"at": [0], "metric": ["a"], "value": [1.0]})
+        path = store.save(shared, table, {"hash": "ab" + "0" * 18, "code": "c1"})
     finally:
         os.umask(before)
     assert stat.S_IMODE(lease.parent.stat().st_mode) == 0o2775
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import stat
 
 import numpy as np
 import pandas as pd
@@ -158,17 +157,6 @@ def test_versions_of_the_code_keep_their_runs_side_by_side(tmp_path):
     for code in ("c1", "c2", "c3"):
         assert store.find([tmp_path], HASH, code).metadata["code"] == code
     assert store.find([tmp_path], HASH, None).metadata["code"] == "c2"  # the newest
-
-
-def test_all_users_of_a_shared_store_can_read_its_files(tmp_path):
-    tmp_path.chmod(0o2775)
-    mask = os.umask(0o077)
-    try:
-        path = store.save(tmp_path, TABLE, METADATA)
-    finally:
-        os.umask(mask)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o664
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o2775
 
 
 def test_stores_are_searched_in_order(tmp_path):

@@ -209,10 +209,11 @@ def runs_of_manifest(
         runs = {run: _listed(stores, run, digests[run]) for run in seeds}
         problems = [
             f"{manifest.with_suffix('').name} of {manifest.parent.parent.name}/"
-            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is missing, corrupt or not "
-            "the manifest's; run the same command to recompute it"
+            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is "
+            f"{'different from the manifest' if result else 'missing or corrupt'}; "
+            "run the same command to recompute it"
             for run, result in runs.items()
-            if result is None
+            if result is None or result.metadata["digest"] != digests[run]
         ]
         if problems:
             raise DamagedError(*problems)
@@ -224,9 +225,12 @@ def runs_of_manifest(
 
 
 def _listed(stores: Sequence[Path], run_hash: str, digest: str) -> store.Result | None:
-    """Return the version of a run that a manifest lists."""
-    runs = store.versions(stores, run_hash)
-    return next((run for run in runs if run.metadata["digest"] == digest), None)
+    """Return the version of a run that a manifest lists; if there is none, any other version."""
+    result = None
+    for result in store.versions(stores, run_hash):
+        if result.metadata["digest"] == digest:
+            break
+    return result
 
 
 def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
