@@ -12,7 +12,8 @@ def history(final, metric="accuracy"):
     """Two rounds of some seeds; 10 bits in the first round, 20 and 2 in the second."""
     rows = []
     for seed, value in enumerate(final):
-        rows += [(seed, 0, metric, 0.0), (seed, 2, metric, value), (seed, -1, "diverged_at", -1)]
+        rows += [(seed, 0, metric, 0.0), (seed, 2, metric, value)]
+        rows += [(seed, -1, "diverged_at", 2 if np.isnan(value) else -1)]
         rows += [(seed, 1, "model_bits", 10.0), (seed, 2, "model_bits", 20.0)]
         rows += [(seed, 2, "norm_bits", 2.0 + seed)]
     return pd.DataFrame(rows, columns=["seed", "at", "metric", "value"])
@@ -43,16 +44,54 @@ def test_samplers_are_ranked_with_what_is_significant():
     np.testing.assert_allclose(table["high"] - table["value"], half, rtol=1e-6)
 
 
-def test_losses_are_better_when_small_and_diverged_runs_are_last():
-    histories = {
-        "big": history([2.0, 2.1, 2.2], "loss"),
-        "lost": history([1.0, np.nan, 1.0], "loss"),
-        "small": history([1.0, 1.1, 1.2], "loss"),
-    }
+def test_losses_are_better_when_small():
+    histories = {"big": history([2.0, 2.1, 2.2], "loss"), "small": history([1.0, 1.1, 1.2], "loss")}
     table = fs.compare(histories, metric="loss", reference="big")
-    assert table["sampler"].tolist() == ["small", "big", "lost"]
-    assert table["significance"].tolist() == ["better", "no", "no"]
+    assert table["sampler"].tolist() == ["small", "big"]
+    assert table["significance"].tolist() == ["better", "no"]
     assert fs.compare(histories, metric="loss", larger=True)["sampler"].tolist()[0] == "big"
+
+
+class TestDivergence:
+    """A sampler whose runs diverge is last, with the reason, and changes nothing for the others."""
+
+    @pytest.fixture(params=[[np.nan] * 5, [0.9, 0.9, np.nan, 0.9, 0.9]], ids=["all", "one"])
+    def lost(self, request):
+        return history(request.param)
+
+    def test_it_is_ranked_last_with_the_reason_and_moves_no_interval(self, lost):
+        table = fs.compare({"lost": lost} | HISTORIES, reference="a").set_index("sampler")
+        expected = fs.compare(HISTORIES).set_index("sampler").assign(diverged=0)
+        pd.testing.assert_frame_equal(table.drop("lost"), expected)
+        row = table.loc["lost"]
+        assert row["diverged"] == (lost["metric"].eq("diverged_at") & lost["value"].ge(0)).sum() > 0
+        assert row[["rank", "rank_low", "rank_high"]].tolist() == [4, 4, 4]
+        assert row["significance"] == "diverged"
+        assert row[["value", "low", "high", "difference"]].isna().all()
+
+    def test_nothing_is_compared_with_a_reference_that_diverged(self, lost):
+        table = fs.compare({"lost": lost} | HISTORIES).set_index("sampler")
+        assert (table.drop("lost")["significance"] == "reference diverged").all()
+        assert table["difference"].isna().all()
+
+    def test_latex_says_how_many_runs_diverged(self, lost):
+        lines = fs.to_latex(fs.compare({"lost": lost} | HISTORIES, reference="a")).splitlines()
+        (row,) = [line for line in lines if line.startswith("lost &")]
+        count = fs.compare({"lost": lost})["diverged"].item()
+        assert row == rf"lost & -- & {count} of 5 & 4 [4--4] & diverged \\"
+
+    def test_the_curve_ends_in_a_cross_that_the_legend_explains(self, lost):
+        axes = fs.plot({"a": HISTORIES["a"], "lost": lost})
+        (cross,) = [line for line in axes.lines if line.get_marker() == "X"]
+        assert cross.get_xydata().tolist() == [[0, 0]]  # the last round that was measured
+        count = fs.compare({"lost": lost})["diverged"].item()
+        labels = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert labels == ["a", f"lost ({count} of 5 runs diverged)"]
+
+
+def test_an_infinite_value_is_no_rank_either():
+    table = fs.compare(HISTORIES | {"c": history([np.inf] + [0.9] * 4)}).set_index("sampler")
+    assert table.loc["c", ["diverged", "rank", "significance"]].tolist() == [0, 3, "not finite"]
 
 
 def test_costs_are_summed_over_rounds_and_kinds():
@@ -106,6 +145,11 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
     ("call", "line"),
     [
         (lambda: fs.compare({}), "samplers: empty; pass at least one"),
+        (
+            lambda: fs.compare(HISTORIES["a"]),
+            "samplers: is one history; pass several as a dict, {label: history}",
+        ),
+        (lambda: fs.left_out({"a": 3}), "history 'a': must be a result of fedsampling.train"),
         (
             lambda: fs.compare([fs.scheme("md", m=4)]),
             "data: missing; pass a dataset, such as fedsampling.load('mnist', …)",

@@ -62,7 +62,7 @@ _PUBLIC = {
     "from_clients": "data.user_data",
     "from_frame": "data.user_data",
     "from_huggingface": "data.user_data",
-    "left_out": "evidence.by_client",
+    "left_out": "evidence.histories",
     "load": "library",
     "partitions": "",  # a module
     "plot": "report.drawing.histories",

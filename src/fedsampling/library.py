@@ -306,6 +306,8 @@ def compare(
 
     from fedsampling.evidence.histories import ranking
 
+    if isinstance(samplers, pd.DataFrame):
+        raise InputError("samplers: is one history; pass several as a dict, {label: history}")
     labelled: dict[str, Any]
     labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
     if not labelled:

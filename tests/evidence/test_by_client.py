@@ -87,3 +87,24 @@ def test_a_history_without_clients_says_how_to_get_them():
     plain = history()[lambda rows: rows["metric"] == "accuracy"]
     with pytest.raises(fs.InputError, match=r"md: .*train with by_client=True"):
         fs.left_out({"md": plain})
+
+
+def test_a_single_history_gets_a_row_as_in_a_plot():
+    row = fs.left_out(history())
+    expected = fs.left_out({"md": history()}).assign(sampler="")
+    pd.testing.assert_frame_equal(row, expected)
+
+
+def test_of_a_diverged_run_only_facts_about_the_clients_are_known():
+    data = fs.load("mnist", "by_digit", data="embedded")
+    work = {"model": "mlp", "steps": 2, "batch": 5, "rounds": 3, "by_client": True}
+    with pytest.warns(UserWarning, match="diverged"):
+        lost = fs.train(data, fs.scheme("md", m=5), step=1e30, **work)
+    facts = ["samples", "importance", "tests", "offered"]
+    table = fs.by_client(lost)
+    expected = fs.by_client(fs.train(data, fs.scheme("md", m=5), step=0.1, **work))
+    pd.testing.assert_frame_equal(table[facts], expected[facts])
+    assert table[["rounds", "weight", "loss", "accuracy", "participation"]].isna().to_numpy().all()
+    row = fs.left_out(lost).iloc[0]
+    assert row["diverged"] == 1
+    assert row[["never_selected", "least_weight", "jain", "worst_accuracy"]].isna().all()

@@ -409,7 +409,8 @@ class TestInterruptions:
         assert status != 0
         assert "Traceback" not in output
         assert "Error in rule" not in output
-        assert "what is finished is kept; the same command continues. Log: .snakemake/" in output
+        assert output.splitlines()[-1].startswith("Interrupted after ")
+        assert "; run the same command to resume. Log: .snakemake/" in output.splitlines()[-1]
         assert checkout.stored()
         assert checkout.due()["simulate"] == 2
         checkout.snakemake()

@@ -7,7 +7,6 @@ mean, worst and best tenth, and spread of the accuracies over clients.
 Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,7 +100,7 @@ def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
     run = [name for name in table.columns if name not in recorded]
     rows = {
         key: {
-            "never_selected": float((part["rounds"] == 0).mean()),
+            "never_selected": float((part["rounds"] == 0).where(part["rounds"].notna()).mean()),
             "least_weight": float(part["relative_weight"].min()),
             "jain": float(evenness(part["rounds"].to_numpy()[None])["jain"][0]),
             **_spread(part[score].to_numpy(), score),
@@ -109,46 +108,6 @@ def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
         for key, part in table.groupby(run)
     }
     return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=run))
-
-
-def left_out(histories: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
-    """Tabulate how fairly each sampler treats the clients: participation, weights, accuracies.
-
-    Parameters
-    ----------
-    histories : mapping of str to DataFrame
-        By the sampler's label, as :func:`fedsampling.train` returns them with ``by_client=True``.
-
-    Returns
-    -------
-    DataFrame
-        A row for each sampler: the measures of :func:`fairness`, means over seeds; each with the
-        ends ``<measure>_low`` and ``<measure>_high`` of its 95 % interval.
-
-    Raises
-    ------
-    InputError
-        If a history has no values of single clients.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> data = fs.load("mnist", "by_digit", data="embedded")
-    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
-    >>> history = fs.train(data, fs.scheme("md", m=5), by_client=True, **work)
-    >>> fs.left_out({"md": history})["never_selected"].round(2).tolist()
-    [0.9]
-    """
-    import pandas as pd
-
-    rows = []
-    for label, history in histories.items():
-        try:
-            measures = fairness(by_client(history))
-        except InputError as error:
-            raise InputError(f"{label}: {error}") from None
-        rows.append({"sampler": label, **over_seeds(measures)})
-    return pd.DataFrame(rows)
 
 
 def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:

@@ -31,7 +31,8 @@ AXES = ("rounds", *COSTS)
 # Metrics with one of these words in their names should be small.
 SMALLER_IS_BETTER = ("loss", "error", "seconds", "bits", "never", "deviation", "gap")
 SIGNIFICANCE = {1: "better", 0: "no", -1: "worse"}
-NO_DIFFERENCE = Estimate(np.nan, np.nan, np.nan, 0)  # difference of the reference from itself
+NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0)
+COLUMNS = frozenset({"seed", "at", "metric", "value"})  # of a history
 MAX_LISTED_METRICS = 12  # metrics that a message lists
 
 
@@ -54,11 +55,14 @@ def ranking(
     -------
     DataFrame
         A row per sampler, the best first.  Columns: ``sampler``; ``value`` with its 95 % interval
-        ``low``, ``high`` over ``seeds`` seeds; ``rank`` with ``rank_low`` and ``rank_high``, from
-        the numbers of significantly better and worse samplers among all pairs (Holm);
-        ``difference`` from the reference with its interval, paired by seed, Holm-corrected over all
-        samplers; ``significance``: better, worse or no.  ``attrs`` has metric, reference and
-        direction.
+        ``low``, ``high`` over ``seeds`` seeds, of which ``diverged`` diverged; ``rank`` with
+        ``rank_low`` and ``rank_high``, from the numbers of significantly better and worse samplers
+        among all pairs (Holm); ``difference`` from the reference with its interval, paired by seed,
+        Holm-corrected over all samplers; ``significance``: better, worse or no.  ``attrs`` has
+        metric, reference and direction.
+
+        A sampler with a diverged run, or a value that is not finite, has no value and the last
+        rank; its ``significance`` is the reason.  The other samplers are compared without it.
 
     Raises
     ------
@@ -70,30 +74,48 @@ def ranking(
     if reference not in histories:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, histories)}")
     larger = _is_larger_better(metric) if larger is None else larger
-    values = _paired(histories, metric, reference)
-    pairs = {label: (of_label, values[reference]) for label, of_label in values.items()}
-    del pairs[reference]
+    histories = by_label(histories)
+    all_values = _paired(histories, metric, reference)
+    diverged = {label: diverged_runs(history) for label, history in histories.items()}
+    reasons = {
+        label: "diverged" if diverged[label] else "not finite"
+        for label, values in all_values.items()
+        if diverged[label] or not np.isfinite(values).all()
+    }
+    ranked = {label: values for label, values in all_values.items() if label not in reasons}
+    pairs = {
+        label: (values, ranked[reference])
+        for label, values in ranked.items()
+        if reference in ranked and label != reference
+    }
+    if reference in reasons:
+        reasons = dict.fromkeys(ranked, f"reference {reasons[reference]}") | reasons
     gaps = holm(pairs, difference)
-    sides = _sides(values)
+    sides = _sides(ranked)
     sign = 1 if larger else -1
     rows = []
-    for label, of_label in values.items():
-        estimate, gap = _clipped_mean(of_label, metric), gaps.get(label, NO_DIFFERENCE)
-        better = [sign * side for side in sides[label].values()]
+    for label, values in all_values.items():
+        estimate, gap = NO_ESTIMATE, gaps.get(label, NO_ESTIMATE)
+        rank_low, rank_high = 1 + len(ranked), len(all_values)
+        if label in ranked:
+            estimate = _clipped_mean(values, metric)
+            better = [sign * side for side in sides[label].values()]
+            rank_low, rank_high = 1 + better.count(-1), len(ranked) - better.count(1)
         rows.append(
             {
                 "sampler": label,
                 "value": estimate.value,
                 "low": estimate.low,
                 "high": estimate.high,
-                "seeds": estimate.n,
+                "seeds": len(values),
+                "diverged": diverged[label],
                 "rank": 0,
-                "rank_low": 1 + better.count(-1),
-                "rank_high": len(values) - better.count(1),
+                "rank_low": rank_low,
+                "rank_high": rank_high,
                 "difference": gap.value,
                 "difference_low": gap.low,
                 "difference_high": gap.high,
-                "significance": SIGNIFICANCE[sign * _side(gap)],
+                "significance": reasons.get(label, SIGNIFICANCE[sign * _side(gap)]),
             }
         )
     table = pd.DataFrame(rows).sort_values(
@@ -103,6 +125,49 @@ def ranking(
     table["rank"] = table["rank"].astype(int)
     table.attrs = {"metric": metric, "reference": reference, "larger": larger}
     return table
+
+
+def left_out(histories: "pd.DataFrame | Histories") -> "pd.DataFrame":
+    """Tabulate how fairly each sampler treats the clients: participation, weights, accuracies.
+
+    Parameters
+    ----------
+    histories : DataFrame, or mapping of str to DataFrame
+        Result of :func:`fedsampling.train` with ``by_client=True``, or several results by label.
+
+    Returns
+    -------
+    DataFrame
+        A row for each sampler: the number of ``diverged`` runs, and the measures of
+        :func:`fedsampling.evidence.by_client.fairness`, means over seeds; each with the ends
+        ``<measure>_low`` and ``<measure>_high`` of its 95 % interval.  Measures are NaN if a run
+        diverged.
+
+    Raises
+    ------
+    InputError
+        If a history has no values of single clients.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), by_client=True, **work)
+    >>> fs.left_out({"md": history})["never_selected"].round(2).tolist()
+    [0.9]
+    """
+    import pandas as pd
+
+    rows = []
+    for label, table in by_label(histories).items():
+        try:
+            measures = by_client.fairness(by_client.by_client(table))
+        except InputError as error:
+            raise InputError(f"{label}: {error}" if label else str(error)) from None
+        averages = by_client.over_seeds(measures)
+        rows.append({"sampler": label, "diverged": diverged_runs(table), **averages})
+    return pd.DataFrame(rows)
 
 
 def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
@@ -147,6 +212,21 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
             "high": [estimate.high for estimate in estimates],
         }
     )
+
+
+def by_label(history: "pd.DataFrame | Histories") -> Histories:
+    """Return histories by label; a single one has an empty label."""
+    histories = history if isinstance(history, Mapping) else {"": history}
+    for label, table in histories.items():
+        if not {*getattr(table, "columns", ())} >= COLUMNS:
+            name = f" {label!r}" if label else ""
+            raise InputError(f"history{name}: must be a result of fedsampling.train")
+    return histories
+
+
+def diverged_runs(history: "pd.DataFrame") -> int:
+    """Count the runs that diverged."""
+    return int((history["value"][history["metric"] == "diverged_at"] >= 0).sum())
 
 
 def _clipped_mean(values: Array, metric: str) -> Estimate:

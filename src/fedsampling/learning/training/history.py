@@ -21,6 +21,8 @@ Rows = list[tuple[int, str, Array]]  # (round, metric, values of shape (runs,))
 # previous measurement.
 Costs = Literal["each", "mean", "since measurement"]
 
+# Facts about clients, which are known even if the model diverges.
+FACTS = frozenset({"client_samples", "client_importance", "client_tests", "client_offered"})
 ONCE = -1  # round of values that belong to no round
 
 
@@ -81,7 +83,8 @@ class History:
             Round in which each run ended; later rows are dropped.
         costs : {"each", "mean", "since measurement"}
         by_client : mapping of float arrays, shape (runs, n)
-            Values of single clients; ``at`` is the client.
+            Values of single clients; ``at`` is the client.  Diverged runs keep only
+            :data:`FACTS`.
         """
         charged = self.charged
         if costs == "mean":
@@ -90,7 +93,7 @@ class History:
             charged = _sums(self.charged, sorted({at for at, _, _ in self.measured}))
         rows = [*self.measured, *charged, (ONCE, "diverged_at", self.diverged_at.astype(float))]
         client_rows = [
-            (client, name, np.where(self.diverged, np.nan, value))
+            (client, name, value if name in FACTS else np.where(self.diverged, np.nan, value))
             for name, values in by_client.items()
             for client, value in enumerate(values.T)
         ]

@@ -72,9 +72,7 @@ def learning_curve(
         axes.vlines(at, columns["low"], columns["high"], **unlisted)
         return
     axes.plot(at, mean, label=label, color=colour, linestyle="--" if variant else "-")
-    finite = np.flatnonzero(np.isfinite(mean))
-    if len(finite) and finite[-1] + 1 < len(mean):
-        axes.plot(at[finite[-1]], mean[finite[-1]], "X", markersize=7, **unlisted)
+    mark_divergence(axes, at, mean, label, colour)
     if variant:
         return
     if columns.keys() >= set(SEEDS) and (curve["n"] <= FEW_SEEDS).all():
@@ -82,6 +80,14 @@ def learning_curve(
         band(axes, at, lowest, highest, label, colour, hatch=HATCH, gid=RANGE)
     else:
         band(axes, at, columns["low"], columns["high"], label, colour)
+
+
+def mark_divergence(axes: Axes, x: Any, mean: Any, label: str, colour: str) -> None:
+    """Draw a cross at the last finite value of a curve that ends early."""
+    finite = np.flatnonzero(np.isfinite(mean))
+    if len(finite) and finite[-1] + 1 < len(mean):
+        last = finite[-1]
+        axes.plot(x[last], mean[last], "X", markersize=7, color=colour, label=f"_{label}")
 
 
 def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **options: Any) -> None:

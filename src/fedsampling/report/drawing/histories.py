@@ -7,9 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.evidence.histories import Histories, curve
+from fedsampling.evidence.histories import (
+    SIGNIFICANCE,
+    Histories,
+    by_label,
+    curve,
+    diverged_runs,
+)
 from fedsampling.evidence.numbers import show
-from fedsampling.report.drawing.curves import band
+from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE
 
 if TYPE_CHECKING:
@@ -17,7 +23,6 @@ if TYPE_CHECKING:
 
 LABELS = {"rounds": "round", "bits": "bits sent by clients", "seconds": "seconds"}
 DIGITS = 3
-COLUMNS = {"seed", "at", "metric", "value"}  # of a history
 _ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -35,6 +40,9 @@ def plot(
     axes: Axes | None = None,
 ) -> Axes:
     """Plot a metric against rounds, bits or seconds: the mean over seeds and its 95 % band.
+
+    The mean ends in a cross before the round in which the first run diverged; the legend says how
+    many runs did.
 
     Parameters
     ----------
@@ -68,22 +76,28 @@ def plot(
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    histories = history if isinstance(history, Mapping) else {"": history}
-    for label, columns in histories.items():
-        if not {*columns} >= COLUMNS:
-            name = f" {label!r}" if label else ""
-            raise InputError(f"history{name}: must be a result of fedsampling.train")
-    curves = {label: curve(rows, x, y) for label, rows in histories.items()}
+    histories = by_label(history)
+    curves = {_with_divergence(label, rows): curve(rows, x, y) for label, rows in histories.items()}
     with mpl.rc_context(STYLE):
         if axes is None:
             axes = plt.subplots(figsize=(6, 3.5))[1]
         for label, points in curves.items():
             (line,) = axes.plot(points["x"], points["mean"], label=label or None)
-            band(axes, points["x"], points["low"], points["high"], label, str(line.get_color()))
+            colour = str(line.get_color())
+            band(axes, points["x"], points["low"], points["high"], label, colour)
+            mark_divergence(axes, points["x"], points["mean"], label, colour)
         axes.set(xlabel=LABELS[x], ylabel=y.replace("_", " "))
-        if any(histories):
+        if any(curves):
             axes.legend()
     return axes
+
+
+def _with_divergence(label: str, history: "pd.DataFrame") -> str:
+    """Append the number of diverged runs, if there are any, to a curve's label."""
+    if not (lost := diverged_runs(history)):
+        return label
+    note = f"{lost} of {history['seed'].nunique()} runs diverged"
+    return f"{label} ({note})" if label else note
 
 
 def to_latex(
@@ -168,10 +182,10 @@ def to_latex(
 
 
 def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Join values with their intervals, and mark significant differences."""
+    """Join values with their intervals, and mark significant differences and divergence."""
     metric, reference = table.attrs["metric"].replace("_", " "), table.attrs["reference"]
     values = [
-        f"{value} [{low}, {high}]"
+        "--" if value == "--" else f"{value} [{low}, {high}]"
         for value, low, high in zip(text["value"], text["low"], text["high"], strict=True)
     ]
     ranks = [
@@ -180,12 +194,18 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
     ]
     columns = ("difference", "difference_low", "difference_high", "significance")
     gaps = [
-        "--" if gap == "--" else f"{gap} [{low}, {high}]{'$^*$' * (significance != 'no')}"
+        f"{gap} [{low}, {high}]{'$^*$' * (significance != 'no')}"
+        if gap != "--"
+        else "--"
+        if significance in SIGNIFICANCE.values()
+        else significance
         for gap, low, high, significance in zip(*(text[column] for column in columns), strict=True)
     ]
+    diverged = [f"{lost} of {n}" for lost, n in zip(text["diverged"], text["seeds"], strict=True)]
     return {
         "sampler": text["sampler"],
         f"{metric} (95 % interval)": values,
+        **({"diverged runs": diverged} if table["diverged"].any() else {}),
         "rank": ranks,
         f"difference from {reference} (* significant, Holm)": gaps,
     }
