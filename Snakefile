@@ -18,6 +18,7 @@ from fedsampling.workflow.snakefile import (
     check_file,
     open_project,
     is_stopped_by_user,
+    papers_of,
 )
 
 min_version("9.12")
@@ -70,11 +71,12 @@ onstart:
         rule_resources.warn()
 
 
-# After a failure, unless the user stopped Snakemake: report the finished part, and why the rest is
-# missing.
+# After a failure, unless the user stopped Snakemake: report the finished part of the targets'
+# papers, and why the rest is missing.
 onerror:
     if not is_stopped_by_user(log):
-        shell("fedsampling report --unfinished --config {project.config_file:q}")
+        papers = papers_of(targets, plan.papers)
+        shell("fedsampling report --unfinished --config {project.config_file:q} -- {papers:q}")
 
 
 rule all:

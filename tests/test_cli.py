@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from fedsampling.cli import SECTIONS, main
 from fedsampling.experiments.papers import draw_function
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.snakefile import papers_of
 
 PAPER = "rizk2022importance"
 DATA = main.commands["data"].commands
@@ -204,6 +205,17 @@ def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_pa
     )
 
 
+def test_a_small_limit_on_virtual_memory_is_one_line():
+    """Otherwise, the line would be OpenBLAS's or the dynamic linker's."""
+    command = f"ulimit -v 300000; exec '{sys.executable}' -m fedsampling.cli check"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr == (
+        "fedsampling: memory: virtual memory is limited to 0.31 GB, which is too little to start; "
+        "set at least 1.5 GB, or run 'ulimit -v unlimited'\n"
+    )
+
+
 def test_a_closed_pipe_is_no_error(pipeline):
     command = [sys.executable, "-m", "fedsampling.cli", "check", "--config", pipeline.config]
     command += ["--papers", pipeline.papers]
@@ -226,8 +238,12 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, mo
         return draw_function(paper, artefact)
 
     monkeypatch.setattr("fedsampling.workflow.drawing.draw_function", failing)
-    page = Path(call("report", "--unfinished", *where).stdout.strip())
-    assert page == results / "unfinished" / "index.html"
+    result = call("report", "--unfinished", *where)
+    page = results / "unfinished" / "index.html"
+    *_, what, last = result.output.splitlines()
+    assert what == f"{PAPER}: unfinished: gradient, the drawing of figure2"
+    assert last == f"Report of the finished part, with the reasons: {page}"
+    assert "not computed yet" not in result.output
     text = (page.parent / f"{PAPER}.html").read_text(encoding="utf-8")
     for name in ("gradient", "the drawing of figure2"):
         assert f"<dt>{name}</dt>\n<dd>did not finish; see logs/" in text
@@ -238,3 +254,24 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, mo
     assert why == [
         "Not run: gradient: did not finish; see logs/, and run the same command to resume."
     ]
+
+
+def test_the_unfinished_report_is_of_the_papers_that_were_asked_for(pipeline, tmp_path):
+    where = configured(pipeline, tmp_path, papers=[PAPER, "fraboni2022general"])
+    shutil.copytree(pipeline.results, where[3])
+    (where[3] / "summaries" / PAPER / "gradient.parquet").unlink()
+    shutil.rmtree(where[3] / "runs" / PAPER / "gradient")
+    result = call("report", "--unfinished", *where, "--", PAPER)
+    assert "fraboni2022general" not in result.output
+    assert result.output.startswith(f"{PAPER}: unfinished: gradient\n")
+    assert not (where[3] / "unfinished" / "fraboni2022general.html").exists()
+    line = complaint("report", *where, "--", PAPER)
+    assert line == f"{PAPER}: no effect without --unfinished; remove it"
+
+
+def test_targets_name_their_papers():
+    papers = [PAPER, "fraboni2022general"]
+    assert papers_of([], papers) == papers_of(["all"], papers) == papers
+    assert papers_of([PAPER], papers) == [PAPER]
+    assert papers_of([f"results/claims/{PAPER}.json"], papers) == [PAPER]
+    assert papers_of([f"results/artefacts/{PAPER}/table1/table1.html"], papers) == [PAPER]

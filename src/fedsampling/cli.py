@@ -18,6 +18,7 @@ from click.core import ParameterSource
 
 from fedsampling import __version__
 from fedsampling.base.errors import WARNING, InputError
+from fedsampling.base.memory import check_address_space
 
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
@@ -43,6 +44,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
         try:
+            check_address_space()
             return super().invoke(ctx)
         except InputError as error:
             for line in error.lines:
@@ -317,14 +319,22 @@ def judge(project: "Project", paper: str) -> None:
 
 
 @main.command()
+@click.argument("selection", metavar="[PAPER]...", nargs=-1)
 @click.option("--unfinished", is_flag=True, help="Report the finished part, in RESULTS/unfinished.")
 @in_project
-def report(project: "Project", unfinished: bool) -> None:
-    """Write the report from the artefacts and claims of the configured papers."""
+def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> None:
+    """Write the report from the artefacts and claims of the configured papers.
+
+    With --unfinished, only of each PAPER, if any is named.
+    """
     from fedsampling.workflow.reporting import build_report, build_unfinished
 
-    build = build_unfinished if unfinished else build_report
-    click.echo(build(project) or "no report written: no experiment has finished yet")
+    if selection and not unfinished:
+        raise InputError(f"{selection[0]}: no effect without --unfinished; remove it")
+    if unfinished:
+        build_unfinished(project, selection or [*project.plan.papers])
+    else:
+        click.echo(build_report(project))
 
 
 @main.command()

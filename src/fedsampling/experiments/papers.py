@@ -176,7 +176,7 @@ class Paper(Strict):
     authors: str
     year: int
     venue: str
-    url: str
+    url: str = Field(description="http, https or doi:10.…; may be empty")
     summary: str
     choices: list[Choice] = Field(default_factory=list)
     experiments: dict[str, dict[str, Any]]
@@ -199,6 +199,15 @@ class Paper(Strict):
         description="rows of chosen.csv: the only case that runs at paper scale, chosen on a "
         "holdout, by experiment and sampler",
     )
+
+    @field_validator("url")
+    @classmethod
+    def _linked(cls, url: str) -> str:
+        """Check that the link's scheme runs no code."""
+        url = url.replace("doi:", "https://doi.org/", 1) if url.startswith("doi:") else url
+        if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
+            raise ValueError(f"{short(url)} is no link; must begin with https://, http:// or doi:")
+        return url
 
     @field_validator("experiments", "artefacts")
     @classmethod

@@ -19,13 +19,20 @@ from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.plain import plain
 from fedsampling.workflow.judging import in_one_line, judge_claims, warn_unfit
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarising import load_summaries, summarise
+from fedsampling.workflow.summarising import NotComputedError, load_summaries, summarise
 
 
-def draw(paper: str, project: Project, judging: bool = True) -> int:
+def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     """Update a paper's summaries, artefacts and verdicts in one process.
 
     Errors are printed on stderr.  They prevent only results that depend on the failed step.
+
+    Parameters
+    ----------
+    paper : str
+    project : Project
+    unfinished : bool
+        Leave out experiments that were not computed, without an error, and the verdicts.
 
     Returns
     -------
@@ -33,7 +40,7 @@ def draw(paper: str, project: Project, judging: bool = True) -> int:
         Exit status: 1 if something failed.
     """
     spec, folder = project.plan.paper(paper), project.folder
-    results = _Results(folder / "made" / f"{paper}.json", project.digests)
+    results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
     loaded: dict[str, Summary] = {}
 
     def load(names: Iterable[str]) -> dict[str, Summary]:
@@ -60,7 +67,7 @@ def draw(paper: str, project: Project, judging: bool = True) -> int:
             results.update(f"artefacts/{paper}/{name}", partial(draw_one, name))
     for name in sorted(summarised):
         results.update(f"explorer/{paper}/{name}", partial(explore, name))
-    if judging and summarised.issuperset(spec.experiments):
+    if not unfinished and summarised.issuperset(spec.experiments):
         results.update(
             f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
         )
@@ -76,10 +83,12 @@ class _Results:
         File of the record.
     digests : mapping
         Digest of each result's inputs.
+    unfinished : bool
+        Whether missing runs are expected and no error.
     """
 
-    def __init__(self, path: Path, digests: Mapping[str, str]) -> None:
-        self.path, self.digests = path, digests
+    def __init__(self, path: Path, digests: Mapping[str, str], unfinished: bool) -> None:
+        self.path, self.digests, self.unfinished = path, digests, unfinished
         self.failed = False
         self.record: dict[str, Any] = {}
         with suppress(InputError):  # without a record, everything is rebuilt
@@ -95,7 +104,8 @@ class _Results:
         try:
             files = {str(path): sha256(path) for path in build()}
         except InputError as error:
-            print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+            if not (self.unfinished and isinstance(error, NotComputedError)):
+                print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
         except Exception:  # an error in a function of a paper
             print(f"fedsampling: {name} failed", file=sys.stderr)
             traceback.print_exc()

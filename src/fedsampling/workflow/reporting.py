@@ -65,28 +65,28 @@ def build_report(project: Project) -> Path:
     return _build(project, project.plan.papers, "report", "claims")
 
 
-def build_unfinished(project: Project) -> Path | None:
-    """Build a report of the finished results in ``unfinished/``, outside the workflow.
+def build_unfinished(project: Project, keys: Sequence[str]) -> None:
+    """Build a report of some papers' finished results in ``unfinished/``, outside the workflow.
 
-    Its pages name the unfinished parts, and the reasons.
-
-    Returns
-    -------
-    Path
-        The first page; None if no artefact with runs is finished.
+    Its pages name the unfinished parts, and the reasons.  Prints the unfinished parts of each
+    paper, and where the report is.
     """
-    plan = project.plan
-    for key in plan.papers:
-        draw(key, project, judging=False)
-    papers = {
-        key: _as_far_as_it_is(plan, paper, project.folder) for key, paper in plan.papers.items()
-    }
+    plan, papers = project.plan, {}
+    for key in keys:
+        paper = plan.paper(key)
+        draw(key, project, unfinished=True)
+        papers[key] = _as_far_as_it_is(plan, paper, project.folder)
+        if lacking := papers[key].left_out.keys() - paper.left_out.keys():
+            names = [name for name in papers[key].left_out if name in lacking]
+            print(f"{key}: unfinished: {shorten(', '.join(names), 200, placeholder=' …')}")
     if not any(spec.experiments for paper in papers.values() for spec in paper.artefacts.values()):
-        return None
+        print("no report written: no experiment has finished yet")
+        return
     claims = "claims_unfinished"
     for key, paper in papers.items():
         judge_claims(paper, project, load_summaries(key, paper.experiments, project.folder), claims)
-    return _build(project, papers, "unfinished", claims)
+    page = _build(project, papers, "unfinished", claims)
+    print(f"Report of the finished part, with the reasons: {page}")
 
 
 def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) -> Path:

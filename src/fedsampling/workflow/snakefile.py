@@ -116,6 +116,12 @@ def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project
         sys.exit(2)
 
 
+def papers_of(targets: Iterable[str], papers: Iterable[str]) -> list[str]:
+    """Return the papers that Snakemake's targets name; all if there are none."""
+    words = {word for target in targets for word in re.split(r"[/.]", target)}
+    return [key for key in papers if key in words] or [*papers]
+
+
 def is_stopped_by_user(logs: Iterable[str]) -> bool:
     """Whether the user stopped Snakemake, according to its logs of this call."""
     texts = (Path(log).read_text(encoding="utf-8", errors="replace") for log in logs)

@@ -14,6 +14,10 @@ from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 
+class NotComputedError(InputError):
+    """Runs of an experiment are missing."""
+
+
 def summarise(paper: str, experiment: str, project: Project) -> Path:
     """Join an experiment's runs into ``summaries/<paper>/<experiment>.parquet``.
 
@@ -27,7 +31,7 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
     missing = [path for path in manifests.values() if not path.is_file()]
     if missing:
         further = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
-        raise InputError(
+        raise NotComputedError(
             f"{missing[0]}: not computed yet{further}; run 'fedsampling run' or snakemake first"
         )
     target, shared = run_stores(project.results, project.config)

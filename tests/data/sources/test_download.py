@@ -1,9 +1,11 @@
 """Faults of servers and networks: the right file in the end, or one clear line."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.data.sources.download import Patience
 from fedsampling.data.sources.fetch import fetch
 
@@ -67,6 +69,30 @@ def test_attempts_with_progress_do_not_count_as_failures(tmp_path, publisher):
     source = big(publisher.url, content=publisher.content)
     assert fetched_content(tmp_path, source) == publisher.content
     assert len(publisher.requests) == 7
+
+
+@pytest.mark.parametrize("part", ["body", "header"])
+def test_a_server_that_drips_is_left_for_the_next_one(tmp_path, publisher, part):
+    """Each byte comes in time, the file never would."""
+
+    def drip(answer):
+        if part == "body":
+            answer.send_response(200)
+            answer.send_header("Content-Length", str(len(CONTENT)))
+            answer.end_headers()
+        else:
+            answer.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+        for _ in range(4000):
+            answer.wfile.write(b"x")
+            answer.wfile.flush()
+            time.sleep(0.05)
+
+    publisher.always = drip
+    impatient = replace(SHORT_WAITS, read=10, window=0.3, attempts=2)
+    with pytest.raises(InputError, match="cannot be reached") as caught:
+        fetch(big(publisher.url), tmp_path, None, patience=impatient)
+    assert {"body": "(too slow)", "header": "(no answer in time)"}[part] in str(caught.value)
+    assert len(publisher.requests) == 2
 
 
 class TestChangedFile:

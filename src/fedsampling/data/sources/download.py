@@ -6,7 +6,9 @@ note has both and the server confirms that the file is unchanged (If-Range); oth
 """
 
 import json
+import queue
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ Tell = Callable[[int, int], None]  # bytes received, bytes in total
 _ABSENT = (403, 404, 410)  # object stores return 403 for missing objects
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 _PROGRESS_BYTES = 1 << 20  # an attempt that receives more does not count as failed
+_MIN_BYTES_PER_WINDOW = 1 << 16  # a server that sends less is as good as silent
 _JITTER = random.SystemRandom()  # for waiting times only; no result depends on it
 
 
@@ -37,6 +40,8 @@ class Patience:
     ----------
     connect, read : float
         Seconds to connect, and between two parts of a response.
+    window : float
+        Seconds for the header of a response, and in which its body must grow by 64 KiB.
     attempts : int
         Consecutive attempts that receive less than a mebibyte.
     pause : float
@@ -47,6 +52,7 @@ class Patience:
 
     connect: float = 10.0
     read: float = 30.0
+    window: float = 60.0
     attempts: int = 4
     pause: float = 1.0
     longest: float = 60.0
@@ -127,9 +133,8 @@ def _attempt(
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fedsampling/{__version__}"}
     if validator and offset:
         headers |= {"Range": f"bytes={offset}-", "If-Range": validator}
-    timeout = (patience.connect, patience.read)
     try:
-        with requests.get(url, stream=True, headers=headers, timeout=timeout) as response:
+        with _response(url, headers, patience) as response:
             if response.status_code in _ABSENT:
                 raise AbsentError
             if offset and response.headers.get("Content-Range") == f"bytes */{offset}":
@@ -145,7 +150,7 @@ def _attempt(
             stream.truncate(offset)
             if offset == 0:
                 _write_note(note, url, response.headers)
-            _receive(response, stream, offset, total, bound, tell)
+            _receive(response, stream, offset, total, bound, patience, tell)
     except requests.TooManyRedirects as error:
         raise UnreachableError("redirects without end") from error
     except requests.Timeout as error:
@@ -154,6 +159,33 @@ def _attempt(
         raise _TemporaryError("no connection") from error
     except requests.RequestException as error:
         raise UnreachableError(f"not a usable answer: {type(error).__name__}") from error
+
+
+def _response(url: str, headers: dict[str, str], patience: Patience) -> "requests.Response":
+    """Return a response once its header is complete.
+
+    The timeout of requests limits each read, so a header that arrives byte by byte would take
+    for ever.  A thread waits for the header, and is left behind if it is late.
+    """
+    import requests
+
+    outcome: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
+    timeout = (patience.connect, patience.read)
+
+    def ask() -> None:
+        try:
+            outcome.put(requests.get(url, stream=True, headers=headers, timeout=timeout))
+        except Exception as error:  # raised again below
+            outcome.put(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        answer = outcome.get(timeout=patience.window)
+    except queue.Empty:
+        raise _TemporaryError("no answer in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _check_status(response: "requests.Response", stream: IO[bytes]) -> None:
@@ -190,9 +222,11 @@ def _receive(
     offset: int,
     total: int | None,
     bound: int,
+    patience: Patience,
     tell: Tell,
 ) -> None:
     received = stream.seek(offset)
+    window_began, received_before = time.monotonic(), received
     for piece in _pieces(response):
         received += len(piece)
         if received > bound:
@@ -200,6 +234,10 @@ def _receive(
         with writing(Path(stream.name)):
             _write(stream, piece)
         tell(received, total or bound)
+        if (now := time.monotonic()) - window_began > patience.window:
+            if received - received_before < _MIN_BYTES_PER_WINDOW:
+                raise _TemporaryError("too slow")
+            window_began, received_before = now, received
     if total is not None and received < total:
         raise _TemporaryError(f"broke off after {received:,} of {total:,} bytes")
 
