@@ -9,7 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.paper_selection import load_papers, without
-from fedsampling.experiments.papers import draw_function, load_paper
+from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.experiments.specs import jobs
 
 PAPERS = Path(__file__).parents[2] / "papers"
