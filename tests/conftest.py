@@ -72,10 +72,28 @@ class Pipeline:
         return {name: load_summary(folder / f"{name}.parquet") for name in OVERRIDES}
 
 
+def pytest_addoption(parser):
+    parser.addoption("--day", type=int, help="number of a day: run a fifth of the long tests only")
+
+
 def pytest_collection_modifyitems(config, items):
+    if (day := config.getoption("--day")) is not None:
+        marks = {item.nodeid: item.get_closest_marker("long") for item in items}
+        long = {name: mark.kwargs.get("minutes", 1) for name, mark in marks.items() if mark}
+        today = long_tests_of(day, long)
+        items[:] = [item for item in items if item.nodeid not in long or item.nodeid in today]
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}
         items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+def long_tests_of(day, minutes_of):
+    """Return a day's fifth of the long tests: each of five days in turn has as many minutes."""
+    days = [{} for _ in range(5)]
+    for name in sorted(minutes_of, key=lambda name: (-minutes_of[name], name)):
+        shortest = min(days, key=lambda tests: sum(tests.values()))
+        shortest[name] = minutes_of[name]
+    return days[day % 5].keys()
 
 
 def in_parallel(config):

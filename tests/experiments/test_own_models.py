@@ -8,7 +8,9 @@ import pytest
 
 import fedsampling as fs
 from fedsampling.base.errors import InputError
+from fedsampling.base.records import check
 from fedsampling.experiments.config import parse
+from fedsampling.learning.models.model import Model
 from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
@@ -102,6 +104,26 @@ def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, li
         check_all(project(file, name))
     (message,) = error.value.lines
     assert message.endswith(line.format(file=file))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("no\nfedsampling: it passes.py", r"'no\nfedsampling: it passes.py' is not a Python file"),
+        ("\x1b[2Jx.py", r"'\x1b[2Jx.py' is not a Python file"),
+        (f"{'x' * 5000}.py", "xx.py' is not a Python file"),
+        ("deep.py", "MemoryError"),
+    ],
+    ids=["newline", "terminal", "too long", "too deep"],
+)
+def test_a_hostile_file_is_one_line_of_plain_text(tmp_path, monkeypatch, name, line):
+    monkeypatch.chdir(tmp_path)
+    Path("deep.py").write_text("-" * 200_000 + "1\n")
+    with pytest.raises(InputError) as error:
+        check(Model, {"file": name, "name": "Two"}, "")
+    (message,) = error.value.lines
+    assert line in message
+    assert message.isprintable()
 
 
 def test_a_sampler_that_needs_the_last_layers_inputs_is_rejected(file):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import read_record
+from fedsampling.base.files import read_record, write_record
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.specs import RunSpec
@@ -165,6 +165,13 @@ def test_a_corrupt_file_is_ignored_and_a_corrupt_index_is_one_line(published, tm
         with pytest.raises(InputError, match=r"shipped/index\.json: corrupt; restore it"):
             published_runs(folder)
         places._index.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["../a/b", "/b", "a/..", "../b", "a", "a/b/c", "a/b\0"])
+def test_an_index_that_leads_out_of_its_folder_is_corrupt(tmp_path, name):
+    write_record(tmp_path / INDEX, {name: ["0" * 20]})
+    with pytest.raises(InputError, match=r"index\.json: corrupt"):
+        published_runs(tmp_path)
 
 
 def test_only_values_of_training_are_rounded():

@@ -292,6 +292,9 @@ def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
     status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
     assert status == 1
     assert "steps that depend on them did not run" in output.splitlines()[-1]
+    assert f"\n{PAPER}: unfinished: classification\n" in output
+    assert "\nReport of the finished part, with the reasons: results/unfinished/" in output
+    assert "not computed yet" not in output
     assert not (checkout.root / "results" / "report").exists()
     page = (checkout.root / "results" / "unfinished" / f"{PAPER}.html").read_text()
     assert "probabilities.svg" in page

@@ -4,6 +4,7 @@ All modules raise :class:`InputError` for such errors; the command line prints i
 and exits with status 2.  Any other exception is a bug and keeps its traceback.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,8 +22,12 @@ class InputError(Exception):
     """
 
     def __init__(self, *lines: str) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
+        # Values that the lines quote, such as paths, must not break a line or control a terminal.
+        self.lines = tuple(
+            re.sub(r"[\x00-\x1f\x7f]", lambda control: repr(control[0])[1:-1], line)
+            for line in lines
+        )
+        super().__init__("\n".join(self.lines))
 
 
 class DamagedError(InputError):

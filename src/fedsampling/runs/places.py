@@ -7,6 +7,7 @@ The published runs have one file per experiment, and an index of the runs in eac
 """
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from fedsampling.experiments.specs import Job
 PUBLISHED = Path("published_runs")  # finished runs that the repository includes
 CARDS = PUBLISHED / "cards"  # cards of the official data behind these runs
 INDEX = "index.json"
+EXPERIMENT_FILE = r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+"  # a file of published runs, without its suffix
 
 
 def path_of(store: Path, run_hash: str, code: str) -> Path:
@@ -188,6 +190,8 @@ def _unindexed(folder: Path) -> Mapping[str, Path]:
 def _index(path: Path, changed: int) -> Mapping[str, Path]:
     try:
         by_experiment: dict[str, list[str]] = read_record(path)
+        if not all(re.fullmatch(EXPERIMENT_FILE, name) for name in by_experiment):
+            raise InputError("leads out of its folder")
         return {
             run: path.parent / f"{name}.parquet"
             for name in by_experiment

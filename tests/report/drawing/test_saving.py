@@ -14,6 +14,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing import saving
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import panels, style
+from fedsampling.report.drawing.tables import markup
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}
@@ -282,3 +283,9 @@ class TestProvenance:
 
         assert digest("h1", "h2") == digest("h2", "h1") != digest("h1", "h3")
         assert provenance({}, QUICK).runs == 0  # of a text
+
+
+def test_badges_are_text_in_html_and_latex():
+    html, tex = markup(pd.DataFrame({"a": [1]}), ["quick", "changed: <b>my_set</b>, 50 %"])
+    assert "quick · changed: &lt;b&gt;my_set&lt;/b&gt;, 50 %</td>" in html
+    assert r"{quick $\cdot$ changed: <b>my\_set</b>, 50 \%} \\" in tex

@@ -7,6 +7,7 @@ convex models of :mod:`fedsampling.learning.models.linear` belong to another run
 """
 
 import ast
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -75,7 +76,7 @@ class ModelFile(Model, name="file", code=f"{NETWORKS}.own"):
         if not isinstance(record, dict) or not isinstance(record.get("file"), str):
             return record
         path = Path(record["file"])
-        if path.suffix != ".py" or not path.is_file():
+        if path.suffix != ".py" or not os.path.isfile(path):
             raise ValueError(f"file: '{path}' is not a Python file; use one that defines a module")
         content = verified_digest(path, record.get("content"), sha256(path))
         names = _defined(path)
@@ -168,7 +169,7 @@ def _defined(path: Path) -> list[str]:
     """Return the names of the classes and functions that a Python file defines."""
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # of deep nesting
         raise ValueError(f"file: {path}: {described(error)}; fix the file") from None
     kinds = (ast.ClassDef, ast.FunctionDef)
     return [node.name for node in tree.body if isinstance(node, kinds)]

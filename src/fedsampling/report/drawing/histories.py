@@ -17,20 +17,13 @@ from fedsampling.evidence.histories import (
 from fedsampling.evidence.numbers import show
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE
+from fedsampling.report.drawing.tables import latex_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LABELS = {"rounds": "round", "bits": "bits sent by clients", "seconds": "seconds"}
 DIGITS = 3
-_ESCAPES = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": "$-$",
-    "–": "--",
-    "∞": r"$\infty$",
-}
 
 
 def plot(
@@ -77,7 +70,10 @@ def plot(
     import matplotlib.pyplot as plt
 
     histories = by_label(history)
-    curves = {_with_divergence(label, rows): curve(rows, x, y) for label, rows in histories.items()}
+    curves = {
+        _plain(_with_divergence(label, rows)): curve(rows, x, y)
+        for label, rows in histories.items()
+    }
     with mpl.rc_context(STYLE):
         if axes is None:
             axes = plt.subplots(figsize=(6, 3.5))[1]
@@ -86,10 +82,15 @@ def plot(
             colour = str(line.get_color())
             band(axes, points["x"], points["low"], points["high"], label, colour)
             mark_divergence(axes, points["x"], points["mean"], label, colour)
-        axes.set(xlabel=LABELS[x], ylabel=y.replace("_", " "))
+        axes.set(xlabel=LABELS[x], ylabel=_plain(y.replace("_", " ")))
         if any(curves):
             axes.legend()
     return axes
+
+
+def _plain(text: str) -> str:
+    """Keep matplotlib from reading dollar signs as formulas."""
+    return text.replace("$", r"\$")
 
 
 def _with_divergence(label: str, history: "pd.DataFrame") -> str:
@@ -170,7 +171,7 @@ def to_latex(
     cells = pd.DataFrame(_comparison(table, text) if compared else text)
     numbers = {str(column) for column in table.select_dtypes("number")}
     alignment = ["r" if column in numbers else "l" for column in cells.columns]
-    cells.columns = [_escaped(str(column)) for column in cells.columns]
+    cells.columns = [latex_text(str(column)) for column in cells.columns]
     latex: str = cells.style.hide(axis="index").to_latex(
         hrules=True,
         column_format="".join(alignment),
@@ -213,9 +214,5 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
 
 def _text(value: Any, digits: int) -> str:
     if isinstance(value, float | np.floating):
-        return _escaped(show(float(value), digits))
-    return _escaped(str(value))
-
-
-def _escaped(text: str) -> str:
-    return "".join(_ESCAPES.get(character, character) for character in text)
+        return latex_text(show(float(value), digits))
+    return latex_text(str(value))

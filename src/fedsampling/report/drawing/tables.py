@@ -4,8 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from markupsafe import escape
 
 from fedsampling.evidence.numbers import show
+
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "∞": r"$\infty$",
+    "·": r"$\cdot$",
+}
 
 
 def displayed(data: pd.DataFrame, formats: Mapping[str, int]) -> pd.DataFrame:
@@ -28,12 +39,17 @@ def markup(table: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
     tex: str = table.to_latex(index=False, escape=True)
     if badges:
         warning, columns = " · ".join(badges), len(table.columns)
-        foot = f'  <tfoot><tr><td colspan="{columns}">{warning}</td></tr></tfoot>\n</table>'
+        foot = f'  <tfoot><tr><td colspan="{columns}">{escape(warning)}</td></tr></tfoot>\n</table>'
         html = html.replace("</table>", foot)
-        warning = warning.replace("·", r"$\cdot$")
-        foot = f"\\midrule\n\\multicolumn{{{columns}}}{{l}}{{{warning}}} \\\\\n\\bottomrule"
+        cell = rf"\multicolumn{{{columns}}}{{l}}{{{latex_text(warning)}}} \\"
+        foot = f"\\midrule\n{cell}\n\\bottomrule"
         tex = tex.replace(r"\bottomrule", foot)
     return html, tex
+
+
+def latex_text(text: str) -> str:
+    """Escape the characters that LaTeX reads as commands."""
+    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def _in_words(column: str) -> str:

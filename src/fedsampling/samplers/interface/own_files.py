@@ -1,6 +1,7 @@
 """Samplers defined in users' files."""
 
 import hashlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ def load_file(path: Path) -> tuple[type[Scheme], ...]:
     InputError
         If the file cannot be read or run, defines no sampler, or uses a name that is taken.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{path}: no such file; check the path")
     name = OWN_FILE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     members = load_members(Scheme, name, path, lambda: import_file(path, name, "a sampler"))
