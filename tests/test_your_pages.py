@@ -1,11 +1,14 @@
 """docs/your-*.md run as they stand: files are written, Python is run, commands succeed."""
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 from tests.pages import BLOCK
 from tests.processes import run_python
+
+from fedsampling.samplers.scheme import HOOKS, Setup
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("your-*.md"))
@@ -27,6 +30,14 @@ def script(page, folder):
             assert block["kind"] == "python"
             parts.append(block["text"])
     return "\n".join(parts)
+
+
+def test_the_page_lists_all_names_that_a_sampler_cannot_use():
+    page = (ROOT / "docs" / "your-sampler.md").read_text(encoding="utf-8")
+    reserved = {name for name in HOOKS if not name.startswith(("model_", "parse_"))}
+    assert {name for name in reserved if f"`{name}`" not in page} == set()
+    fields = {field.name for field in dataclasses.fields(Setup)}
+    assert {name for name in fields if f"`{name}" not in page} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -120,8 +120,12 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
 
 @cache
 def clients_of(summary: Summary) -> pd.DataFrame:
-    """Return a row for each run and client, as :func:`fedsampling.evidence.by_client.by_client`."""
-    return by_client.by_client(summary.rows.drop(columns="case"))
+    """Return a row for each run and client, as :func:`fedsampling.evidence.by_client.by_client`.
+
+    The column ``accuracy`` is on training samples where the tests are common (:func:`_tested_on`).
+    """
+    table = by_client.by_client(summary.rows.drop(columns="case"))
+    return table.rename(columns={"training_accuracy": "accuracy"})
 
 
 @cache

@@ -178,8 +178,9 @@ def train(
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
         ``prox``, ``decay``, ``schedule`` ("cosine", or a dict), ``delays``, ``availability``,
-        ``training_loss``, ``by_client`` (each client's rounds, weight and final accuracy; see
-        :func:`fedsampling.by_client`), …  The default of ``inputs`` depends on the samples' type.
+        ``training_loss``, ``by_client`` (each client's rounds, weight and final accuracy on its
+        test samples; see :func:`fedsampling.by_client`), …  The default of ``inputs`` depends on
+        the samples' type.
 
     Returns
     -------
@@ -207,6 +208,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
+    from fedsampling.evidence.by_client import NAMES, ClientNames
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
@@ -249,7 +251,10 @@ def train(
                 data, source, numbers.seeds, where, tell, network, metrics or {}, watch
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
-    return _history(tables, numbers.seeds)
+    history = _history(tables, numbers.seeds)
+    if data.names is not None and checked.evaluation.by_client:
+        history.attrs[NAMES] = ClientNames(data.names)
+    return history
 
 
 def compare(

@@ -77,13 +77,12 @@ def from_columns(x, y, owner, folder):
 
 
 def from_csv(x, y, owner, folder):
+    rows = [*zip(x, y, owner, ["train"] * N, strict=True), (x[0], y[0], owner[0], "test")]
     with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([*(f"x{i}" for i in range(len(x[0]))), "y", "client"])
-        writer.writerows(
-            [*row, *map(written, pair)] for row, *pair in zip(x, y, owner, strict=True)
-        )
-    return fs.load("files", path=str(folder / "data.csv"), test_share=0.01)
+        writer.writerow([*(f"x{i}" for i in range(len(x[0]))), "y", "client", "split"])
+        writer.writerows([*features, *map(written, rest)] for features, *rest in rows)
+    return fs.load("files", path=str(folder / "data.csv"), test="split")
 
 
 def written(value):
@@ -423,6 +422,12 @@ def as_npz(path, **changes):
 CSV = "p,q,y,client\n1,2,a,u\n3,4,b,v\n5,6,a,v\n"
 
 
+def twice(text):
+    """Repeat the rows of a CSV, so that half of each client's samples can be tests."""
+    header, *lines = text.splitlines()
+    return "\n".join([header, *lines, *lines, ""]).encode()
+
+
 def test_damaged_files_are_refused(tmp_path):
     whole = as_npz(tmp_path / "whole.npz")
     FRAME.rename(columns={"c": "client"}).to_parquet(tmp_path / "whole.parquet")
@@ -430,21 +435,30 @@ def test_damaged_files_are_refused(tmp_path):
     flipped = bytearray(whole)
     flipped[len(whole) // 3] ^= 255
     np.save(tmp_path / "array.npy", X)
-    files = {
+    files = {  # the first is valid
         ".npz": [
+            whole,
             *(whole[: len(whole) * part // 7] for part in range(7)),
             *(bytes(flipped), CSV.encode(), parquet, (tmp_path / "array.npy").read_bytes()),
             *(as_npz(tmp_path / "n.npz", **changes) for changes in WRONG_ARRAYS),
         ],
-        ".parquet": [*(parquet[: len(parquet) * part // 7] for part in range(7)), whole, b"PAR1"],
-        ".csv": [b"", b"\n", whole, parquet, CSV[:13].encode(), *map(str.encode, WRONG_TEXTS)],
+        ".parquet": [
+            parquet,
+            *(parquet[: len(parquet) * part // 7] for part in range(7)),
+            *(whole, b"PAR1"),
+        ],
+        ".csv": [
+            twice(CSV),
+            *(b"", b"\n", whole, parquet, CSV[:13].encode()),
+            *map(twice, WRONG_TEXTS),
+        ],
     }
     for suffix, contents in files.items():
         for position, content in enumerate(contents):
             path = tmp_path / f"{position}{suffix}"
             path.write_bytes(content)
-            data = refused_or_data(lambda: fs.load("files", path=str(path), test_share=0.01))  # noqa: B023
-            assert data is None, (suffix, position)
+            data = refused_or_data(lambda: fs.load("files", path=str(path), test_share=0.5))  # noqa: B023
+            assert (data is None) == (position > 0), (suffix, position)
 
 
 WRONG_ARRAYS = [
@@ -474,9 +488,9 @@ WRONG_TEXTS = [
 
 def test_texts_of_a_csv_are_numbers_only_if_none_is_lost(tmp_path):
     def targets(*texts):
-        lines = [f"{row},{text},u\n" for row, text in enumerate(texts)]
-        (tmp_path / "data.csv").write_text("p,y,client\n" + "".join(lines))
-        return fs.load("files", path=str(tmp_path / "data.csv"), test_share=0.01)
+        lines = [f"{row},{text},u,0\n" for row, text in enumerate(texts)]
+        (tmp_path / "data.csv").write_text(f"p,y,client,test\n{''.join(lines)}0,{texts[0]},u,1\n")
+        return fs.load("files", path=str(tmp_path / "data.csv"), test="test")
 
     data = targets("3", "2.50", "1e+05", "-.5")  # as R writes a regression's targets
     assert (data.classes, data.y.tolist()) == (None, [3, 2.5, 1e5, -0.5])

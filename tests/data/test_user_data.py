@@ -56,13 +56,18 @@ def test_images_tokens_and_targets_keep_their_kind():
 def test_a_partition_assigns_samples_and_tests_are_held_out():
     partition = fs.partitions.AllByDirichlet(alpha=1.0, clients=5)
     data = fs.federated(X, Y, partition=partition, test_share=0.2)
-    assert (data.n_clients, len(data.x), len(data.x_test)) == (5, 48, 12)
+    assert data.n_clients == 5
+    whole = fs.federated(X, Y, partition=partition).n_samples
+    np.testing.assert_array_equal(np.diff(data.start_test), whole // 5)
+    np.testing.assert_array_equal(data.n_samples, whole - whole // 5)
     by_label = fs.federated(
         X, Y, partition=fs.partitions.ByDigit(clients_per_label=2), test_share=0.2
     )
     assert by_label.n_clients == 4
     by_owner = fs.federated(X, Y, clients=OWNER, test_share=0.2)
-    assert (by_owner.n_samples.tolist(), len(by_owner.x_test)) == ([8, 16, 24], 12)
+    assert by_owner.n_samples.tolist() == [8, 16, 24]
+    assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
+    assert by_owner.names == ("a", "b", "c")
 
 
 def test_arrays_clients_and_frames_give_the_same_data():
@@ -71,6 +76,96 @@ def test_arrays_clients_and_frames_give_the_same_data():
     for data in (fs.from_clients(parts), fs.from_frame(FRAME, target="y", client="client")):
         np.testing.assert_array_equal(data.x, pooled.x)
         np.testing.assert_array_equal(data.start, pooled.start)
+
+
+INFO = pd.DataFrame({"client": [*"cab"], "energy": [3.0, 1.0, 2.0], "site": [*"zxy"]})
+IS_TEST = np.arange(60) % 5 == 0
+
+
+def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
+    train, test = ({"x": X[part], "y": Y[part]} for part in (~IS_TEST, IS_TEST))
+    owners = {"clients": OWNER[~IS_TEST], "clients_test": OWNER[IS_TEST]}
+    expected = fs.federated(**train, x_test=test["x"], y_test=test["y"], **owners, client_info=INFO)
+    assert np.diff(expected.start_test).tolist() == [2, 4, 6]
+    for client, rows in enumerate(X[IS_TEST & (name == OWNER)] for name in "abc"):
+        owned = slice(*expected.start_test[client : client + 2])
+        np.testing.assert_array_equal(expected.x_test[owned], rows.astype(np.float32))
+
+    def own(name):
+        parts = [part & (name == OWNER) for part in (~IS_TEST, IS_TEST)]
+        return [array[part] for part in parts for array in (X, Y)]
+
+    marked = FRAME.assign(split=np.where(IS_TEST, "test", "train"))
+    marked.to_csv(tmp_path / "data.csv", index=False)
+    INFO.to_csv(tmp_path / "info.csv", index=False)
+    np.savez(
+        tmp_path / "data.npz",
+        **train,
+        client=owners["clients"],
+        **{f"{name}_test": part for name, part in test.items()},
+        client_test=owners["clients_test"],
+    )
+    splits = {"train": FRAME[~IS_TEST], "test": FRAME[IS_TEST]}
+    columns = {"target": "y", "client": "client", "client_info": INFO}
+    files = {"client_info": str(tmp_path / "info.csv")}
+    for data in (
+        fs.from_clients({name: own(name) for name in "cab"}, client_info=INFO),
+        fs.from_frame(splits, **columns),
+        fs.from_frame(marked, test="split", **columns),
+        fs.from_frame(marked.assign(split=IS_TEST), test="split", **columns),
+        fs.load("files", path=str(tmp_path / "data.csv"), test="split", **files),
+        fs.load("files", path=str(tmp_path / "data.npz"), **files),
+    ):
+        for name in ("x", "y", "start", "x_test", "y_test", "start_test"):
+            np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
+        assert data.names == ("a", "b", "c")
+        assert {name: values.tolist() for name, values in data.info.items()} == {
+            "energy": [1, 2, 3],
+            "site": ["x", "y", "z"],
+        }
+        assert not data.info["energy"].flags.writeable
+
+
+def test_clients_are_tested_on_their_own_samples_and_have_their_names():
+    data = fs.federated(X, Y, clients=OWNER, test_share=0.2)
+    work = {"model": "softmax", "steps": 1, "batch": 5, "step": 0.1, "rounds": 2}
+    history = fs.train(data, fs.scheme("md", m=2), by_client=True, **work)
+    table = fs.by_client(history).set_index("client")
+    assert table["tests"].to_dict() == {"a": 2, "b": 4, "c": 6}
+    accuracy = history[history["metric"] == "accuracy"]["value"].iloc[-1]
+    assert (table["accuracy"] * table["importance"]).sum() == pytest.approx(accuracy)
+    common = fs.federated(X, Y, clients=OWNER, x_test=X, y_test=Y)
+    history = fs.train(common, fs.scheme("md", m=2), by_client=True, **work)
+    assert "training_accuracy" in fs.by_client(history)
+
+
+class Drawn(torch.utils.data.Dataset):
+    """Pairs of sample and label, read one by one; with noise if it is asked for."""
+
+    def __init__(self, noise=0.0):
+        self.noise = noise
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        return torch.tensor(X[index]) + self.noise * torch.rand(4), int(Y[index] == "dog")
+
+
+def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
+    loader = torch.utils.data.DataLoader
+    tensors = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y == "dog").long())
+    expected = fs.federated(X, Y, clients=OWNER, x_test=X, y_test=Y)
+    for source in (Drawn(), tensors, loader(Drawn(), 7, shuffle=True, drop_last=True)):
+        data = fs.federated(source, x_test=source, clients=OWNER)
+        np.testing.assert_array_equal(data.x, expected.x)
+        np.testing.assert_array_equal(data.y_test, expected.y_test)
+    parts = [torch.utils.data.Subset(Drawn(), np.flatnonzero(name == OWNER)) for name in "abc"]
+    clients = dict(zip("abc", parts, strict=True))
+    np.testing.assert_array_equal(fs.from_clients(clients).x, expected.x)
+    tested = fs.from_clients({name: (part, part) for name, part in clients.items()})
+    np.testing.assert_array_equal(tested.start_test, tested.start)
+    assert fs.federated(Drawn(), partition=BY_LABEL, test_share=0.2).n_clients == 5
 
 
 class Columns:
@@ -107,6 +202,7 @@ def test_content_decides_the_digest():
 
 FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 UNEQUAL = Columns(x=[np.ones(2), np.ones(3)], y=[0, 1], c=[0, 0])
+BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
 ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
 
 
@@ -164,6 +260,31 @@ def federated(**changed):
         (
             lambda: fs.from_huggingface(UNEQUAL, target="y", client="c"),
             "frame: column 'x': rows differ in shape; pass arrays of one shape",
+        ),
+        (
+            federated(x=Drawn(noise=1), y=None),
+            "x: sample 0 differs each time; remove random transforms",
+        ),
+        (federated(y=None), "y: missing; pass a label for each sample"),
+        (
+            federated(test_share=0.01),
+            "test_share: a share of 0.01 of each client's samples, at most",
+        ),
+        (
+            federated(client_info=INFO[:2]),
+            "client_info: 0 rows for client 'b'; must be one for each",
+        ),
+        (
+            federated(client_info=INFO.replace("b", "d")),
+            "client_info: no training sample of client 'd'; remove it",
+        ),
+        (
+            federated(x_test=X, y_test=Y, clients_test=[1] * 60),
+            "clients_test: contains integers, but the clients are text",
+        ),
+        (
+            lambda: fs.from_frame(FRAME, target="y", client="client", test="p"),
+            "frame: column 'p': must be true or false, 1 or 0, or 'test' or 'train'",
         ),
         (lambda: fs.load("files", path="data.txt"), "dataset.path: 'data.txt' is invalid; must"),
         (lambda: fs.load("files", path="data.csv"), "dataset.path: 'data.csv' does not exist;"),

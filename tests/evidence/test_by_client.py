@@ -42,6 +42,30 @@ def test_a_row_for_each_client_has_its_part_in_rounds_and_weights():
     assert first["relative_weight"].iloc[:3].tolist() == pytest.approx([0, 2, 1])
 
 
+def test_scores_on_training_samples_are_named_so():
+    rows = history()
+    rows.loc[rows["metric"] == "client_tests", "value"] = 0
+    table = fs.by_client(rows)
+    assert {"training_accuracy", "training_loss"} <= {*table}
+    assert not {"accuracy", "loss"} & {*table}
+    measures = fairness(table)
+    assert measures["worst_training_accuracy"].iloc[0] == pytest.approx(0.2)
+    assert "worst_accuracy" not in measures
+    with pytest.raises(
+        fs.InputError, match=r"no test samples for 'worst_accuracy'; .*compare 'worst_tr"
+    ):
+        ranking({"md": rows}, "worst_accuracy", "md")
+
+
+def test_clients_without_tests_have_no_score():
+    rows = history()
+    rows.loc[(rows["metric"] == "client_tests") & (rows["at"] == 0), "value"] = 0
+    table = fs.by_client(rows)
+    assert table.groupby("client")["accuracy"].count().tolist() == [0] + [3] * (N - 1)
+    worst = fairness(table)["worst_accuracy"].iloc[0]
+    assert worst == pytest.approx((0.3 + 0.8) / 2)
+
+
 def test_tenths_are_means_of_the_worst_and_best_clients():
     row = fairness(fs.by_client(history())).iloc[0]
     average = (0.1 + 0.3 + 16 * 0.8 + 0.9 + 1.0) / N

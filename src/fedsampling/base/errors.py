@@ -46,6 +46,15 @@ def gathering(lines: list[str]) -> Iterator[None]:
         lines += [line for line in dict.fromkeys(error.lines) if line not in lines]
 
 
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Begin each line of an InputError in the body with a file or an argument."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(*(f"{source}: {line}" for line in error.lines)) from None
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggest the closest known word, ``did you mean 'rounds'?``, or list all known words."""
     options = sorted(known)

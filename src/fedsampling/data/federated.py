@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.errors import InputError
 from fedsampling.data.partitions.shares import clients, random_ranks, starts
+
+
+class ClientInfo(dict[str, NDArray[Any]]):
+    """Properties of the clients by name, such as their energy; each an array of shape (n,)."""
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        known = ", ".join(self) or "none"
+        raise InputError(f"client_info: no column {name!r}; known: {known}; add it to the table")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +54,10 @@ class FederatedDataset:
         the test set is common to all clients.
     classes : int, optional
         Number of labels; set if and only if `y` is int64.
+    names : tuple, optional
+        Names of the clients, text or numbers; if None, their numbers.
+    info : ClientInfo
+        Properties of the clients by name, each an array of shape (n,).
 
     Raises
     ------
@@ -63,6 +76,8 @@ class FederatedDataset:
     inputs: Mapping[str, str] = field(default_factory=dict)
     start_test: NDArray[np.int64] | None = None
     classes: int | None = None
+    names: tuple[Any, ...] | None = None
+    info: ClientInfo = field(default_factory=ClientInfo)
 
     def __post_init__(self) -> None:
         if faults := [*_faults(self)]:
@@ -144,8 +159,10 @@ class FederatedDataset:
         return _spread("test samples per client", np.diff(self.start_test))
 
 
-def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> FederatedDataset:
-    """Build a common test set from a share of each client's training samples.
+def hold_out(
+    data: FederatedDataset, share: float, rng: np.random.Generator, keep_owner: bool = False
+) -> FederatedDataset:
+    """Build a test set from a share of each client's training samples.
 
     Parameters
     ----------
@@ -153,13 +170,25 @@ def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> 
         Rounded down for each client, so that every client keeps some samples.
     rng : numpy.random.Generator
         Chooses the samples.
+    keep_owner : bool
+        Whether they remain their client's own; otherwise, the test set is common to all clients.
 
     Returns
     -------
     FederatedDataset
         With the same importances; the previous test set is dropped.
+
+    Raises
+    ------
+    InputError
+        If no client has enough samples.
     """
     n_holdout = (share * data.n_samples).astype(np.int64)
+    if not n_holdout.any():
+        raise InputError(
+            f"a share of {share:g} of each client's samples, at most {data.n_samples.max()}, is no "
+            "sample; increase the share, or pass test samples"
+        )
     all_rows = np.arange(len(data.x)), data.start
     holdout = random_ranks(all_rows, rng) < n_holdout[clients(all_rows)]
     return replace(
@@ -169,7 +198,7 @@ def hold_out(data: FederatedDataset, share: float, rng: np.random.Generator) -> 
         start=starts(data.n_samples - n_holdout),
         x_test=data.x[holdout],
         y_test=data.y[holdout],
-        start_test=None,
+        start_test=starts(n_holdout) if keep_owner else None,
     )
 
 

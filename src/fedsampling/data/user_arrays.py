@@ -61,7 +61,7 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
     if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
         values = _from_tensor(values, argument)
     elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
-        values = [_from_tensor(v, argument) if hasattr(v, "detach") else v for v in values]
+        values = [_from_tensor(v, argument)[()] if hasattr(v, "detach") else v for v in values]
     if np.ma.isMaskedArray(values):
         refuse_missing(np.ma.getmaskarray(values), argument)
     try:
@@ -170,15 +170,25 @@ def with_numbered_labels(
     )
 
 
-def owner_numbers(clients: Any, n_samples: int) -> NDArray[np.int64]:
-    """Return the client of each sample as numbers from 0, in sorted order of the clients."""
-    owner = one_type(clients, "clients")
+def owners(clients: Any, n_samples: int, argument: str = "clients") -> NDArray[Any]:
+    """Return the owner of each sample, all of one type."""
+    owner = one_type(clients, argument)
     if owner.shape != (n_samples,):
         raise InputError(
-            f"clients: shape {owner.shape}; must be one owner per sample, ({n_samples},)"
+            f"{argument}: shape {owner.shape}; must be one owner per sample, ({n_samples},)"
         )
-    owners: NDArray[np.int64] = np.unique(owner, return_inverse=True)[1].astype(np.int64)
-    return owners
+    return owner
+
+
+def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> NDArray[np.int64]:
+    """Return the place of each name among `sorted_names`; refuse unknown ones."""
+    if len(names) and kind_of(names) != kind_of(sorted_names):
+        raise InputError(
+            f"{argument}: contains {kind_of(names)}, but the clients are {kind_of(sorted_names)}"
+        )
+    if unknown := {*names.tolist()} - {*sorted_names.tolist()}:
+        raise InputError(f"{argument}: no training sample of client {min(unknown)!r}; remove it")
+    return np.searchsorted(sorted_names, names).astype(np.int64)
 
 
 def check_scales(data: FederatedDataset) -> None:
@@ -204,7 +214,8 @@ def check_scales(data: FederatedDataset) -> None:
     if first == n or second == n:
         names = ["x_test" if part == n else "x" for part in (first, second)]
     else:
-        names = [f"client {part}" for part in (first, second)]
+        clients = data.names or range(n)
+        names = [f"client {clients[part]}" for part in (first, second)]
     raise InputError(
         f"x: different scales; {names[0]} has whole numbers {_range(ranges[0])}, {names[1]} "
         f"fractions {_range(ranges[1])}; convert all to the same scale"

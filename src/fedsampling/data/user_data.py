@@ -9,18 +9,19 @@ rejected with a one-line error.
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.shares import Importance
+from fedsampling.data.partitions.shares import Importance, starts
 from fedsampling.data.samples import Samples, gather
 from fedsampling.data.user_arrays import (
     Labelled,
@@ -30,25 +31,34 @@ from fedsampling.data.user_arrays import (
     may_be_labels,
     numbers,
     one_type,
-    owner_numbers,
+    owners,
+    places,
     sha256_of,
     with_numbered_labels,
 )
-from fedsampling.data.user_tables import train_and_test
+from fedsampling.data.user_tables import (
+    is_dataset,
+    is_table,
+    read_client_info,
+    samples_of,
+    train_and_test,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def federated(
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Any,
+    y: Any = None,
     *,
     clients: ArrayLike | None = None,
     partition: str | Mapping[str, Any] | Partition | None = None,
-    x_test: ArrayLike | None = None,
-    y_test: ArrayLike | None = None,
+    x_test: Any = None,
+    y_test: Any = None,
+    clients_test: ArrayLike | None = None,
     test_share: float | None = None,
+    client_info: "pd.DataFrame | Mapping[str, Any] | None" = None,
     tokens: bool = False,
     importance: Importance = "samples",
     name: str = "own",
@@ -61,7 +71,7 @@ def federated(
     x : array, shape (N, ...)
         Training samples: an array, a tensor or a list.  Integers of three axes or more between 0
         and 255 are images, which :func:`fedsampling.train` divides by 255; all other numbers
-        become float32.
+        become float32.  Without `y`, a ``torch.utils.data.Dataset`` or ``DataLoader`` of pairs.
     y : array, shape (N,)
         Labels: integers, text or booleans, numbered in sorted order.  Floating-point numbers are
         the targets of a regression.  With `tokens` also (N, steps).
@@ -71,10 +81,15 @@ def federated(
         Assigns the samples instead, such as ``fs.partitions.AllByDirichlet(alpha=0.5,
         clients=100)``.
     x_test, y_test : array, optional
-        Common test samples.
+        Test samples, common to all clients.
+    clients_test : array, optional
+        The client that owns each test sample; then, clients are tested on their own samples.
     test_share : float, optional
-        Without `x_test`: the fraction of samples drawn at random as the test set, of each client,
-        or with a partition, of all samples.
+        Without `x_test`: the fraction of each client's samples that become its test samples, drawn
+        at random.  A partition that also assigns test samples draws them from all samples.
+    client_info : DataFrame or mapping, optional
+        Properties of the clients, a row for each, which samplers get as ``setup.info``.  The column
+        ``client``, or else the index of a frame, has the clients.
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
@@ -106,8 +121,14 @@ def federated(
     options = {"test_share": test_share, "importance": importance, "name": name, "seed": seed}
     checked = check(_Options, {**options, "tokens": tokens}, "")
     name, seed = checked.name, checked.seed
+    if is_dataset(x) and y is None:
+        x, y = samples_of(x, "x")
+    if is_dataset(x_test) and y_test is None:
+        x_test, y_test = samples_of(x_test, "x_test")
     if (x_test is None) != (y_test is None):
         raise InputError("x_test, y_test: one is missing; pass both or neither")
+    if y is None:
+        raise InputError("y: missing; pass a label for each sample")
     if x_test is not None and test_share is not None:
         raise InputError("test_share: cannot be combined with x_test; remove one of the two")
     train = labelled(x, y, "", tokens)
@@ -121,10 +142,20 @@ def federated(
             "convert them to integers if they are classes",
             stacklevel=2,
         )
-    if test_share is not None and clients is None:  # before the partition, which may deal tests out
+    assigned = None if partition is None else _partition(partition)
+    if test_share is not None and assigned is not None and assigned.needs_tests:
         train, test = _split(train, test_share, seed)
-    owner = None if clients is None else owner_numbers(clients, len(train.y))
-    content = (*train, *test, *([] if owner is None else [owner]))
+        test_share = None
+    names = owner = owner_test = None
+    if clients is not None:
+        names, owner = np.unique(owners(clients, len(train.y)), return_inverse=True)
+        owner = owner.astype(np.int64)
+    if clients_test is not None:
+        if names is None or x_test is None or partition is not None:
+            raise InputError("clients_test: requires clients and x_test, without a partition")
+        tested = owners(clients_test, len(test.y), "clients_test")
+        owner_test = places(tested, names, "clients_test")
+    content = (*train, *test, *(part for part in (owner, owner_test) if part is not None))
     samples = Samples(
         name=name,
         x=train.x,
@@ -135,65 +166,72 @@ def federated(
         writer=owner,
         inputs={name: sha256_of(*content)},
     )
-    if partition is not None:
-        fitting = _checked_partition(partition, samples, is_regression=classes is None)
-        data = fitting.share_out(samples, seed, importance)
+    if assigned is not None:
+        _check_fits(assigned, samples, is_regression=classes is None)
+        data, names = assigned.share_out(samples, seed, importance), None
     elif owner is not None:
-        data = gather(samples, by_owner(owner), None, importance)
+        tests = None
+        if owner_test is not None:
+            sizes = np.bincount(owner_test, minlength=owner.max() + 1)  # some clients have none
+            tests = np.argsort(owner_test, kind="stable"), starts(sizes)
+        data = gather(samples, by_owner(owner), tests, importance)
     else:
         raise InputError(
             "clients, partition: both missing; pass each sample's owner, or a partition"
         )
-    if test_share is not None and clients is not None:
-        data = hold_out(data, test_share, stream(seed, "holdout"))
-    check_scales(data)
-    return data
+    if test_share is not None:
+        with naming("test_share"):
+            data = hold_out(data, test_share, stream(seed, "holdout"), keep_owner=True)
+    return _described(data, names, client_info)
 
 
-def from_clients(
-    samples: Sequence[tuple[ArrayLike, ArrayLike]], **options: Any
-) -> FederatedDataset:
-    """Make a dataset from one pair ``(x, y)`` per client.
+def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -> FederatedDataset:
+    """Make a dataset from the samples of each client.
 
     Parameters
     ----------
-    samples : sequence of pairs
-        Samples (n_k, ...) and labels or targets (n_k,) of each client.
+    samples : mapping of names to clients, or sequence of clients
+        A client is ``(x, y)``, with samples (n_k, ...) and labels or targets (n_k,); or ``(x, y,
+        x_test, y_test)`` with its own test samples; or a dataset or loader of PyTorch, or a pair of
+        these for training and test.
     **options
-        As in :func:`federated`: ``x_test``, ``y_test``, ``test_share``, ``tokens``,
-        ``importance``, ``name``, ``seed``.
+        As in :func:`federated`: ``x_test``, ``y_test``, ``test_share``, ``client_info``,
+        ``tokens``, ``importance``, ``name``, ``seed``.
+
+    Returns
+    -------
+    FederatedDataset
+        Its clients are in the order of the sequence, or of their sorted names.
 
     Raises
     ------
     InputError
-        As in :func:`federated`, with the client's number.
+        As in :func:`federated`, with the client's name.
 
     Examples
     --------
     >>> import numpy as np
     >>> import fedsampling as fs
-    >>> hospitals = [(np.random.rand(n, 4), np.arange(n) % 2) for n in (20, 30)]
+    >>> hospitals = {f"H{n}": (np.random.rand(n, 4), np.arange(n) % 2) for n in (20, 30)}
     >>> fs.from_clients(hospitals).n_samples.tolist()
     [20, 30]
     """
-    _check_options(options, "from_clients", {"clients", "partition"})
-    if not isinstance(samples, Iterable) or isinstance(samples, str | Mapping):
+    _check_options(options, "from_clients", {"clients", "clients_test", "partition", "y"})
+    if not isinstance(samples, Iterable) or isinstance(samples, str):
         raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
-    parts = [_client(pair, f"client {client}: ") for client, pair in enumerate(samples)]
+    named = samples.items() if isinstance(samples, Mapping) else enumerate(samples)
+    parts = {name: _client(part, f"client {name}: ") for name, part in named}
     if not parts:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
-    first, kind = parts[0].x.shape[1:], kind_of(parts[0].y)
-    for client, (x, y) in enumerate(parts):
-        if x.shape[1:] != first:
-            raise InputError(f"client {client}: samples of shape {x.shape[1:]}, not {first}")
-        if kind_of(y) != kind:
-            raise InputError(
-                f"client {client}: y contains {kind_of(y)}, but that of client 0 {kind}; convert "
-                "all to one type"
-            )
-    owner = np.repeat(np.arange(len(parts)), [len(part.y) for part in parts])
-    x, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return federated(x, y, clients=owner, **options)
+    trains = {name: train for name, (train, _) in parts.items()}
+    tests = {name: test for name, (_, test) in parts.items() if test is not None}
+    if tests and (key := next((key for key in ("x_test", "test_share") if key in options), None)):
+        raise InputError(f"{key}: the clients have tests of their own; remove one of the two")
+    if tests:
+        x, y, clients = _pooled(tests, "tests ")
+        options = {**options, "x_test": x, "y_test": y, "clients_test": clients}
+    x, y, clients = _pooled(trains, "")
+    return federated(x, y, clients=clients, **options)
 
 
 def from_frame(
@@ -202,6 +240,7 @@ def from_frame(
     target: Any,
     client: Any = None,
     features: Any = None,
+    test: Any = None,
     **options: Any,
 ) -> FederatedDataset:
     """Make a dataset from a pandas table with one row per sample.
@@ -216,6 +255,8 @@ def from_frame(
         Each sample's client; without it, a ``partition`` is required.
     features : name or list of names, optional
         Columns of numbers, or a single column of arrays; by default, all other columns.
+    test : name of a column, optional
+        True for test samples, which remain their client's own; or ``"test"`` and ``"train"``.
     **options
         As in :func:`federated`.
 
@@ -232,7 +273,7 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    return _from_table(frame, target, features, client, options)
+    return _from_table(frame, target, features, client, test, options)
 
 
 def from_huggingface(
@@ -273,7 +314,7 @@ def from_huggingface(
     >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
     2
     """
-    return _from_table(dataset, target, features, client, options)
+    return _from_table(dataset, target, features, client, None, options)
 
 
 class _Options(Strict):
@@ -295,14 +336,16 @@ def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labell
     return train, test
 
 
-def _checked_partition(
-    partition: str | Mapping[str, Any] | Partition, samples: Samples, is_regression: bool
-) -> Partition:
-    """Check that a partition's settings are valid and fit the samples."""
+def _partition(partition: str | Mapping[str, Any] | Partition) -> Partition:
+    """Check the settings of a partition."""
     settings = {"name": partition} if isinstance(partition, str) else partition
     if not isinstance(settings, Mapping | Partition):
         raise InputError("partition: must be a name, a dict or a record")
-    checked = check(Partition, settings, "partition.")  # type: ignore[arg-type]
+    return check(Partition, settings, "partition.")  # type: ignore[arg-type]
+
+
+def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> None:
+    """Check that a partition fits the samples."""
     if is_regression:
         raise InputError(
             "partition: needs labels, but the targets are numbers; pass clients instead"
@@ -318,30 +361,76 @@ def _checked_partition(
             f"partition: {checked.named} also assigns test samples; pass x_test and y_test, "
             "or test_share"
         )
-    return checked
 
 
-def _client(pair: Any, client: str) -> Labelled:
-    """Check one client's samples and labels."""
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InputError(f"{client}{type(pair).__name__} is invalid; must be (x, y)")
-    x, y = numbers(pair[0], f"{client}x"), one_type(pair[1], f"{client}y")
-    if len(x) != len(y):
-        raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
-    return Labelled(x, y)
+def _client(part: Any, client: str) -> tuple[Labelled, Labelled | None]:
+    """Check one client's training samples and, if it has any, its test samples."""
+    parts = [part] if is_dataset(part) else part
+    if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
+        raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
+    if any(map(is_dataset, parts)):
+        parts = [array for dataset in parts for array in samples_of(dataset, f"{client}x")]
+    checked = [
+        Labelled(numbers(x, f"{client}x{suffix}"), one_type(y, f"{client}y{suffix}"))
+        for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False)
+    ]
+    for x, y in checked:
+        if len(x) != len(y):
+            raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
+    return checked[0], checked[1] if len(checked) > 1 else None
+
+
+def _pooled(
+    parts: Mapping[Any, Labelled], kind: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Join the clients' samples; return them with the name of each sample's client."""
+    first = next(iter(parts))
+    for client, (x, y) in parts.items():
+        if x.shape[1:] != (expected := parts[first].x.shape[1:]):
+            raise InputError(
+                f"client {client}: {kind}samples of shape {x.shape[1:]}, not {expected}"
+            )
+        if kind_of(y) != kind_of(parts[first].y):
+            raise InputError(
+                f"client {client}: {kind}y contains {kind_of(y)}, but that of client {first} "
+                f"{kind_of(parts[first].y)}; convert all to one type"
+            )
+    x, y = (np.concatenate(arrays) for arrays in zip(*parts.values(), strict=True))
+    names = one_type([*parts], "samples: names")
+    return x, y, np.repeat(names, [len(part.y) for part in parts.values()])
+
+
+def _described(
+    data: FederatedDataset, names: NDArray[Any] | None, properties: Any
+) -> FederatedDataset:
+    """Add the clients' names and properties, and check the samples' scales."""
+    if names is None or np.array_equal(names, np.arange(data.n_clients)):
+        names = np.arange(data.n_clients)
+    else:
+        data = replace(data, names=tuple(names.tolist()))
+    check_scales(data)
+    if properties is None:
+        return data
+    info = read_client_info(properties, names)
+    digest = sha256_of(*(info[name] for name in sorted(info)))
+    return replace(data, info=info, inputs={**data.inputs, "client_info": digest})
 
 
 def _from_table(
-    source: Any, target: Any, features: Any, client: Any, options: dict[str, Any]
+    source: Any, target: Any, features: Any, client: Any, test_column: Any, options: dict[str, Any]
 ) -> FederatedDataset:
     """Make a dataset from named columns, or from splits "train" and "test" of them."""
-    _check_options(options, "from_frame", {"clients"})
-    train, test = train_and_test(source, target, features, client)
+    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
+    train, test = train_and_test(source, target, features, client, test_column)
+    info = options.get("client_info")
+    if client is not None and is_table(info) and client in info:
+        names = info if isinstance(info, Mapping) else info.columns
+        options["client_info"] = {"client" if n == client else n: info[n] for n in names}
     if test is not None:
         for key in ("x_test", "y_test", "test_share"):
             if options.get(key) is not None:
                 raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
-        options = {**options, "x_test": test.x, "y_test": test.y}
+        options |= {"x_test": test.x, "y_test": test.y, "clients_test": test.owner}
     return federated(train.x, train.y, clients=train.owner, **options)
 
 

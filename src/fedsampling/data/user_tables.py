@@ -1,6 +1,8 @@
-"""Users' tables: named columns, such as pandas frames, dicts of lists or ``datasets.Dataset``.
+"""Users' tables and PyTorch's datasets.
 
-A table, or a dict of the splits ``train`` and ``test``, becomes features, targets and owners.
+A table has named columns: a pandas frame, a dict of lists or a ``datasets.Dataset``.  It, or a dict
+of the splits ``train`` and ``test``, becomes features, targets and owners.  PyTorch's datasets and
+loaders become samples and targets.
 """
 
 import re
@@ -11,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.data.user_arrays import as_array, numbers, one_type, refuse_missing
+from fedsampling.data.federated import ClientInfo
+from fedsampling.data.user_arrays import as_array, numbers, one_type, places, refuse_missing
 
 ROW_NUMBERS = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas names them
+
+READ_TWICE = 8  # samples of a dataset, to find random transforms
 
 Columns = Mapping[Any, Any]  # the values of each column, by name
 
@@ -25,40 +30,120 @@ class Table(NamedTuple):
     y: NDArray[Any]
     owner: NDArray[Any] | None
 
+    def rows(self, mask: NDArray[np.bool_]) -> "Table":
+        """Return the rows where `mask` is true."""
+        return Table(self.x[mask], self.y[mask], None if self.owner is None else self.owner[mask])
+
 
 def train_and_test(
-    source: Any, target: Any, features: Any, client: Any
+    source: Any, target: Any, features: Any, client: Any, test: Any
 ) -> tuple[Table, Table | None]:
-    """Read the training table and, if `source` is a dict of splits, the test table."""
+    """Read the training and the test table, which a dict of splits or a column `test` separates."""
     splits = source if isinstance(source, Mapping) and _has_tables(source) else {"train": source}
     if "train" not in splits:
         raise InputError(f"frame: no split 'train'; it has {', '.join(map(str, splits))}")
     train = _columns(splits["train"])
     target = _name(target, train, "target")
     client = None if client is None else _name(client, train, "client")
-    used = _features(features, train, target, client)
-    first = _table(train, used, target, client)
+    marks = None if test is None else _name(test, train, "test")
+    used = _features(features, train, (target, client, marks))
+    table = _table(train, used, target, client)
+    if marks is not None:
+        is_test = _marked(train[marks], f"frame: column {marks!r}")
+        return table.rows(~is_test), table.rows(is_test)
     if "test" not in splits:
-        return first, None
-    test = _columns(splits["test"])
+        return table, None
+    tests = _columns(splits["test"])
     for name in (*used, target):
-        if name not in test:
+        if name not in tests:
             raise InputError(f"frame: no column {name!r} in the split 'test'; add it")
-    return first, _table(test, used, target, client if client in test else None)
+    return table, _table(tests, used, target, client if client in tests else None)
+
+
+def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
+    """Read the clients' properties: a row for each client, in the order of their sorted names.
+
+    The column ``client``, or else the index of a pandas frame, has the clients.
+    """
+    columns = dict(_columns(table))
+    if "client" in columns:
+        clients = one_type(columns.pop("client"), "client_info: column 'client'")
+    elif hasattr(table, "index"):
+        clients = one_type(table.index, "client_info: index")
+    else:
+        raise InputError("client_info: no column 'client', which names the clients; add it")
+    place = places(clients, names, "client_info")
+    if (counts := np.bincount(place, minlength=len(names))).max() > 1 or counts.min() < 1:
+        wrong = int(np.flatnonzero(counts != 1)[0])
+        client = names.tolist()[wrong]
+        raise InputError(
+            f"client_info: {counts[wrong]} rows for client {client!r}; must be one for each"
+        )
+    order = np.argsort(place)
+    info = ClientInfo()
+    for name, values in columns.items():
+        info[str(name)] = one_type(values, f"client_info: column {name!r}")[order]
+        info[str(name)].flags.writeable = False
+    return info
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a map-style dataset of PyTorch, or a loader."""
+    has_samples = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    is_array = hasattr(value, "__array__") or isinstance(value, list | tuple | str | Mapping)
+    return hasattr(value, "collate_fn") or (has_samples and not is_array and not is_table(value))
+
+
+def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
+    """Return the samples and targets of a dataset of PyTorch in its order, as read once."""
+    pairs: Any = getattr(dataset, "tensors", None)
+    if pairs is None:
+        items = _loaded(dataset) if hasattr(dataset, "collate_fn") else _items(dataset, argument)
+        pairs = [*zip(*items, strict=True)] if all(map(_is_pair, items)) else ()
+    if len(pairs) != 2:
+        kind = type(dataset).__name__
+        raise InputError(f"{argument}: {kind} has no pairs of sample and label; must have these")
+    return pairs[0], pairs[1]
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) == 2
+
+
+def _items(dataset: Any, argument: str) -> list[Any]:
+    """Read each item; the first ones twice, because random transforms have no seed of ours."""
+    items = [dataset[index] for index in range(len(dataset))]
+    for index, item in enumerate(items[:READ_TWICE]):
+        again = dataset[index]
+        if _is_pair(item) and not np.array_equal(np.asarray(item[0]), np.asarray(again[0])):
+            raise InputError(
+                f"{argument}: sample {index} differs each time; remove random transforms"
+            )
+    return items
+
+
+def _loaded(loader: Any) -> list[Any]:
+    """Read the samples that a loader can draw, in the order of its dataset, not shuffled."""
+    items: list[Any] = []
+    for index in sorted(loader.sampler):
+        x, y = loader.collate_fn([loader.dataset[index]])
+        items.append((x[0], y[0]))
+    return items
 
 
 def _has_tables(source: Mapping[Any, Any]) -> bool:
     """Whether the values of a mapping are tables; otherwise, they are columns."""
-    return any(_is_table(value) for value in source.values())
+    return any(is_table(value) for value in source.values())
 
 
-def _is_table(value: Any) -> bool:
+def is_table(value: Any) -> bool:
+    """Whether a value has named columns."""
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 def _columns(table: Any) -> Columns:
     """Return the columns of a table by name; frames of pandas have the names as they are."""
-    if not _is_table(table):
+    if not is_table(table):
         raise InputError(f"frame: {type(table).__name__} is invalid; must be a table")
     if isinstance(table, Mapping):
         columns = dict(table)
@@ -97,18 +182,32 @@ def _name(name: Any, columns: Columns, key: str) -> Any:
     return alike[0]
 
 
-def _features(features: Any, columns: Columns, target: Any, client: Any) -> list[Any]:
+def _marked(values: Any, column: str) -> NDArray[np.bool_]:
+    """Return which rows are test samples: true, 1 or "test" beside false, 0 or "train"."""
+    marks = one_type(values, column)
+    words = [{True, False}, {"train", "test"}]  # 1 equals True
+    if not any({*marks.tolist()} <= known for known in words):
+        raise InputError(f"{column}: must be true or false, 1 or 0, or 'test' or 'train'")
+    is_test = marks == "test" if marks.dtype.kind == "U" else marks == 1
+    if is_test.all() or not is_test.any():
+        raise InputError(
+            f"{column}: all rows are {'test' if is_test.all() else 'training'} samples"
+        )
+    return is_test
+
+
+def _features(features: Any, columns: Columns, others: tuple[Any, ...]) -> list[Any]:
     """Return the names of the features' columns."""
     if features is None:
-        names = [name for name in columns if name not in (target, client)]
+        names = [name for name in columns if name not in others]
     elif isinstance(features, str | int) or (isinstance(features, tuple) and features in columns):
         names = [_name(features, columns, "features")]
     else:
         names = [_name(name, columns, "features") for name in features]
     if not names:
-        raise InputError(f"features: no columns except {target!r}; add the features")
-    if target in names:
-        raise InputError(f"features: {target!r} is the target; remove it")
+        raise InputError(f"features: no columns except {others[0]!r}; add the features")
+    if others[0] in names:
+        raise InputError(f"features: {others[0]!r} is the target; remove it")
     if numbered := [name for name in names if ROW_NUMBERS.fullmatch(str(name))]:
         raise InputError(
             f"frame: column {numbered[0]!r} has row numbers; remove it (to_csv with index=False)"

@@ -7,7 +7,8 @@ mean, worst and best tenth, and spread of the accuracies over clients.
 Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +19,26 @@ from fedsampling.learning.training.charges import evenness
 if TYPE_CHECKING:
     import pandas as pd
 
+# What a client's score is measured on: its test samples or, if no client has any, its training
+# samples, which the name says.
+SCORES = ("accuracy", "training_accuracy", "loss", "training_loss")
+SUMMARIES = ("mean_{}", "median_{}", "worst_{}", "best_{}", "{}_deviation", "{}_gap")
 MEASURES = (
-    "never_selected", "least_weight", "jain", "mean_accuracy", "median_accuracy", "worst_accuracy",
-    "best_accuracy", "accuracy_deviation", "accuracy_gap", "mean_loss", "median_loss", "worst_loss",
-    "best_loss", "loss_deviation", "loss_gap",
-)  # fmt: skip
+    "never_selected",
+    "least_weight",
+    "jain",
+    *(summary.format(score) for score in SCORES for summary in SUMMARIES),
+)
+NAMES = "client names"  # of a history's ``attrs``
 PREFIX = "client_"  # of the metrics of single clients; their rows have the client in ``at``
 MISSING = "the history has no values of single clients; train with by_client=True"
+
+
+class ClientNames(tuple[Any, ...]):
+    """The names in a history's ``attrs``, which pandas copies with each new table."""
+
+    def __deepcopy__(self, memo: object) -> "ClientNames":
+        return self
 
 
 def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
@@ -38,11 +52,13 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        The columns of the run; ``client``; ``samples``, ``importance``, ``tests``, ``offered``,
-        ``rounds``, ``weight``, ``loss`` and, for classification, ``accuracy``, as they were
-        recorded; ``participation``, the number of rounds in which the client takes part, divided by
-        the number of rounds in which it is available; and ``relative_weight``, its share of all
-        weights divided by its importance, which is 1 in expectation for unbiased samplers.
+        The columns of the run; ``client``, by name if the clients have names; ``samples``,
+        ``importance``, ``tests``, ``offered``, ``rounds`` and ``weight``, as they were recorded;
+        ``loss`` and, for classification, ``accuracy`` on the client's test samples (NaN if it has
+        none), or ``training_loss`` and ``training_accuracy`` if no client has test samples;
+        ``participation``, the number of rounds in which the client takes part, divided by the
+        number of rounds in which it is available; and ``relative_weight``, its share of all weights
+        divided by its importance, which is 1 in expectation for unbiased samplers.
 
     Raises
     ------
@@ -58,6 +74,7 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     >>> len(fs.by_client(history))
     100
     """
+    names = rows.attrs.get(NAMES)
     rows = rows[rows["metric"].astype(str).str.startswith(PREFIX)]
     if rows.empty:
         raise InputError(MISSING)
@@ -65,6 +82,13 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     rows = rows.assign(metric=rows["metric"].astype(str).str.removeprefix(PREFIX))
     wide = rows.pivot(index=[*run, "at"], columns="metric", values="value")
     wide = wide.rename_axis(columns=None).reset_index().rename(columns={"at": "client"})
+    scores = [score for score in ("accuracy", "loss") if score in wide]
+    if (wide["tests"] == 0).all():
+        wide = wide.rename(columns={score: f"training_{score}" for score in scores})
+    else:
+        wide[scores] = wide[scores].where(wide["tests"] > 0)
+    if names is not None:
+        wide["client"] = np.array(names, object)[wide["client"]]
     total = wide.groupby(run)["weight"].transform("sum") if run else wide["weight"].sum()
     return wide.assign(
         participation=(wide["rounds"] / wide["offered"]).where(wide["offered"] > 0),
@@ -88,14 +112,15 @@ def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
         index of the numbers of rounds; and, with equal weights of all clients, ``mean_accuracy``,
         ``median_accuracy``, ``worst_accuracy`` and ``best_accuracy`` (means of the worst and of the
         best tenth), ``accuracy_deviation`` (standard deviation), and ``accuracy_gap`` between mean
-        and worst tenth.  For regression ``loss`` takes the place of ``accuracy``.
+        and worst tenth.  For regression ``loss`` takes the place of ``accuracy``; if no client has
+        test samples, ``training_accuracy`` or ``training_loss`` does.
     """
     import pandas as pd
 
-    score = "accuracy" if "accuracy" in table else "loss"
+    score = next(score for score in SCORES if score in table)
     recorded = (
-        "client", "samples", "importance", "tests", "offered", "rounds", "weight", "loss",
-        "accuracy", "participation", "relative_weight",
+        "client", "samples", "importance", "tests", "offered", "rounds", "weight", *SCORES,
+        "participation", "relative_weight",
     )  # fmt: skip
     run = [name for name in table.columns if name not in recorded]
     rows = {
@@ -103,7 +128,7 @@ def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
             "never_selected": float((part["rounds"] == 0).where(part["rounds"].notna()).mean()),
             "least_weight": float(part["relative_weight"].min()),
             "jain": float(evenness(part["rounds"].to_numpy()[None])["jain"][0]),
-            **_spread(part[score].to_numpy(), score),
+            **_spread(_measured(part, score), score),
         }
         for key, part in table.groupby(run)
     }
@@ -119,10 +144,17 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     return row
 
 
+def _measured(part: "pd.DataFrame", score: str) -> Array:
+    """Return the scores of the clients with test samples; of all clients if none has any."""
+    has_tests = part["tests"] > 0
+    measured: Array = part.loc[has_tests | ~has_tests.any(), score].to_numpy()
+    return measured
+
+
 def _spread(values: Array, score: str) -> dict[str, float]:
     """Summarise the clients' scores; large losses are the worst ones."""
     tenth = -(-len(values) // 10)
-    ordered = np.sort(values) if score == "accuracy" else -np.sort(-values)
+    ordered = np.sort(values) if "accuracy" in score else -np.sort(-values)
     if np.isnan(values).any():
         ordered = np.full_like(values, np.nan)
     average, worst = float(ordered.mean()), float(ordered[:tenth].mean())

@@ -176,6 +176,11 @@ def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
         measures = by_client.fairness(by_client.by_client(history))
         if metric in measures:
             return measures[metric].droplevel([*range(measures.index.nlevels - 1)])
+        if (training := _on_training(metric)) in measures:
+            raise InputError(
+                f"metric: clients have no test samples for {metric!r}; make some (test_share=0.2, "
+                f"or tests of each client), or compare {training!r}"
+            )
     rows = _rows_of(history, metric)
     return rows.sort_values("at", kind="stable").groupby("seed")["value"].last(skipna=False)
 
@@ -227,6 +232,13 @@ def by_label(history: "pd.DataFrame | Histories") -> Histories:
 def diverged_runs(history: "pd.DataFrame") -> int:
     """Count the runs that diverged."""
     return int((history["value"][history["metric"] == "diverged_at"] >= 0).sum())
+
+
+def _on_training(metric: str) -> str:
+    """Return the name that a measure of the clients has if it is on training samples."""
+    for score in ("accuracy", "loss"):
+        metric = metric.replace(score, f"training_{score}")
+    return metric
 
 
 def _clipped_mean(values: Array, metric: str) -> Estimate:

@@ -1,8 +1,9 @@
 """A dataset in a user's file: ``dataset: {name: files, path: clients.csv, …}``.
 
-The file is ``.npz`` with arrays ``x``, ``y`` and optionally ``client``, ``x_test`` and ``y_test``,
-or a table, ``.csv`` or ``.parquet``, with one row per sample.  Its SHA-256 is a setting, so that
-the hash of a run depends on the content.
+The file is ``.npz`` with arrays ``x``, ``y`` and optionally ``client``, ``x_test``, ``y_test`` and
+``client_test``, or a table, ``.csv`` or ``.parquet``, with one row per sample.  Another table may
+have properties of the clients.  The SHA-256 of each file is a setting, so that the hash of a run
+depends on the content.
 """
 
 import re
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Share
 from fedsampling.data.datasets.dataset import PublishedData
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 KINDS = (".npz", ".csv", ".parquet")
 TEST_SHARE = 0.2
-ARRAYS = {"x", "y", "client", "x_test", "y_test"}
+ARRAYS = {"x", "y", "client", "x_test", "y_test", "client_test"}
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 
@@ -49,21 +50,44 @@ class Files(PublishedData, name="files"):
     test_share: Share = Field(
         TEST_SHARE, description="of each client's samples, where the file has no test samples"
     )
+    test: str | None = Field(
+        None,
+        description="column that marks test samples, in a table; null: none",
+        exclude_if=lambda test: test is None,  # keeps the hashes of runs without it
+    )
+    client_info: str | None = Field(
+        None,
+        description="table with a row for each client, .csv or .parquet; null: none",
+        exclude_if=lambda path: path is None,  # keeps the hashes of runs without it
+    )
+    info_content: str = Field(
+        "",
+        description="SHA-256 of client_info; computed if empty",
+        exclude_if=lambda digest: not digest,  # keeps the hashes of runs without it
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, record: Any) -> Any:
-        """Set the file's digest, or compare it with the setting `content`."""
-        if not isinstance(record, dict) or not isinstance(record.get("path"), str):
+        """Set the digests of the files, or compare them with the settings."""
+        if not isinstance(record, dict):
             return record
-        path = Path(record["path"])
-        if path.suffix not in KINDS:
-            raise ValueError(f"path: {path.name!r} is invalid; must end in {', '.join(KINDS)}")
-        if not path.is_file():
-            raise ValueError(f"path: '{path}' does not exist; check the path")
-        status = path.stat()
-        content = _sha256(path, status.st_mtime_ns, status.st_size)
-        return {**record, "content": verified_digest(path, record.get("content"), content)}
+        digests = {}
+        for key, digest, kinds in (
+            ("path", "content", KINDS),
+            ("client_info", "info_content", KINDS[1:]),
+        ):
+            if not isinstance(record.get(key), str):
+                continue
+            path = Path(record[key])
+            if path.suffix not in kinds:
+                raise ValueError(f"{key}: {path.name!r} is invalid; must end in {', '.join(kinds)}")
+            if not path.is_file():
+                raise ValueError(f"{key}: '{path}' does not exist; check the path")
+            status = path.stat()
+            content = _sha256(path, status.st_mtime_ns, status.st_size)
+            digests[digest] = verified_digest(path, record.get(digest), content)
+        return {**record, **digests}
 
     @property
     def max_clients(self) -> int | None:
@@ -73,27 +97,39 @@ class Files(PublishedData, name="files"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Read the file, whatever `source` is, and assign its samples to clients."""
         path = Path(self.path)
-        try:
+        with naming(self.path):
             reader = self._from_arrays if path.suffix == ".npz" else self._from_table
             data = reader(path, seed)
-        except InputError as error:
-            raise InputError(*(f"{path}: {line}" for line in error.lines)) from None
-        return replace(data, inputs={path.name: self.content})
+        inputs = {path.name: self.content}
+        if self.client_info is not None:
+            inputs[Path(self.client_info).name] = self.info_content
+        return replace(data, inputs=inputs)
 
     @property
     def _by_owner(self) -> bool:
         return self.partition is None or self.partition.needs_writers
 
     def _common(self, seed: int) -> dict[str, Any]:
-        name, importance = Path(self.path).name, self.importance
-        return {"partition": self.partition, "importance": importance, "name": name, "seed": seed}
+        info = None
+        if self.client_info is not None:
+            with naming(self.client_info):
+                info = _read_table(Path(self.client_info), None, self.client)
+            info = info.rename(columns={self.client: "client"})
+        return {
+            "partition": self.partition,
+            "importance": self.importance,
+            "client_info": info,
+            "name": Path(self.path).name,
+            "seed": seed,
+        }
 
     def _from_table(self, path: Path, seed: int) -> FederatedDataset:
         frame = _read_table(path, self.target, self.client)
         client = self.client if self._by_owner else None
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)
-        options = {"test_share": self.test_share, **self._common(seed)}
+        share = self.test_share if self.test is None else None
+        options = {"test": self.test, "test_share": share, **self._common(seed)}
         return from_frame(frame, target=self.target, client=client, **options)
 
     def _from_arrays(self, path: Path, seed: int) -> FederatedDataset:
@@ -102,12 +138,16 @@ class Files(PublishedData, name="files"):
             raise InputError(f"no array {missing[0]!r}; it has {', '.join(arrays)}")
         if unknown := sorted(arrays.keys() - ARRAYS):
             raise InputError(f"array {unknown[0]!r} is unknown; {nearest(unknown[0], ARRAYS)}")
-        owners = arrays.pop("client", None)
+        owners = {
+            "clients": arrays.pop("client", None),
+            "clients_test": arrays.pop("client_test", None),
+        }
         options = {
             "test_share": None if "x_test" in arrays else self.test_share,
+            **(owners if self._by_owner else {}),
             **self._common(seed),
         }
-        return federated(**arrays, clients=owners if self._by_owner else None, **options)
+        return federated(**arrays, **options)
 
 
 @lru_cache(maxsize=64)
@@ -121,7 +161,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         return {name: file[name] for name in file.files}
 
 
-def _read_table(path: Path, target: str, client: str) -> "pd.DataFrame":
+def _read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":
     """Read a table; in a .csv, only empty cells are missing, and no text is taken for a number."""
     import pandas as pd
 
@@ -136,7 +176,7 @@ def _read_table(path: Path, target: str, client: str) -> "pd.DataFrame":
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
         frame = pd.read_csv(
             path,
-            dtype={target: str, client: str},
+            dtype={name: str for name in (target, client) if name is not None},
             keep_default_na=False,
             na_values=[""],
             index_col=False,

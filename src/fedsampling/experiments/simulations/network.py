@@ -413,6 +413,7 @@ def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence
         label_counts=learner.label_counts,
         dimension=learner.network.dimension,
         delays=None if learner.delays is None else learner.delays.mean,
+        info=learner.data.info,
     )
     if "bias_updates" in settings.sampler.needs and not learner.network.biases:
         raise InputError(

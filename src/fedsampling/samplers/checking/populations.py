@@ -17,6 +17,16 @@ N, D = 12, 5  # number of clients, and of the model's parameters
 MANY_CLIENTS = 60  # number of clients of the largest population
 
 
+class _AnyInfo(dict[str, Array]):
+    """Positive numbers of each client for any property that a sampler reads in ``setup.info``."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __missing__(self, name: str) -> Array:
+        return self.setdefault(name, stream(0, f"info {name}").lognormal(size=self._n))
+
+
 class Population(NamedTuple):
     """Clients without data: sample counts n_i and importances p_i, shape (n,)."""
 
@@ -62,6 +72,7 @@ def setup(population: Population, seeds: Ints) -> Setup:
         label_counts=_label_counts(n_samples, np.resize(LABELS, n)),
         dimension=D,
         delays=_delays(rng, n),
+        info=_AnyInfo(n),
     )
 
 

@@ -42,6 +42,8 @@ class Setup:
         Number of the model's parameters.
     delays : float array, shape (n,), optional
         Expected duration of each client's round, in seconds.
+    info : mapping of str to array, shape (n,)
+        Properties of the clients, such as their energy: the columns of ``client_info``.
     """
 
     n_samples: Ints
@@ -54,6 +56,7 @@ class Setup:
     dimension: int = 0
     delays: Array | None = None
     label_counts: Ints | None = None
+    info: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
