@@ -144,9 +144,15 @@ def federated(
         raise InputError(
             "clients, partition: both missing; pass each sample's owner, or a partition"
         )
-    if share is None or clients is None:
-        return data
-    return hold_out(data, share, stream(seed, "holdout"))
+    if share is not None and clients is not None:
+        data = hold_out(data, share, stream(seed, "holdout"))
+    if share is not None and not len(data.x_test):
+        largest = len(x) if clients is None else data.n_samples.max()
+        raise InputError(
+            f"test_share: {share:g} of {largest} samples, the most that a client has, is less than "
+            "one, so there are no test samples; use more samples or a larger share, or x_test"
+        )
+    return data
 
 
 def from_clients(

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
@@ -28,6 +29,7 @@ from fedsampling.learning.training.network.replay import Replays, Stretch, run_s
 from fedsampling.learning.training.network.samples import Inputs, Samples
 from fedsampling.learning.training.network.step import keeper, sgd_step
 from fedsampling.learning.training.server import Server
+from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
 
 Array = NDArray[np.float64]
@@ -182,7 +184,7 @@ class NetworkLearner:
             **self._observation_bits(theta, slots, sampler),
         }
         if "updates" in sampler.needs:
-            sampler.saw_updates(slots, updates.cpu().numpy())
+            call(sampler, "saw_updates", rng.round, slots, updates.cpu().numpy())
         return updates
 
     def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
@@ -358,7 +360,13 @@ class NetworkLearner:
         costs |= self.participation.count(slots, omega)
         if self.full_update and rng.round % self.full_update == 0:
             costs |= self._compare_with_full_update(rng)
-        return {**costs, **sampler.measured()}
+        measured = sampler.measured()
+        if clash := sorted(costs.keys() & measured):
+            raise InputError(
+                f"sampler {sampler.named}: measured returns {clash[0]!r}, which the server counts; "
+                "use another name"
+            )
+        return {**costs, **measured}
 
     def _compare_with_full_update(self, rng: Draws) -> Mapping[str, Array]:
         """Compare the update of a round with Σ p_i U_i over all available clients.
