@@ -13,6 +13,7 @@ import inspect
 import logging
 import os
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -238,7 +239,7 @@ def train(
     # Diverging runs overflow in every round; a single warning at the end reports them.
     with (
         naming_keywords(),
-        _blaming(checked.sampler),
+        _blaming(checked.sampler, watch),
         _with_threads(numbers.threads),
         np.errstate(over="ignore", invalid="ignore"),
     ):
@@ -359,7 +360,14 @@ def _watching(
     """Wrap `on_round` as the function that the server loop calls after each round."""
     if on_round is None:
         return None
-    return lambda tables: bool(on_round(_history(tables, seeds)))
+
+    def watch(tables: list["pd.DataFrame"]) -> bool:
+        stops = on_round(_history(tables, seeds))  # a new table, which the function may change
+        if stops is not None and not isinstance(stops, bool | np.bool_):
+            raise InputError(f"on_round: returned {described(stops)}; must be True, False or None")
+        return bool(stops)
+
+    return watch
 
 
 def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.DataFrame":
@@ -408,15 +416,17 @@ def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> No
 
 
 @contextmanager
-def _blaming(scheme: Scheme) -> Iterator[None]:
-    """Report lack of memory, or an error in a user's sampler, in one line."""
+def _blaming(scheme: Scheme, watch: "Watch | None") -> Iterator[None]:
+    """Report lack of memory, or an error in a user's sampler, in one line; not those of `watch`."""
     try:
         with memory.in_a_line():
             yield
     except InputError:
         raise
     except Exception as error:
-        if type(scheme).__module__.startswith("fedsampling."):
+        code = getattr(watch, "__code__", None)
+        by_watch = any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
+        if by_watch or type(scheme).__module__.startswith("fedsampling."):
             raise
         raise InputError(
             f"scheme: {scheme.named}: {type(error).__name__}: {error}; "

@@ -195,7 +195,7 @@ def broken():
     ("name", "message"),
     [
         ("biased", "unequal clients: round 0: biased for"),
-        ("global", "the same seeds give different draws"),
+        ("global", "changes GENERATOR, which all runs share"),
         ("mixed", "a run's draws depend on the runs that are stacked with it"),
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),

@@ -6,17 +6,15 @@ weights.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.checking.validation import Validator, call
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
@@ -123,8 +121,7 @@ class Cohort:
             observed["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
         self._view = View(self._n_samples, self._p, round, 1, observed).restricted_to(available)
-        with self._blaming():
-            selected = self._scheme.select(self._view, self._rng)
+        selected = call(self._scheme, "select", round, self._view, self._rng)
         self._slots: Slots = self._validator.checked_slots(selected, self._view)
         if (self._slots.scale != 1).any():
             raise InputError(
@@ -158,20 +155,14 @@ class Cohort:
             observed = {**observed, "update_norms": norms}
         if "work_losses" in needs:
             observed = {**observed, "work_losses": self._required("work_losses", work_losses)}
+        scheme, round = self._scheme, self._view.round
         if "updates" in needs:
-            with self._blaming():
-                self._scheme.saw_updates(self._slots, updates)
+            call(scheme, "saw_updates", round, self._slots, updates)
         view = replace(self._view, observed=observed)
-        with self._blaming():
-            omega = self._scheme.weigh(self._slots, view, self._rng)
+        omega = call(scheme, "weigh", round, self._slots, view, self._rng)
         return self._validator.checked_weights(
             omega, self._slots, view, lambda: np.array([not np.isfinite(updates).all()])
         )
-
-    def _blaming(self) -> AbstractContextManager[None]:
-        """Report an error in a user's sampler in one line."""
-        start = f"sampler {self._scheme.named}, round {self._view.round}"
-        return blaming(type(self._scheme).__module__, start)
 
     def _required(self, name: str, value: ArrayLike | None) -> NDArray[np.float64]:
         """Return required information as an array; raise InputError if it is missing."""

@@ -1,12 +1,20 @@
 """Errors in users' code, as one line with file, line number and function."""
 
+import ast
+import linecache
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
 
+READ_ONLY = "{} is read-only, as others use it, too; copy it first"
 MAX_MESSAGE = 300  # characters; messages of libraries can be pages long
 
 
@@ -35,7 +43,8 @@ def blaming(module: str, start: str) -> Iterator[None]:
         location = "" if module.startswith("fedsampling.") else _location(error, module)
         if not location:
             raise
-        raise CodeError(f"{start}: {location}: {described(error)}") from error
+        text = _read_only(error, module) or described(error)
+        raise CodeError(f"{start}: {location}: {text}") from error
 
 
 def described(error: BaseException) -> str:
@@ -58,6 +67,68 @@ def import_error_lines(error: BaseException, path: Path, module: str) -> list[st
             text if text.startswith(f"{path}: ") else f"{start}: {text}" for text in error.lines
         ]
     return [f"{start}: {described(error)}; fix the file"]
+
+
+def _read_only(error: BaseException, module: str) -> str:
+    """Describe the change of an array that NumPy refused; empty for other errors."""
+    if not isinstance(error, ValueError) or "read-only" not in str(error):
+        return ""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    positions = traceback.extract_tb(error.__traceback__)
+    users = [
+        (frame, position)
+        for (frame, _), position in zip(frames, positions, strict=True)
+        if frame.f_globals.get("__name__") == module
+    ]
+    frame, position = users[-1]
+    variables = {**frame.f_globals, **frame.f_locals}
+    for node in _expressions(position):
+        array = _value(node, variables)
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            name = ast.unparse(node)
+            origins = (_origin(array, user.f_locals) for user, _ in reversed(users))
+            origin = next(filter(None, origins), name)
+            return READ_ONLY.format(name if origin == name else f"{name} (= {origin})")
+    return READ_ONLY.format("an array")
+
+
+def _expressions(position: traceback.FrameSummary) -> list[ast.AST]:
+    """Parse the source of the failing instruction; ``out=`` comes first."""
+    span = ast.Name(
+        lineno=position.lineno,
+        end_lineno=position.end_lineno,
+        col_offset=position.colno,
+        end_col_offset=position.end_colno,
+    )
+    try:
+        source = "".join(linecache.getlines(position.filename))
+        nodes = [*ast.walk(ast.parse(ast.get_source_segment(source, span) or ""))]
+    except (SyntaxError, TypeError):  # no source, or no positions
+        return []
+    return [node.value for node in nodes if isinstance(node, ast.keyword)] + nodes
+
+
+def _value(node: ast.AST, variables: dict[str, Any]) -> Any:
+    """Evaluate a name, its attributes and their items; None for other expressions."""
+    if isinstance(node, ast.Name):
+        return variables.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_value(node.value, variables), node.attr, None)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        with suppress(Exception):
+            return _value(node.value, variables)[node.slice.value]
+    return None
+
+
+def _origin(array: NDArray[Any], variables: dict[str, Any]) -> str:
+    """Return the attribute of a local record, such as ``view.p``, that holds an array's numbers."""
+    for name, record in variables.items():
+        if is_dataclass(record):
+            content = {**vars(record), **getattr(record, "observed", {})}
+            for key, value in content.items():
+                if isinstance(value, np.ndarray) and np.may_share_memory(value, array):
+                    return f"{name}.{key}"
+    return ""
 
 
 def _location(error: BaseException, module: str) -> str:

@@ -360,8 +360,9 @@ def _unusable_mirror(mirror: str) -> str:
 
 def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
-    if store.startswith(("~", "$")):
-        return f"{short(store)}: '{store[0]}' is not expanded; write the folder's full path"
+    if symbol := re.match(r"~|.*?(\$\w+|\$\{)", store):
+        sign = symbol[1] or "~"
+        return f"{short(store)}: '{sign}' is not expanded; write the folder's full path"
     absolute = Path(store).absolute()
     existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"

@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface import remembered
+from fedsampling.samplers.interface.guest import Guest, is_user, lent
 from fedsampling.samplers.interface.slots import Array, Batch, Bools, Ints, Setup, Slots, View
 from fedsampling.samplers.numerics.drawing import (
     candidate_set,
@@ -234,9 +234,13 @@ class Scheme(Named, package="fedsampling.samplers"):
                     f"sampler.name: {self.named} needs the clients' {name}, which are missing; "
                     f"{fix}, or use another sampler"
                 )
-        ready = self.model_copy()
-        with blaming(type(self).__module__, f"sampler {self.named}"):
+        if not is_user(type(self)):
+            ready = self.model_copy()
             ready.prepare(setup)
+            return ready
+        ready = self.model_copy(deep=True)  # copies lists that the user's class created
+        with Guest(type(self), self.named).calling():
+            ready.prepare(lent(setup))
         return ready
 
     def check_population(self, clients: int) -> None:
@@ -296,8 +300,8 @@ class Scheme(Named, package="fedsampling.samplers"):
                 )
 
         attributes = cls.__dict__
-        if isinstance(needs := attributes.get("needs"), set | list | tuple):
-            cls.needs = frozenset(needs)
+        if isinstance(needs := attributes.get("needs"), set | list | tuple | str):
+            cls.needs = frozenset({needs} if isinstance(needs, str) else needs)
         for key in ("counts", "memory"):
             if isinstance(attributes.get(key), str):  # ("name"), which lacks the comma of a tuple
                 setattr(cls, key, (attributes[key],))

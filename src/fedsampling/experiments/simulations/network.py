@@ -341,7 +341,13 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
     problem = settings.dataset.load(data, seed, where.cache, where.mirror)
     if settings.holdout is None:
         return problem
-    return hold_out(problem, settings.holdout, stream(seed, "holdout"))
+    held_out = hold_out(problem, settings.holdout, stream(seed, "holdout"))
+    if not len(held_out.x_test):
+        raise InputError(
+            f"dataset: no client has more than {problem.n_samples.max()} training samples, too few "
+            f"to hold out {settings.holdout:g} of them for tuning; use clients with more samples"
+        )
+    return held_out
 
 
 def load_delays(

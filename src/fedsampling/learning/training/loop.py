@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.blame import blaming
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import Array, Bools, Costs, History, Ints
 from fedsampling.learning.training.until import Until
-from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.checking.validation import Validator, call
+from fedsampling.samplers.interface.one_run import guest_of
 from fedsampling.samplers.scheme import Scheme, Slots, View
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def train(
             break
         validator.live = ~history.diverged
         theta, charges = play_round(learner, sampler, theta, Draws(seed_array, t), validator)
+        if t == first:
+            _check_names(sampler, history, charges)
         history.charge(t + 1, charges)
         history.mark_diverged(t + 1, ~learner.finite(theta))
         theta = learner.reset(theta, history.diverged)
@@ -113,6 +116,15 @@ def train(
     ends = until.ended_at(history) if until else np.full(len(seeds), -1)
     client_values = by_client(theta, t) if by_client else {}
     return history.tables(np.where(ends < 0, rounds, ends).tolist(), costs, client_values)
+
+
+def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]) -> None:
+    """Raise InputError if a quantity that the sampler measured has the name of a metric."""
+    if clash := sorted({name for _, name, _ in history.measured} & charges.keys()):
+        raise InputError(
+            f"sampler {sampler.named}: measured returns {clash[0]!r}, which is a metric; "
+            "use another name"
+        )
 
 
 def play_round(
@@ -142,12 +154,12 @@ def play_round(
     """
     validator = validator or Validator(sampler, len(rng.seeds))
     diverging = partial(_diverging, learner, theta)
-    with blaming(type(sampler).__module__, f"sampler {sampler.named}, round {rng.round}"):
+    with guest_of(sampler).blaming(rng.round):
         offered = learner.offered(rng.round)
         observed = learner.observe(sampler.needs, theta, offered)
         view = View(learner.n_samples, learner.p, rng.round, len(rng.seeds), observed)
         view = view.restricted_to(offered)
-        slots = sampler.select(view, rng)
+        slots = call(sampler, "select", rng.round, view, rng)
         slots = validator.checked_slots(slots, view, partial(diverging, view))
 
         # The clients' step: U_i = θ_i − θ.
@@ -155,16 +167,16 @@ def play_round(
         updates = learner.work(theta, slots, sampler, rng, start)
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
-        omega = sampler.weigh(slots, view, rng)
+        omega = call(sampler, "weigh", rng.round, slots, view, rng)
         omega = validator.checked_weights(
             omega, slots, view, partial(diverging, view, slots, updates)
         )
 
         # The server's step: θ + η_g Σ_i ω_i U_i.
-        moved = learner.advance(theta, updates, slots, omega, sampler.addition(), base)
+        added = call(sampler, "addition", rng.round)
+        moved = learner.advance(theta, updates, slots, omega, added, base)
         costs = learner.charge(sampler, slots, omega, rng)
-        for name, cost in costs.items():
-            validator.check_per_run(name, cost, view)
+        costs = {name: validator.checked_per_run(name, cost, view) for name, cost in costs.items()}
     return moved, costs
 
 
@@ -174,7 +186,8 @@ def _local_models(
     """Return the models to train and the models to step from; None for the global models."""
     if getattr(sampler.local_models, "__func__", None) is Scheme.local_models:
         return None, None  # without a copy of θ
-    return sampler.local_models(slots, view, learner.state(theta)["theta"]) or (None, None)
+    models = learner.state(theta)["theta"]
+    return call(sampler, "local_models", view.round, slots, view, models) or (None, None)
 
 
 def _diverging(

@@ -6,7 +6,6 @@ reports slots out of range, biased weights, draws that depend on other runs or o
 information, and memory that a checkpoint would lose.  It is modelled on Gymnasium's ``check_env``.
 """
 
-import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -199,7 +198,6 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
         return scheme.prepared(replace(setup(population, seeds), **withheld))
 
     few_seeds, long_seeds = seeds[:8], seeds[:LONG_RUNS]
-    global_generators = _global_generators()
     try:
         ready = make(seeds)
         if not isinstance(ready.unbiased, bool):
@@ -209,9 +207,6 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
         first = play_rounds(make, population, seeds if is_small else long_seeds, ROUNDS)
         if text := _single_run_fault(first[0], len(seeds)):
             yield Fault("single run", text)
-            return
-        if _global_generators() != global_generators:
-            yield Fault("generator", "draws from np.random or random; draw from `rng` only, by run")
             return
         if text := _reproducibility_fault(make, population, few_seeds, first):
             yield Fault("reproducible", text)
@@ -269,12 +264,6 @@ def _single_run_fault(played: Round, runs: int) -> str:
         f"select returned {len(slots)} slots of run 0 and none of {runs - 1} other runs; "
         "select clients for each of view.runs runs: Slots.stack takes one array per run"
     )
-
-
-def _global_generators() -> Sequence[Any]:
-    """Return the states of the random generators that all code of a process shares."""
-    name, keys, *position = np.random.get_state()  # noqa: NPY002 (to detect its use)
-    return random.getstate(), name, np.asarray(keys).tobytes(), position
 
 
 def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:

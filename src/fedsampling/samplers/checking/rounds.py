@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsampling.base.blame import blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.samplers.checking.populations import (
@@ -16,7 +15,8 @@ from fedsampling.samplers.checking.populations import (
     client_updates,
     observations,
 )
-from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.checking.validation import Validator, call
+from fedsampling.samplers.interface.one_run import guest_of
 from fedsampling.samplers.scheme import Array, Ints, Scheme, Slots, View
 
 
@@ -58,12 +58,12 @@ def play_round(
     before = _Observed(observations(scheme.needs, seeds, t, n))
     view = View(population.n_samples, population.p, t, len(seeds), before)
     view = view if offered is None else view.restricted_to(offered)
-    with blaming(type(scheme).__module__, f"sampler {scheme.named}, round {t}"):
-        slots = validator.checked_slots(scheme.select(view, rng), view)
+    with guest_of(scheme).blaming(t):
+        slots = validator.checked_slots(call(scheme, "select", t, view, rng), view)
         _check_local_models(scheme, slots, view)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
         if "updates" in scheme.needs:
-            scheme.saw_updates(slots, updates)
+            call(scheme, "saw_updates", t, slots, updates)
         if "update_norms" in scheme.needs:
             norms = np.linalg.norm(updates.astype(np.float64), axis=1)
             before["update_norms"] = norms
@@ -73,13 +73,14 @@ def play_round(
             losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
-        omega = validator.checked_weights(scheme.weigh(slots, view, rng), slots, view)
-        _check_addition(scheme, len(seeds))
+        omega = call(scheme, "weigh", t, slots, view, rng)
+        omega = validator.checked_weights(omega, slots, view)
+        _check_addition(scheme, t, len(seeds))
         bits, requested = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
-            validator.check_per_run("exchange_bits", bits, view)
+            validator.checked_per_run("exchange_bits", bits, view)
         for name, value in scheme.measured().items():
-            validator.check_per_run(f"measured {name}", value, view)
+            validator.checked_per_run(f"measured {name}", value, view)
     if requested is not None and np.shape(requested) != (len(seeds), n):
         raise InputError(f"asked: shape {np.shape(requested)}; must be (runs, n), {len(seeds), n}")
     return Round(slots, omega, len(seeds))
@@ -108,16 +109,17 @@ class _Observed(dict[str, Any]):
         raise InputError(f"observed.{name}: not declared in `needs`; add it there")
 
 
-def _check_addition(scheme: Scheme, runs: int) -> None:
+def _check_addition(scheme: Scheme, t: int, runs: int) -> None:
     """Raise InputError unless the addition to the server's step has the updates' shape."""
-    added = scheme.addition()
+    added = call(scheme, "addition", t)
     if added is not None and np.shape(added) != (runs, D):
         raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")
 
 
 def _check_local_models(scheme: Scheme, slots: Slots, view: View) -> None:
     """Raise InputError unless the models have a row for each slot, and one for each run."""
-    models = scheme.local_models(slots, view, np.zeros((view.runs, D), np.float32))
+    theta = np.zeros((view.runs, D), np.float32)
+    models = call(scheme, "local_models", view.round, slots, view, theta)
     if models is not None:
         shapes, expected = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
         if shapes != expected:

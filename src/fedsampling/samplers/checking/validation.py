@@ -1,7 +1,8 @@
-"""Validation of a sampler's slots and weights in every round.
+"""Calls of a sampler, and validation of its slots and weights, in every round.
 
-The training loop, ``check-sampler`` and the adapters pass everything a sampler returns through
-:class:`Validator`.  Validation takes a few microseconds; only an invalid result is analysed more.
+The training loop, ``check-sampler`` and the adapters call samplers through :func:`call`, and pass
+what they return through :class:`Validator`.  Validation takes a few microseconds; only an invalid
+result is analysed more.
 """
 
 import warnings
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from fedsampling.base.errors import InputError
+from fedsampling.samplers.interface.guest import lent
+from fedsampling.samplers.interface.one_run import StackedRuns, guest_of
 from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Slots, View
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
@@ -19,10 +22,27 @@ WEIGHT_SUM_HINT = (
     "sum to about 1; rescale them, or set shrinks = True if small sums are meant"
 )
 MIN_ROUNDS = 20  # rounds after which the mean of Σω is checked
-MIN_ROUNDS_AT_END = 5  # the same, when training has ended
+MIN_ROUNDS_AT_END = 5  # the same, when training has ended; a large mean is always reported
 _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
 
 Diverging = Callable[[], Bools]
+
+
+def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
+    """Call a method of a prepared sampler; a user's sampler gets and returns copies.
+
+    Raises
+    ------
+    InputError
+        If a user's sampler raises an error or uses shared state.
+    """
+    function, guest = getattr(sampler, method), guest_of(sampler)
+    if not guest.is_user or getattr(function, "__func__", None) is getattr(Scheme, method):
+        return function(*arguments)
+    with guest.calling(round):
+        if isinstance(sampler, StackedRuns):  # which copies for each run
+            return function(*arguments)
+        return lent(function(*lent(arguments)), writeable=True)
 
 
 class Validator:
@@ -95,14 +115,16 @@ class Validator:
 
     def check_last_sums(self) -> None:
         """Check the sums of the weights after the last round."""
-        if self._rounds >= MIN_ROUNDS_AT_END:
+        if self._rounds:
             self._check_sums()
 
-    def check_per_run(self, name: str, value: Any, view: View) -> None:
-        """Raise InputError unless a number that the sampler measured has the shape (runs,)."""
-        if np.shape(value) != (self._runs,):
+    def checked_per_run(self, name: str, value: Any, view: View) -> Any:
+        """Return a copy of numbers that the sampler measured, shape (runs,), if valid."""
+        numbers = np.array(value)
+        if numbers.shape != (self._runs,) or numbers.dtype.kind not in f"b{_NUMBERS}":
             fault = f"{name} is {_kind(value)}; must be one number per run, shape ({self._runs},)"
             raise self._error(view, "", fault)
+        return numbers
 
     def _error(self, view: View, method: str, fault: str) -> InputError:
         text = f"{method} {fault}" if method else fault
@@ -135,11 +157,13 @@ class Validator:
         if not self._warns or not len(sums):
             return
         mean = float(sums.mean())
-        low = 0.0 if self.sampler.shrinks else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
+        # In a few rounds, an unbiased sampler may select nobody by chance.
+        is_low_valid = self.sampler.shrinks or self._rounds < MIN_ROUNDS_AT_END
+        low = 0.0 if is_low_valid else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
         text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
         if mean < low or (mean > WEIGHT_SUM_RANGE[1] and not self.sampler.grows):
             text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
-        elif not sums.all():
+        elif not sums.all() and self._rounds >= MIN_ROUNDS_AT_END:
             empty = np.flatnonzero(self.live & (self._sums == 0))
             text += f" run {empty[0]} of {self._runs} has no weights; select clients for every run"
         else:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from fedsampling.base.blame import CodeError, blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.interface.guest import Guest, lent
 from fedsampling.samplers.scheme import (
     NETWORK_NEEDS,
     Array,
@@ -89,11 +90,21 @@ class Sampler(Scheme):
     those of :class:`~fedsampling.samplers.scheme.Scheme`; ``prepare`` gets a setup with one run.
     """
 
+    def __init_subclass__(cls, name: str = "", **options: Any) -> None:
+        """Reject methods that exist only in the stacked form."""
+        super().__init_subclass__(name=name, **options)
+        for method in ("addition", "local_models"):
+            if getattr(cls, method) is not getattr(Scheme, method):
+                raise InputError(
+                    f"class {cls.__name__}: {method} needs the stacked form; derive the class from "
+                    "fedsampling.Scheme"
+                )
+
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
         single = replace(setup, runs=1)
         copies = [super(Sampler, self).prepared(single) for _ in range(setup.runs)]
-        return _StackedRuns(self, copies)
+        return StackedRuns(self, copies)
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
         """Select the clients of a round.
@@ -132,7 +143,13 @@ class Sampler(Scheme):
         return None
 
 
-class _StackedRuns:
+def guest_of(sampler: Any) -> Guest:
+    """Return the object that surrounds the calls of a prepared sampler."""
+    original = sampler._sampler if isinstance(sampler, StackedRuns) else sampler
+    return Guest(type(original), str(original.named))
+
+
+class StackedRuns:
     """Copies of a sampler, one for each run of a job, with the interface of one stacked sampler.
 
     Attributes that are the same for all runs (``named``, ``needs``, ``unbiased``, …) are read from
@@ -161,16 +178,19 @@ class _StackedRuns:
         """Pass each run its updates."""
         for run, part in enumerate(self._run_slices(slots)):
             with self._blame_sampler():
-                self._runs[run].saw_updates(slots.client[part], updates[part])
+                self._runs[run].saw_updates(lent(slots.client[part]), lent(updates[part]))
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that `select` returned, or call `weigh` of runs without weights."""
         weights = []
         parts = self._run_slices(slots)
         for run, (part, generator) in enumerate(zip(parts, rng.generators("weights"), strict=True)):
-            by_slot = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
-            run_view = self._run_view(run, {**view.observed, **by_slot})
-            weights.append(self._weights(run, run_view, generator))
+            clients, returned = self._selections[run]
+            if returned is None:
+                rows = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
+                run_view = self._run_view(run, {**view.observed, **rows})
+                returned = self._weights(run, clients, run_view, generator)
+            weights.append(returned)
         return np.concatenate(weights)
 
     def exchange_bits(self) -> Array | None:
@@ -228,19 +248,16 @@ class _StackedRuns:
         clients = _array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
             raise self._fault(f"select returned {_described(result)}; {_CLIENTS_HINT}")
-        clients = clients.astype(np.int64, copy=False)
+        clients = clients.astype(np.int64)  # a copy: the sampler may change its array
         if len(invalid := clients[(clients < 0) | (clients >= view.n)]):
             raise self._fault(f"select returned client {invalid[0]}; must be in 0…{view.n - 1}")
         return clients, None if weights is None else self._valid_weights(weights, clients, "select")
 
-    def _weights(self, run: int, view: RunView, rng: np.random.Generator) -> Array:
-        """Return the weights of a run's clients."""
-        clients, weights = self._selections[run]
-        if weights is not None:
-            return weights
+    def _weights(self, run: int, clients: Ints, view: RunView, rng: np.random.Generator) -> Array:
+        """Return the weights of a run's clients that `weigh` computes."""
         try:
             with self._blame_sampler():
-                weights = self._runs[run].weigh(clients, view, rng)
+                weights = self._runs[run].weigh(lent(clients), view, rng)
         except CodeError:
             if _is_finite(view):
                 raise
@@ -263,7 +280,7 @@ class _StackedRuns:
             name: values if name in shared else values[run] for name, values in observed.items()
         }
         view = self._view
-        return RunView(view.n_samples, view.p, view.round, run_values, view.offered)
+        return lent(RunView(view.n_samples, view.p, view.round, run_values, view.offered))
 
     def _run_slices(self, slots: Slots) -> list[slice]:
         """Return the slice of each run's slots."""

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
@@ -25,6 +26,7 @@ from fedsampling.learning.training.network.participation import Participation
 from fedsampling.learning.training.network.samples import Inputs, Samples
 from fedsampling.learning.training.network.step import keeper, sgd_step
 from fedsampling.learning.training.server import Server
+from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
 
 Array = NDArray[np.float64]
@@ -173,7 +175,7 @@ class NetworkLearner:
             **self._observation_bits(theta, slots, sampler),
         }
         if "updates" in sampler.needs:
-            sampler.saw_updates(slots, updates.cpu().numpy())
+            call(sampler, "saw_updates", rng.round, slots, updates.cpu().numpy())
         return updates
 
     def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
@@ -337,7 +339,13 @@ class NetworkLearner:
         costs |= self.participation.count(slots, omega)
         if self.full_update and rng.round % self.full_update == 0:
             costs |= self._compare_with_full_update(rng)
-        return {**costs, **sampler.measured()}
+        measured = sampler.measured()
+        if clash := sorted(costs.keys() & measured):
+            raise InputError(
+                f"sampler {sampler.named}: measured returns {clash[0]!r}, which the server counts; "
+                "use another name"
+            )
+        return {**costs, **measured}
 
     def _compare_with_full_update(self, rng: Draws) -> Mapping[str, Array]:
         """Compare the update of a round with Σ p_i U_i over all available clients.

@@ -1,0 +1,406 @@
+"""Hostile samplers: each gives the numbers of its harmless twin, or one line, and harms no other.
+
+A hostile sampler is a harmless one with a statement that changes arrays, remembers where it must
+not, or draws from the wrong generator.  It stands after the sampler's own use of the array, so a
+harmless twin, without the statement, must give the same numbers.
+"""
+
+import itertools
+import linecache
+import random
+from collections import Counter
+from textwrap import indent
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+import fedsampling as fs
+from fedsampling.adapters.cohort import Cohort
+from fedsampling.base.errors import InputError
+from fedsampling.samplers.scheme import Scheme
+
+MD = {"name": "md", "m": 3}
+WORK = {
+    "model": "softmax",
+    "steps": 1,
+    "batch": 2,
+    "step": 0.1,
+    "rounds": 3,
+    "seeds": 2,
+    "delays": "synthetic",
+}
+ONE_RUN = """
+import random, numpy as np, torch, fedsampling as fs
+from typing import ClassVar
+from numpy.random import default_rng
+COUNT, LOG, START, GENERATOR = 0, [], np.zeros(8), np.random.default_rng(0)
+def bump():
+    global COUNT
+    COUNT += 1
+class Hostile(fs.Sampler, name="{name}"):
+    m: int = 3
+    seen: ClassVar[list] = []
+    needs = {{"losses", "gradients", "delays", "updates", "update_norms", "work_losses"}}
+    unbiased = False
+    def prepare(self, setup):
+        self.total, self.shared, self.p = np.zeros(len(setup.p)), START, setup.p
+{prepare}
+    def select(self, view, rng):
+        score = view.p * view.losses * view.n_samples + view.gradients.sum(1) ** 2 + self.total
+        clients = np.argsort(-score / view.delays[view.offered])[: self.m]
+        self.kept = clients
+{select}
+        return clients
+    def saw_updates(self, clients, updates):
+        self.total[clients] += np.abs(updates).sum(1)
+{saw_updates}
+    def weigh(self, clients, view, rng):
+        omega = view.p[clients] * view.update_norms + view.work_losses
+        omega = omega / omega.sum()
+{weigh}
+        return omega
+    def measured(self):
+{measured}
+        return {{"total": self.total.sum()}}
+"""
+STACKED = """
+import random, numpy as np, torch, fedsampling as fs
+from typing import ClassVar
+from numpy.random import default_rng
+COUNT, LOG, START, GENERATOR = 0, [], np.zeros(8), np.random.default_rng(0)
+def bump():
+    global COUNT
+    COUNT += 1
+class Hostile(fs.Scheme, name="{name}"):
+    m: int = 3
+    seen: ClassVar[list] = []
+    needs = {{"losses", "gradients", "delays", "updates", "update_norms", "work_losses"}}
+    unbiased = False
+    def prepare(self, setup):
+        self.total, self.shared, self.p = np.zeros((setup.runs, len(setup.p))), START, setup.p
+        self.sums = np.zeros(setup.runs)
+{prepare}
+    def select(self, view, rng):
+        seen = view.observed
+        score = view.p * seen["losses"] * view.n_samples + seen["gradients"].sum(2) ** 2
+        score = score + self.total
+        clients = np.argsort(-score / seen["delays"][view.offered], axis=1)[:, : self.m]
+        slots = fs.Slots.stack(clients)
+        self.kept = slots.client
+{select}
+        return slots
+    def local_models(self, slots, view, theta):
+{local_models}
+        return theta[slots.run], theta
+    def saw_updates(self, slots, updates):
+        self.total[slots.run, slots.client] += np.abs(updates).sum(1)
+{saw_updates}
+    def weigh(self, slots, view, rng):
+        omega = view.p[slots.client] * view.observed["update_norms"] + view.observed["work_losses"]
+        omega = omega / np.bincount(slots.run, omega)[slots.run]
+{weigh}
+        return omega
+    def addition(self):
+{addition}
+        return None
+    def measured(self):
+        self.sums += self.total.sum(1)
+{measured}
+        return {{"total": self.sums}}
+"""
+FORMS = {"one run": ONE_RUN, "stacked": STACKED}
+VIEW = ("view.p", "view.n_samples", "view.offered")
+OBSERVED = ("losses", "gradients", "delays")
+# Arrays that each method can reach, by form.
+ARRAYS = {
+    "one run": {
+        "prepare": ("setup.p", "setup.n_samples", "setup.labels", "setup.delays"),
+        "select": (*VIEW, *(f"view.{name}" for name in OBSERVED), "self.p"),
+        "saw_updates": ("clients", "updates", "self.kept"),
+        "weigh": ("clients", *VIEW, "view.update_norms", "view.work_losses", "self.kept"),
+        "measured": ("self.kept", "self.p"),
+    },
+    "stacked": {
+        "prepare": ("setup.p", "setup.n_samples", "setup.labels", "setup.delays"),
+        "select": (*VIEW, *(f"view.observed['{name}']" for name in OBSERVED), "rng.seeds"),
+        "local_models": ("theta", "slots.run", "slots.client", "view.p"),
+        "saw_updates": ("slots.run", "slots.client", "slots.scale", "updates", "self.kept"),
+        "weigh": ("slots.run", "slots.times", *VIEW, "view.observed['update_norms']", "rng.seeds"),
+        "addition": ("self.kept",),
+        "measured": ("self.kept", "self.p"),
+    },
+}
+OPERATIONS = (
+    "{} *= 2",
+    "{}[...] = 0",
+    "{}[0] = 1",
+    "{}.sort()",
+    "{}[::-1].sort()",
+    "{}.fill(3)",
+    "{}.partition(1)",
+    "{}.put(0, 1)",
+    "{}.resize(1, refcheck=False)",
+    "{}.byteswap(inplace=True)",
+    "{}.T[...] = 1",
+    "{}.view(np.uint8)[...] = 0",
+    "{0}.flags.writeable = True; a = {0}; a *= 2",
+    "np.add.at({}, 0, 1)",
+    "np.copyto({}, 0)",
+    "np.put({}, 0, 1)",
+    "np.negative({0}, out={0})",
+    "np.nan_to_num({}, copy=False, nan=1)",
+    "np.random.default_rng(0).shuffle({})",
+    "torch.from_numpy({}).mul_(2)",
+    "torch.as_tensor({})[0] = 1",
+    "a = {}; a -= 1",
+    "a, *_ = np.atleast_2d({}); a[...] = 2",
+)
+# What changes nothing that others see, and what is refused.
+HARMLESS = (
+    "view.observed.clear()",
+    "view.observed['losses'] = 0",
+    "np.seterr(all='raise')",
+    "self.remembered = view",
+    "default_rng(0).random()",
+    "list(map(str, LOG))",
+)
+REFUSED = (
+    "np.random.rand()",
+    "np.random.seed(random.getrandbits(30))",
+    "random.random()",
+    "random.shuffle([1, 2])",
+    "torch.rand(1)",
+    "default_rng().random()",
+    "np.random.default_rng().random()",
+    "GENERATOR.random()",
+    "self.seen.append(1)",
+    "type(self).seen = [1]",
+    "type(self).count = 1",
+    "bump()",
+    "LOG.append(1)",
+    "self.shared[0] += 1",
+    "raise SystemExit(0)",
+    "import sys; sys.exit('bye')",
+    "1 / 0",
+    "self.m = 4",
+    "view.p = None",
+    "view.nothing",
+)
+RETURNED = (
+    "None", "3", "'ab'", "[-1]", "[8]", "[0.5]", "[[0, 1]]", "[[0], [1, 2]]", "['a']", "[None]",
+    "[2**70]", "{0, 1}", "{0: 1}", "iter([0])", "slice(2)", "view", "rng", "[np.nan]", "object()",
+    "np.ones(8, bool)", "([0, 1], [1])", "([0], [np.nan])", "([0], ['x'])", "([0], None, 1)",
+    "np.array([0, 1], object)", "torch.tensor([0.5])", "type(clients)", "lambda: clients",
+)  # fmt: skip
+SAME = ("clients.tolist()", "tuple(clients)", "clients.astype(np.uint8)", "torch.tensor(clients)")
+numbers = itertools.count()
+counts: Counter = Counter()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(64, 3)).astype(np.float32), rng.integers(3, size=64)
+    return fs.federated(x, y, clients=np.repeat(np.arange(8), 8), test_share=0.25)
+
+
+@pytest.fixture(autouse=True)
+def clean_registry():
+    before = {*Scheme.members().values()}
+    yield
+    for member in {*Scheme.members().values()} - before:
+        member.named = ""
+
+
+def sampler(form, method="", statement="pass", returned="clients", gradients=True):
+    """Create the sampler of a form with a statement in one of its methods."""
+    name = f"hostile_{next(numbers)}"
+    methods = ("prepare", "select", "local_models", "saw_updates", "weigh", "addition", "measured")
+    bodies = {key: statement if key == method else "pass" for key in methods}
+    text = FORMS[form].format(name=name, **{k: indent(v, " " * 8) for k, v in bodies.items()})
+    text = text.replace("return clients", f"return {returned}", 1)
+    if not gradients:
+        text = text.replace('"gradients", ', "").replace("view.gradients.sum(1) ** 2", "0")
+    linecache.cache[f"{name}.py"] = len(text), None, text.splitlines(keepends=True), f"{name}.py"
+    variables = {"__name__": name}
+    exec(compile(text, f"{name}.py", "exec"), variables)
+    return variables["Hostile"]()
+
+
+def trained(data, own):
+    return fs.train(data, own, **WORK)["value"].to_numpy()
+
+
+def outcome(data, own, expected):
+    """Train with a sampler and with MD; return what happened to both."""
+    arrays = [data.p, data.n_samples, data.x, data.y, data.x_test, data.start]
+    before = [array.copy() for array in arrays]
+    state = np.geterr()
+    try:
+        values = trained(data, own)
+    except InputError as error:
+        is_line = len(error.lines) == 1 and own.named in str(error)
+        result = "refused" if is_line else "wrong"
+    else:
+        result = "equal" if np.array_equal(values, expected, equal_nan=True) else "wrong"
+    assert all(map(np.array_equal, arrays, before))
+    assert np.geterr() == state
+    counts[result] += 1
+    return result
+
+
+@pytest.fixture(scope="module")
+def expected(data):
+    return {form: trained(data, sampler(form)) for form in FORMS}
+
+
+PLACES = [
+    (form, method, array)
+    for form, methods in ARRAYS.items()
+    for method, arrays in methods.items()
+    for array in arrays
+]
+CASES = [(*place, operation) for place in PLACES for operation in OPERATIONS]
+
+
+def check_case(data, expected, form, method, array, operation):
+    own = sampler(form, method, operation.format(array))
+    assert outcome(data, own, expected[form]) in ("equal", "refused")
+
+
+@pytest.mark.parametrize("number", range(0, len(CASES), 37))
+def test_arrays_cannot_be_changed(data, expected, number):
+    check_case(data, expected, *CASES[number])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", PLACES, ids=" ".join)
+def test_no_array_can_be_changed_by_any_operation(data, expected, place):
+    for operation in OPERATIONS:
+        check_case(data, expected, *place, operation)
+
+
+@pytest.mark.long
+@seed(0)
+@settings(max_examples=300, deadline=None)
+@given(case=st.data())
+def test_no_sequence_of_operations_changes_an_array(data, expected, case):
+    form, method, _ = case.draw(st.sampled_from(PLACES))
+    arrays = st.sampled_from(ARRAYS[form][method])
+    pairs = case.draw(st.lists(st.tuples(arrays, st.sampled_from(OPERATIONS)), max_size=4))
+    lines = [f"try:\n    {what.format(array)}\nexcept ValueError: pass" for array, what in pairs]
+    own = sampler(form, method, "\n".join(lines) or "pass")
+    assert outcome(data, own, expected[form]) == "equal"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("statement", HARMLESS)
+def test_private_changes_have_no_effect(data, expected, form, statement):
+    assert outcome(data, sampler(form, "select", statement), expected[form]) == "equal"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("statement", REFUSED)
+def test_shared_state_and_failures_are_one_line(data, expected, form, statement):
+    for method in ("select", "weigh"):
+        own = sampler(form, method, statement)
+        assert outcome(data, own, expected[form]) == "refused", statement
+    if "view" not in statement:
+        assert outcome(data, sampler(form, "prepare", statement), expected[form]) == "refused"
+
+
+@pytest.mark.parametrize("value", RETURNED)
+def test_results_of_the_wrong_type_or_shape_are_one_line(data, expected, value):
+    own = sampler("one run", returned=value)
+    assert outcome(data, own, expected["one run"]) == "refused"
+
+
+@pytest.mark.parametrize("value", SAME)
+def test_clients_may_be_any_sequence_of_integers(data, expected, value):
+    own = sampler("one run", returned=value)
+    assert outcome(data, own, expected["one run"]) == "equal"
+
+
+def test_the_error_names_the_array_and_the_fix(data):
+    for statement, name in (
+        ("chance = view.p; chance *= 2", "chance (= view.p)"),
+        ("np.multiply(view.losses, 2,\n    out=view.n_samples)", "view.n_samples"),
+        ("self.p[0] = 1", "self.p"),
+        ("view.observed['losses'] -= 1", "view.observed['losses'] (= view.losses)"),
+    ):
+        own = sampler("one run", "select", statement)
+        line = rf"round 0: {own.named}.py:\d+, in select: .*read-only.*; copy it first"
+        for use in (lambda own=own: trained(data, own), lambda own=own: fs.check_sampler(own)):
+            with pytest.raises(InputError, match=line) as error:
+                use()
+            assert f"select: {name} is read-only" in str(error.value)
+
+
+def test_a_sampler_that_changes_p_in_place_does_not_change_the_next_samplers(data):
+    """MD's loss was 2,155,503 after such a sampler."""
+    own = sampler("one run", "select", "np.add.at(view.p, np.arange(8), 5.0)")
+    alone = fs.compare({"full": "full", "md": MD}, data, metric="loss", **WORK)
+    beside = fs.compare({"full": "full", "own": own, "md": MD}, data, metric="loss", **WORK)
+    for name in ("full", "md"):
+        values = [t.loc[t["sampler"] == name, "value"].item() for t in (alone, beside)]
+        assert values[0] == values[1] < 2
+
+
+def test_other_frameworks_have_the_same_boundary():
+    own = sampler("one run", "weigh", "clients[0] = 0", gradients=False)
+    cohort = Cohort(own, np.arange(4, 12), 3, delays=np.ones(8))
+    clients = cohort.select(0, losses=np.ones(8))
+    with pytest.raises(InputError, match=r"in weigh: clients is read-only.*; copy it first"):
+        cohort.weigh(np.ones((len(clients), 3), np.float32), np.ones(len(clients)))
+
+
+# Callbacks.
+
+MISCHIEF = (
+    "history.loc[:, 'value'] = 0",
+    "history.drop(history.index, inplace=True)",
+    "history.values[:] = 7",
+    "kept.append(history); kept[0].iloc[:, 3] = 1",
+    "np.random.seed(0); random.seed(0); torch.manual_seed(0)",
+    "np.seterr(all='raise')",
+    "torch.set_grad_enabled(False)",
+    "torch.set_default_dtype(torch.float64)",
+    "fs.train(data, 'full', **{**work, 'rounds': 1})",
+)
+
+
+@pytest.mark.parametrize("statement", MISCHIEF)
+def test_a_callback_changes_no_result(data, statement):
+    kept = []
+
+    def on_round(history):
+        names = {"history": history, "kept": kept, "data": data, "work": WORK}
+        exec(statement, {"np": np, "random": random, "torch": torch, "fs": fs, **names})
+
+    expected = fs.train(data, MD, **WORK)
+    state = np.geterr(), torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        history = fs.train(data, MD, on_round=on_round, **WORK)
+    finally:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+        np.seterr(**state[0])
+    assert history.equals(expected)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, [], np.zeros(2)], ids=repr)
+def test_a_callback_returns_a_truth_value(data, value):
+    with pytest.raises(InputError, match=r"on_round: returned .*; must be True, False or None"):
+        fs.train(data, MD, on_round=lambda history: value, **WORK)
+
+
+def test_errors_of_a_callback_pass_unchanged(data):
+    def on_round(history):
+        raise KeyError("pruned")
+
+    for own in (MD, sampler("one run")):
+        with pytest.raises(KeyError, match="pruned"):
+            fs.train(data, own, on_round=on_round, **WORK)
