@@ -7,7 +7,6 @@ mean, worst and best tenth, and spread of the accuracies over clients.
 Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

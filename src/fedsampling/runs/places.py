@@ -191,7 +191,7 @@ def _index(path: Path, changed: int) -> Mapping[str, Path]:
     try:
         by_experiment: dict[str, list[str]] = read_record(path)
         if not all(re.fullmatch(EXPERIMENT_FILE, name) for name in by_experiment):
-            raise InputError("leads out of its folder")
+            raise DamagedError("leads out of its folder")
         return {
             run: path.parent / f"{name}.parquet"
             for name in by_experiment
