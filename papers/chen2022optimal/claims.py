@@ -30,6 +30,7 @@ from fedsampling.evidence.verdicts import (
     above,
     by_chance,
     intervals,
+    ordering,
     over_choices,
     stated,
     verdict,
@@ -322,14 +323,14 @@ SINGLE = "single rounds are random."
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge the share of the available clients that report under optimal sampling."""
-    shares: list[float] = []
+    shares: list[pd.Series] = []
     largest = 0.0
     for summary, case in _sets(summaries, claim, paper).values():
         n, _ = population(summary)
         reports = summary.select("optimal", "reports", case)
-        shares += (reports.groupby("seed")["value"].mean() / n).to_list()
+        shares.append(reports.groupby("seed")["value"].mean() / n)
         largest = max(largest, float(reports["value"].max()) / n)
-    share, limit = mean(shares), claim.margin
+    share, limit = mean(pd.concat(shares, axis=1).mean(axis=1)), claim.margin
     margin = f"{100 * limit:g} %"
     decided = share.high < limit or share.low >= limit
     return verdict(
@@ -346,6 +347,46 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 
 c1_writers, c2_writers, c3_writers = c1, c2, c3
+
+
+def c6_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
+    """Judge the bits of uniform sampling over those of full participation, on Dataset 1."""
+
+    def judge(runs_of: Courses) -> Finding:
+        return _bits_finding(
+            {"uniform over full": ("dataset1", "uniform", "full")}, runs_of, claim, paper
+        )
+
+    return _over_steps(judge, summaries, claim, paper)
+
+
+def c7_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
+    """Judge whether optimal sampling needs fewer bits on Datasets 2 and 3, too."""
+    pairs = {
+        f"{rival} over optimal, Dataset {number}": (f"dataset{number}", rival, "optimal")
+        for number in (2, 3)
+        for rival in ("full", "uniform")
+    }
+    return _over_steps(
+        lambda runs_of: _bits_finding(pairs, runs_of, claim, paper), summaries, claim, paper
+    )
+
+
+def _bits_finding(
+    pairs: Mapping[str, tuple[str, str, str]], runs_of: Courses, claim: ClaimSpec, paper: Paper
+) -> Finding:
+    """Judge ratios of bits to the paper's accuracy; each pair has a dataset and two samplers."""
+    goal = paper.reported("accuracy") / 100
+    bits = {
+        name: (bits_to(runs_of[data], first, goal), bits_to(runs_of[data], second, goal))
+        for name, (data, first, second) in pairs.items()
+        if data in runs_of
+    }
+    if not bits or any(np.isinf(values).any() for pair in bits.values() for values in pair):
+        missed = f"A run misses {100 * goal:g} %, or a dataset was left out."
+        return Finding("inconclusive", missed, missed)
+    ratios = holm(bits, ratio, claim.margin)
+    return ordering(ratios, claim.margin, f"times the bits to {100 * goal:g} %")
 
 
 DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no longer finite.")

@@ -1,12 +1,14 @@
-"""Choices that could change the verdicts of fraboni2021clustered that rest on the paper's size."""
+"""Choices that could change the verdicts of fraboni2021clustered."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pandas as pd
+
 from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import ClaimSpec, Paper
+from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
 from fedsampling.report.drawing.alternatives import (
     Alternative,
     counted,
@@ -19,6 +21,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from . import claims
 
 NARROWER = 0.01  # margin of c3, instead of a tenth
+SMALLER_RUNS = ("c4", "c5", "c6", "c7", "c8")
 
 
 def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
@@ -48,7 +51,24 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
             ),
         ),
     ]
+    for name in SMALLER_RUNS:
+        spec = paper.claims[name]
+        used = spec.experiments or paper.artefacts[spec.artefact].experiments
+        if summaries.keys() >= set(used):
+            judged[name] = judge_function(paper, name)(summaries, spec, paper)
+            rows += _of_smaller_runs(name, summaries, paper)
     return tabulate(judged, rows)
+
+
+def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
+    """Judge a claim about late losses on all rounds and on the first half; vary a margin."""
+    for choice, changed in {"all rounds": _all_rounds, "the first half": _first_half}.items():
+        changed_runs = {key: changed(summary) for key, summary in summaries.items()}
+        finding = judge_function(paper, name)(changed_runs, paper.claims[name], paper)
+        reason = finding.reason.rstrip(".")
+        yield instead(name, f"{choice} instead of the second half of the rounds", finding, reason)
+    if margin := paper.claims[name].margin:
+        yield instead(name, *with_margin(name, margin / 2, summaries, paper))
 
 
 def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alternative]:
@@ -62,6 +82,24 @@ def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alter
 def _instead(choice: str, finding: Finding) -> Alternative:
     """Record a finding of c10 with its reason, which is shorter than its six gains."""
     return instead("c10", choice, finding, finding.reason.rstrip("."))
+
+
+def _all_rounds(summary: Summary) -> Summary:
+    """Move all rounds into the second half, which claims read."""
+    rows = summary.rows
+    return replace(summary, rows=rows.assign(at=(rows["at"] + _last(rows)) / 2))
+
+
+def _first_half(summary: Summary) -> Summary:
+    """Keep the rounds that claims do not read, and move them into the second half."""
+    rows = summary.rows
+    return _all_rounds(replace(summary, rows=rows[rows["at"] < _last(rows) / 2]))
+
+
+def _last(rows: pd.DataFrame) -> pd.Series:
+    """Return the last round of each row's case."""
+    last: pd.Series = rows.groupby("case", observed=True)["at"].transform("max")
+    return last
 
 
 def _until(summary: Summary, last: float) -> Summary:

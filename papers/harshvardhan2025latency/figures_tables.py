@@ -19,10 +19,12 @@ from .runtimes import (
     SWEEPS,
     TABLES,
     listed_means,
+    main_reading,
     mean_runtimes,
     nan_if_infinite,
     number_or_na,
     printed,
+    row_runtimes,
     row_summary,
     runtimes,
     sweep_runtimes,
@@ -49,10 +51,7 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         name, goal = DATA[experiment], target(paper, experiment)
         head = {"data": name, "target": f"{goal:g}"}
         summary = row_summary(summaries, experiment, case)
-        table = pd.DataFrame(columns=["case", "sampler", *CLOCKS, "end"], dtype=float)
-        if summary is not None:
-            table = runtimes(summary, goal)
-            table = table[table["case"] == case]
+        table = row_runtimes(summaries, experiment, case, goal)
         if summary is None or table.empty:
             absent.append(name)
             head["scale"] = "not run"
@@ -179,7 +178,7 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
-    runs = sweep_runtimes(summaries, paper, table)
+    runs = sweep_runtimes(summaries, paper, table, main_reading(summaries, table))
     values = {value: runs[runs["value"] == value] for value in printed(paper, table)}
     return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")
 

@@ -19,6 +19,13 @@ def test_a_finding_without_obstacles_keeps_its_verdict(verdict, transfer, grade)
 
 
 @pytest.mark.parametrize("verdict", RULES)
+def test_data_without_a_publishers_checksum_have_a_grade_of_their_own(verdict):
+    evidence = RunEvidence("paper", ("unverified copy",), True, 3)
+    result = graded(Finding(verdict, "5 dB", "Because."), evidence)
+    assert (result.verdict, result.grade) == (verdict, "paper's size on unverified data")
+
+
+@pytest.mark.parametrize("verdict", RULES)
 def test_smaller_runs_are_preliminary_and_have_words_of_their_own(verdict):
     result = graded(Finding(verdict, "5 dB", "Because."), SMALLER)
     assert (result.verdict, result.grade) == (PRELIMINARY[verdict], "preliminary")

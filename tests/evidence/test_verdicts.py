@@ -25,7 +25,8 @@ OPEN = Finding("inconclusive", "3", "Unclear.")
     ("readings", "expected"),
     [
         ({"a": HOLDS, "b": HOLDS}, "reproduced"),
-        ({"a": HOLDS, "b": OPEN}, "reproduced"),
+        ({"a": OPEN, "b": OPEN}, "inconclusive"),
+        ({"a": HOLDS, "b": OPEN}, "depends on unstated choices"),
         ({"a": HOLDS, "b": FAILS}, "depends on unstated choices"),
         ({"a": OPEN, "b": FAILS, "c": HOLDS}, "depends on unstated choices"),
     ],
@@ -122,7 +123,7 @@ def test_a_finding_keeps_its_numbers():
     (drawn,) = intervals({"a": Estimate(2, 1, 3, 5)}, "times", least=1, most=4, paper=2.5)
     assert drawn == Interval("a", "times", 2, 1, 3, 1, 4, 2.5, seeds=5)
     assert verdict({"a": "holds"}, "2 [1, 3]", {}, drawn=(drawn,)) == Finding(
-        "reproduced", "2 [1, 3]", "It holds for a.", drawn=(drawn,)
+        "reproduced", "2 [1, 3]", "It holds for a.", drawn=(drawn,), parts={"a": "holds"}
     )
 
 

@@ -83,9 +83,24 @@ def typed(page):
     return [text for text in sentences if CLAIM.search(text) and VERDICT.search(text)]
 
 
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/findings.md")), ids=lambda p: p.parent.name)
+ROOT = PAPERS.parent
+WRITTEN = [*PAPERS.glob("*/findings.md"), ROOT / "README.md", *ROOT.glob("docs/*.md")]
+GENERATED = {"docs/findings.md", "docs/history.md", "docs/data.md"}  # verdicts from results
+
+
+@pytest.mark.parametrize(
+    "path", sorted({str(path.relative_to(ROOT)) for path in WRITTEN} - GENERATED)
+)
 def test_no_verdict_is_typed_beside_a_claim(path):
-    assert typed(path.read_text(encoding="utf-8")) == []
+    assert typed((ROOT / path).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_verdict_is_typed_on_a_card_or_in_a_caption(key):
+    paper = load_paper(key, PAPERS)
+    texts = [spec.caveat for spec in paper.claims.values()]
+    texts += [spec.caption for spec in paper.artefacts.values()]
+    assert [sentence for text in texts for sentence in typed(text)] == []
 
 
 def test_a_typed_verdict_is_noticed():

@@ -9,13 +9,14 @@ from fake_results import Results, change, redraw
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.papers import Past
 from fedsampling.report import content, findings
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
 KEY = "first2022paper"
-TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds.\n\n{{ table("c1") }}\n'
+TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds.\n\n{{ table() }}\n'
 
 
 @pytest.fixture
@@ -47,18 +48,29 @@ def test_numbers_and_verdicts_are_those_of_the_results(project):
     judged = read_record(path)
     assert judged["claims"][0]["verdict"] == "reproduced"
     assert "| reproduced |" in text
-    judged["claims"][0] |= {"verdict": "contradicted", "ours": "17 dB"}
+    judged["claims"][0] |= {"verdict": "contradicted", "ours": "17 dB", "drawn": []}
     write_record(path, judged)
     assert "| 17 dB | contradicted |" in section(project)
 
 
 def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
-    for before, row in (
-        ('["contradicted", "A new rule."]', "| contradicted | reproduced | A new rule. |"),
-        ('["reproduced"]', "| reproduced | reproduced | no change |"),
-    ):
-        write_template(project, '{{ changes({"c1": ' + before + "}) }}")
-        assert f"| `c1` {row}" in section(project)
+    paper = project.papers()[KEY]
+    past = Past(date="2026-11-22", verdict="contradicted", why="A new rule.")
+    claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
+    judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
+    text = findings.history({KEY: (paper.model_copy(update={"claims": claims}), judged)})
+    row = f"| {KEY} | c1 | 2026-11-22 | contradicted | reproduced | A new rule. |\n"
+    assert text == findings.HISTORY_HEAD + row
+
+
+def test_notes_on_data_have_a_page_of_their_own(project):
+    write_template(project, "Fast.\n\n### Data\n\n- Incomplete.\n")
+    judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
+    artefacts = project.root / "results" / "artefacts" / KEY
+    assert findings.sections(project.papers()[KEY], judged, artefacts) == (
+        f"## {KEY}\n\nFast.\n",
+        f"## {KEY}\n\n- Incomplete.\n",
+    )
 
 
 def test_a_number_can_come_from_a_note_below_an_artefact(project):

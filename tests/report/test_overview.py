@@ -1,10 +1,13 @@
 """The first screen and the README's table count verdicts by paper and grade."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
-from fedsampling.evidence.verdicts import Claim
+from fedsampling.evidence.verdicts import DEPENDS, Claim, Declaration, Interval, Reading
 from fedsampling.report.content import Chapter
-from fedsampling.report.overview import main_outcomes, readme_table, summary
+from fedsampling.report.overview import answers, headline, main_outcomes, readme_table, summary
+
+UNVERIFIED = "paper's size on unverified data"
 
 
 def claim(verdict, grade="paper's size", kind="empirical"):
@@ -20,11 +23,13 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
         claim("not run", "not run"),
         claim("reproduced", kind="code check"),
         claim("contradicted", kind="code check"),
+        claim("reproduced", UNVERIFIED),
+        claim("contradicted", kind="text against tables"),
     ]
     *_, row = readme_table({"ours": [], "a2022b": claims}).splitlines()
     assert row == (
-        "| [a2022b](papers/a2022b/paper.yaml) | 2 reproduced, 1 contradicted |  | 1 supports | 1 "
-        "| 1 of 2 pass |"
+        "| [a2022b](papers/a2022b/paper.yaml) | 2 reproduced, 1 contradicted | 1 reproduced |  "
+        "| 1 supports | 1 | 0 of 1 agree | 1 of 2 pass |"
     )
 
 
@@ -42,18 +47,44 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     assert by_title["Does not hold"].claims == ((first, failed),)
     assert summary([first, second]) == [
         "Two papers make 5 empirical claims about client sampling; we tested 4.",
-        "Of the 3 tested at the paper's size (1 on other data), 1 holds, 1 is contradicted and 1 "
-        "has no clear answer.",
-        "Of the 1 tested in smaller runs, 1 is opposed.",
+        "At the paper's size (2), 1 is contradicted and 1 is undecided.",
+        "At that size on other data (1), 1 holds.",
+        "In smaller runs (1), 1 is opposed.",
     ]
 
 
 def test_the_summary_says_if_no_claim_is_contradicted():
     assert main_outcomes([paper()]) == ()
     assert summary([paper(claim("reproduced"), claim("inconclusive"))])[1] == (
-        "Of the 2 tested at the paper's size, 1 holds, none is contradicted and 1 has no clear "
-        "answer."
+        "At the paper's size (2), 1 holds, none is contradicted and 1 is undecided."
     )
+
+
+def test_the_second_sentence_says_when_rules_were_written():
+    seen = replace(claim("inconclusive"), declared=Declaration("after seeing", "2026-11-22", "."))
+    before = replace(seen, declared=Declaration("before", "2026-11-22", "."))
+    end = "rules that decide were written or changed after some results had been seen."
+    assert summary([paper(seen, seen)])[1] == f"All 2 {end}"
+    assert summary([paper(seen, before)])[1] == f"1 of the 2 {end}"
+
+
+def test_claims_that_are_contradicted_under_some_choices_are_counted():
+    against = (Reading("a", "contradicted", ""), Reading("b", "inconclusive", ""))
+    some = replace(claim(DEPENDS), readings=against)
+    *_, last = summary([paper(some, claim(DEPENDS))])
+    assert last.startswith("1 of the claims that depend on unstated choices is contradicted")
+
+
+def test_a_claim_that_holds_shows_our_number_with_the_papers_and_its_parts():
+    ours = Interval("random over FLANP", "times", 3.52, 3.31, 3.74, paper=3.12)
+    held = replace(
+        claim("reproduced"), topic="Rotated MNIST", reason="FLANP is fastest.", drawn=(ours,),
+        parts={"FLANP first": "holds", "the gain of the new sampler": "fails"},
+    )  # fmt: skip
+    assert headline(held) == (
+        "Rotated MNIST. FLANP is fastest. random over FLANP 3.52 [3.31, 3.74] (paper 3.12)."
+    )
+    assert answers(held) == "FLANP first: yes; the gain of the new sampler: no"
 
 
 def test_without_a_contradiction_the_first_screen_names_preliminary_evidence_against():

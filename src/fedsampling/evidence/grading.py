@@ -1,15 +1,16 @@
 """Grades of verdicts, by the runs behind them.
 
-The grade is the paper's size, other data of the paper's size (transfer), or smaller runs
-(preliminary).  Grades are never counted together.  Runs that are no evidence give no verdict.
+The grade is the paper's size, the paper's size on data for which nobody publishes a checksum, other
+data of the paper's size (transfer), or smaller runs (preliminary).  Grades are never counted
+together.  Runs that are no evidence give no verdict.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.provenance import RunEvidence
-from fedsampling.evidence.verdicts import DEPENDS, Finding, Verdict, disagreement
+from fedsampling.evidence.provenance import RunEvidence, has_unverified_data
+from fedsampling.evidence.verdicts import DEPENDS, Finding, Grade, Verdict, disagreement
 
 # The preliminary verdict in place of a rule's verdict, for runs smaller than the paper's.
 PRELIMINARY: Mapping[Verdict, Verdict] = {
@@ -17,6 +18,13 @@ PRELIMINARY: Mapping[Verdict, Verdict] = {
     "partly reproduced": "partly supports",
     "contradicted": "opposes",
     "inconclusive": "insufficient data",
+}
+
+# Labels of grades next to verdicts and in column heads; other grades are their own label.
+LABELS: Mapping[Grade, str] = {
+    "paper's size on unverified data": "unverified data",
+    "transfer": "other data",
+    "preliminary": "smaller runs",
 }
 
 
@@ -42,6 +50,8 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
         return replace(finding, grade="not run")
     if not evidence.obstacles:
         return replace(finding, grade="transfer" if transfer else "paper's size")
+    if evidence.preliminary and all(has_unverified_data([word]) for word in evidence.obstacles):
+        return replace(finding, grade="paper's size on unverified data")
     why = listed(evidence.obstacles)
     if not evidence.preliminary:
         reason = f"These runs are not evidence: {why}."

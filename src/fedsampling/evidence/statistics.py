@@ -122,16 +122,19 @@ def compare(
 
 
 def _comparison(
-    first: ArrayLike, second: ArrayLike, contrast: Contrast
+    first: ArrayLike, second: ArrayLike, contrast: Contrast, fewest: int | None = None
 ) -> Callable[[float], Estimate]:
-    """Return :func:`compare` as a function of the level; all levels share the resamples."""
+    """Return :func:`compare` as a function of the level; all levels share the resamples.
+
+    `fewest` is the number of seeds that chooses the method; by default that of this comparison.
+    """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     n = len(first)
     with np.errstate(divide="ignore", invalid="ignore"):
         contrasts = _pseudo_values(first, second, contrast)
         spread = np.ptp(contrast.of(first, second))  # NaN if a run diverged
         centre = float(_contrasted(first, second, contrast, -1))
-    by_student = n < BOOTSTRAP_FROM or spread == 0 or not np.isfinite(spread)
+    by_student = (fewest or n) < BOOTSTRAP_FROM or spread == 0 or not np.isfinite(spread)
     resampled: Array | None = None
 
     def student(level: float) -> Estimate:
@@ -205,7 +208,7 @@ def holm(
     first.  For k comparisons, the first interval has level 1 − α/k, the second 1 − α/(k − 1), and
     so on until an interval contains the reference; all further intervals have the level of this
     interval.  If all true values equal the reference, the probability that any interval excludes it
-    is at most α = 5 %.
+    is at most α = 5 %.  All intervals have one method, the one for the fewest seeds.
 
     Parameters
     ----------
@@ -225,7 +228,8 @@ def holm(
     Holm: A simple sequentially rejective multiple test procedure. Scand. J. Statist. 1979.
     """
     reference = contrast.equal if reference is None else reference
-    comparisons = {name: _comparison(*pair, contrast) for name, pair in pairs.items()}
+    fewest = min((len(np.asarray(first)) for first, _ in pairs.values()), default=0)
+    comparisons = {name: _comparison(*pair, contrast, fewest) for name, pair in pairs.items()}
     uncorrected = {name: comparison(LEVEL) for name, comparison in comparisons.items()}
     adjusted, remaining, rejecting = {}, len(pairs), True
     for name in sorted(pairs, key=lambda name: -_distance(uncorrected[name], reference)):

@@ -12,10 +12,15 @@ Most claims have one of these shapes, each a function that returns a :class:`Fin
 Other claims have parts of their own, for example one for each dataset: :func:`above`,
 :func:`close` and :func:`stated` decide whether a part holds, and :func:`verdict` combines the
 parts.  :func:`over_choices` combines the findings under settings that the paper leaves open.
+
+One standard holds for all of them.  A claimed order ("outperforms", "lower", "faster") holds if the
+interval of each difference excludes zero on the claimed side; "no worse" holds up to a margin.
+Intervals that decide a claim together are Holm-corrected, unless its rule says that all of them
+must lie on the claimed side (intersection–union test).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -46,11 +51,16 @@ Verdict = Literal[
     "insufficient data",
     "not run",
 ]
-Grade = Literal["paper's size", "transfer", "preliminary", "not run"]
+Grade = Literal[
+    "paper's size", "paper's size on unverified data", "transfer", "preliminary", "not run"
+]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 DEPENDS: Verdict = "depends on unstated choices"
 UNDECIDED: frozenset[Verdict] = frozenset({"inconclusive", "insufficient data", "not run"})
+
+
+Part = Literal["holds", "fails", "open"]
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,8 @@ class Finding:
         One sentence that a reader must know to use the verdict; empty if none.
     grade : str
         One of :data:`GRADES`; :func:`~.grading.graded` sets it.
+    parts : mapping of str to str
+        Whether each part of the claim holds.
     """
 
     verdict: Verdict
@@ -177,9 +189,9 @@ class Finding:
     readings: tuple[Reading, ...] = ()
     caveat: str = ""
     grade: Grade = "paper's size"
+    parts: Mapping[str, Part] = field(default_factory=dict)
 
 
-Part = Literal["holds", "fails", "open"]
 JOINT = " (Holm-corrected)"  # after the unit of intervals that decide a claim together
 Pair = tuple[ArrayLike, ArrayLike]  # numbers of two samplers, one per seed
 
@@ -258,7 +270,8 @@ def verdict(
         outcome = "partly reproduced"
     else:
         outcome = "inconclusive"
-    return Finding(outcome, ours, (why or {}).get(outcome, _sentence(by_state)), drawn)
+    reason = (why or {}).get(outcome, _sentence(by_state))
+    return Finding(outcome, ours, reason, drawn, parts=dict(parts))
 
 
 def ordering(
@@ -387,22 +400,21 @@ def _sentence(by_state: Mapping[Part, list[str]]) -> str:
 def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
     """Judge a claim over all tried values of settings that the paper does not give.
 
+    One rule for all claims: if every value gives the same verdict, it is the claim's verdict;
+    otherwise the claim ``depends on unstated choices``.  An undecided value counts like any other,
+    because the conclusion then rests on this choice, too.  So a claim is inconclusive only if it is
+    inconclusive under every value.
+
     Parameters
     ----------
     readings : mapping of str to Finding
         The claim's finding under each setting, by the setting's name.
     main : str
         The reading whose numbers are shown.
-
-    Returns
-    -------
-    Finding
-        The main finding, with all readings.  Its verdict becomes ``depends on unstated choices`` if
-        readings disagree; undecided readings and readings that were not run are ignored.
     """
     table = tuple(Reading(name, row.verdict, row.ours, row.drawn) for name, row in readings.items())
     finding = replace(readings[main], readings=table)
-    if len({row.verdict for row in table} - UNDECIDED) < 2:
+    if len({row.verdict for row in table}) == 1:
         return finding
     return replace(finding, verdict=DEPENDS, reason=disagreement(table))
 
@@ -447,14 +459,15 @@ class Claim:
         One of :data:`VERDICTS`.
     grade : str
         One of :data:`GRADES`.
-    kind : {"empirical", "code check"}
-        Code checks are mathematically true; they test the code.  They are counted separately.
+    kind : {"empirical", "text against tables", "code check"}
+        The second compares a sentence of the paper with the paper's own numbers.  Code checks are
+        mathematically true; they test the code.  Both are counted separately.
     declared : Declaration, optional
         When the rule was written; None if the paper's file does not give it.
     scale : str
         Smallest scale of its runs, a key of :data:`~.provenance.SCALES`; empty without runs.
-    seeds : int
-        Fewest seeds of the covered cases; 0 without runs.
+    seeds, most_seeds : int
+        Fewest and most seeds of the numbers shown; 0 without runs.
     covers : str
         Covered part of the paper's experiments; empty if all.
     settles : str
@@ -467,6 +480,10 @@ class Claim:
         The verdict under each tried setting that the paper does not give.
     caveat : str
         One sentence that a reader must know to use the verdict.
+    parts : mapping of str to str
+        Whether each part of the claim holds.
+    topic : str
+        The subject of the claim in a few words.
     """
 
     id: str
@@ -479,13 +496,16 @@ class Claim:
     reason: str
     rule: str
     grade: Grade = "paper's size"
-    kind: Literal["empirical", "code check"] = "empirical"
+    kind: Literal["empirical", "text against tables", "code check"] = "empirical"
     declared: Declaration | None = None
     scale: str = ""
     seeds: int = 0
+    most_seeds: int = 0
     covers: str = ""
     settles: str = ""
     power: str = ""
     drawn: tuple[Interval, ...] = ()
     readings: tuple[Reading, ...] = ()
     caveat: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    topic: str = ""

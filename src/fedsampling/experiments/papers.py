@@ -30,7 +30,7 @@ from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
 NO_PAPERS = "{}: contains no papers; set their folder with --papers"
-ClaimKind = Literal["empirical", "code check"]
+ClaimKind = Literal["empirical", "text against tables", "code check"]
 
 
 class Experiment(Strict):
@@ -113,10 +113,19 @@ class Declared(Strict):
     why: str
 
 
+class Past(Strict):
+    """An earlier verdict of a claim, in today's words, and why it changed."""
+
+    date: datetime.date
+    verdict: str
+    why: str = Field(description="why the verdict changed after this date")
+
+
 class ClaimSpec(Strict):
     """A statement of the paper, with the rule that decides whether it holds."""
 
     statement: str
+    topic: str = Field("", description="subject of the statement in a few words, for tables")
     artefact: str
     experiments: list[str] = Field(
         default_factory=list, description="experiments to judge; empty: those of its artefact"
@@ -130,7 +139,8 @@ class ClaimSpec(Strict):
     rule: str
     kind: ClaimKind = Field(
         "empirical",
-        description="a code check is mathematically true; it tests the code, not the paper",
+        description="text against tables: a sentence of the paper judged by the paper's own "
+        "numbers; a code check is mathematically true and tests the code, not the paper",
     )
     transfer: bool = Field(
         False, description="whether its runs use other data than the paper; counted separately"
@@ -143,6 +153,9 @@ class ClaimSpec(Strict):
         description="names of the `choices` over whose values the claim is judged",
     )
     caveat: str = Field("", description="one sentence that a reader needs to use the verdict")
+    history: list[Past] = Field(
+        default_factory=list, description="earlier verdicts, the oldest first"
+    )
 
 
 class Reported(Strict):

@@ -1,13 +1,15 @@
 """Findings: the main results as text, with numbers from claims and artefacts.
 
 ``papers/<key>/findings.md`` is a Jinja template; every number in it comes from results.
-``docs/findings.md`` joins them, filled in from the published runs.  The text may not fit other
-numbers, so the report shows a paper's findings only if its results give the same text as
-``docs/findings.md``.
+``docs/findings.md`` joins them, filled in from the published runs; their sections ``### Data`` go
+to ``docs/data.md``, and the earlier verdicts of ``paper.yaml`` to ``docs/history.md``.  The text
+may not fit other numbers, so the report shows a paper's findings only if its results give the same
+text as ``docs/findings.md``.
 """
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,9 +21,11 @@ from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
+from fedsampling.evidence.grading import LABELS
 from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Paper
+from fedsampling.report.drawing.saving import slug
 
 FILE = "findings.md"
 DOCS = Path("docs") / FILE  # in the repository
@@ -29,12 +33,50 @@ HEAD = """# Findings
 
 Our results, and why they differ from the papers where they do.
 Numbers are those of the report (`make reproduce`), with 95 % intervals; each `paper.yaml` holds the rules that decide.
+Names in `code` are figures and tables of the report. [history.md](history.md) lists changed verdicts, [data.md](data.md) what we learned about the data, [sentences.md](sentences.md) every sentence that became a claim or did not.
 `fedsampling findings` generates this file from `papers/*/findings.md`.
+"""  # noqa: E501
+DATA_DOCS = Path("docs") / "data.md"
+DATA_HEAD = """# Notes on the data
+
+What we learned about the papers' data. The report's page on datasets lists their files, checksums and licences.
+NYC Mesh, CIFAR-10 and LEAF's Shakespeare are plain public files for which the publisher gives no checksum: ours are complete and have the published shapes and counts, but may differ from the authors' copies. Results on them have a grade or badge of their own.
+`fedsampling findings` generates this file from `papers/*/findings.md`.
+"""  # noqa: E501
+DATA_SECTION = "\n### Data\n"
+HISTORY_DOCS = Path("docs") / "history.md"
+HISTORY_HEAD = """# Changed verdicts
+
+Every claim whose verdict changed, in today's words, with the reason. A change of a rule after its results had been seen is a reason to trust the verdict less; the claim's card says when its rule was written.
+`fedsampling findings` generates this file from `papers/*/paper.yaml`.
+
+| paper | claim | until | verdict | now | reason of the change |
+|---|---|---|---|---|---|
 """  # noqa: E501
 
 
+def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
+    """Tabulate the earlier verdicts of all claims, with today's and the reasons of the changes."""
+    lines = []
+    for key, (paper, claims) in papers.items():
+        now = {claim.id: with_grade(claim) for claim in claims}
+        lines += [
+            f"| {key} | {name} | {past.date} | {past.verdict} | {now[name]} | {past.why} |\n"
+            for name, spec in paper.claims.items()
+            for past in spec.history
+        ]
+    return HISTORY_HEAD + "".join(lines)
+
+
 def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
-    """Return a paper's findings with the numbers of its results; empty if it has none.
+    """Return a paper's findings, without its notes on data; see :func:`sections`."""
+    return sections(paper, claims, artefacts)[0]
+
+
+def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[str, str]:
+    """Return a paper's findings and its notes on data, with the numbers of its results.
+
+    Both are empty if the paper has none.
 
     Parameters
     ----------
@@ -50,7 +92,7 @@ def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
     """
     path = paper.folder / FILE
     if not path.is_file():
-        return ""
+        return "", ""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -59,7 +101,9 @@ def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
         text = environment.from_string(path.read_text(encoding="utf-8")).render()
     except (LookupError, OSError, TemplateError, ValueError) as error:
         raise InputError(f"{path}: the results lack a number: {error}") from None
-    return f"## {paper.key}\n\n{text}"
+    text, _, notes = text.partition(DATA_SECTION)
+    head = f"## {paper.key}\n\n"
+    return head + text, head + notes.lstrip() if notes else ""
 
 
 def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
@@ -77,6 +121,9 @@ def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
     html: str = (
         MarkdownIt("commonmark", {"html": False}).enable("table").render(text.partition("\n")[2])
     )
+    for name in paper.artefacts:
+        code = f"<code>{name}</code>"
+        html = html.replace(code, f'<a href="#{slug(name)}">{code}</a>')
     return html
 
 
@@ -89,7 +136,7 @@ class _Numbers:
 
     def template_functions(self) -> dict[str, Any]:
         """Return the functions that templates can call, by name."""
-        names = ("changes", "claim", "noted", "ours", "reported", "row", "rows", "table", "value")
+        names = ("choices", "claim", "noted", "ours", "reported", "row", "rows", "table", "value")
         formats = {"n": number, "interval": interval, "listed": listed}
         return {name: getattr(self, name) for name in names} | formats
 
@@ -97,32 +144,46 @@ class _Numbers:
         """Return a claim with its verdict."""
         return self._claims[name]
 
-    def table(self, *names: str) -> str:
-        """Tabulate the named claims, or all claims that were run."""
-        chosen = names or [n for n, claim in self._claims.items() if claim.grade != "not run"]
+    def table(self) -> str:
+        """Tabulate the empirical claims that were run, and count those of the other kinds."""
         lines = ["| claim | paper | ours | verdict |", "|---|---|---|---|"]
-        for name in chosen:
-            claim = self._claims[name]
-            verdict = _with_grade(claim)
-            check = " (code check)" if claim.kind == "code check" else ""
-            cells = (f"{name}{check}: {claim.statement}", claim.reported, claim.ours, verdict)
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-        return "\n".join(lines)
+        for name, claim in self._claims.items():
+            if claim.kind == "empirical" and claim.grade != "not run":
+                cells = (
+                    f"{name} {claim.topic}",
+                    claim.reported,
+                    main_number(claim),
+                    with_grade(claim),
+                )
+                lines.append(
+                    f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+                )
+        kinds = {
+            "code check": "Code checks that pass",
+            "text against tables": "Sentences that agree",
+        }
+        for kind, words in kinds.items():
+            claims = [claim for claim in self._claims.values() if claim.kind == kind]
+            if claims:
+                held = [claim.id for claim in claims if claim.verdict == "reproduced"]
+                lines += [
+                    "",
+                    f"{words}: {len(held)} of {len(claims)} ({', '.join(held) or 'none'}).",
+                ]
+        absent = [n for n, claim in self._claims.items() if claim.verdict == "not run"]
+        return "\n".join([*lines, *(["", f"Not run: {', '.join(absent)}."] if absent else [])])
 
-    def changes(self, before: Mapping[str, Sequence[str]]) -> str:
-        """Tabulate earlier verdicts, today's, and the reasons of the changes.
-
-        Parameters
-        ----------
-        before : mapping
-            By claim: the earlier verdict, and the reason if it changed.
-        """
-        lines = ["| claim | before | now | reason of the change |", "|---|---|---|---|"]
-        for name, (verdict, *reason) in before.items():
-            verdict_now = _with_grade(self._claims[name])
-            lines.append(
-                f"| `{name}` | {verdict} | {verdict_now} | {' '.join(reason) or 'no change'} |"
-            )
+    def choices(self) -> str:
+        """Tabulate the choices over which claims are judged, with the count of verdicts."""
+        lines = ["| claim | choice | verdicts |", "|---|---|---|"]
+        for name, claim in self._claims.items():
+            if claim.readings:
+                counts = Counter(reading.verdict for reading in claim.readings)
+                names = [
+                    re.sub(r" \([\d-]+\)$", "", n) for n in self._paper.claims[name].open_choices
+                ]
+                verdicts = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+                lines.append(f"| {name} | {'; '.join(names)} | {verdicts} |")
         return "\n".join(lines)
 
     def ours(self, name: str, drawn: str) -> str:
@@ -164,11 +225,20 @@ class _Numbers:
         return matches[0]
 
 
-def _with_grade(claim: Claim) -> str:
+def main_number(claim: Claim) -> str:
+    """Return a claim's first number with its interval; its text if it has no interval."""
+    if not claim.drawn:
+        return claim.ours
+    first = claim.drawn[0]
+    return f"{first.name}: {interval(asdict(first), 'value')}"
+
+
+def with_grade(claim: Claim) -> str:
     """Return the verdict; add the grade if the runs differ from the paper's size or data."""
     if claim.grade in ("paper's size", "not run"):
         return claim.verdict
-    return f"{claim.verdict} ({', '.join(filter(None, (claim.grade, claim.covers)))})"
+    grade = LABELS.get(claim.grade, claim.grade)
+    return f"{claim.verdict} ({', '.join(filter(None, (grade, claim.covers)))})"
 
 
 def number(value: float, digits: int = 3, per: float = 1.0) -> str:

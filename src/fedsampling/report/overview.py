@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.verdicts import GRADES, VERDICTS, Claim, Grade, Verdict
+from fedsampling.evidence.numbers import listed, show_interval
+from fedsampling.evidence.verdicts import DEPENDS, GRADES, VERDICTS, Claim, Grade, Part, Verdict
 from fedsampling.report.content import Chapter
 
 # A glyph for each verdict, so that the map can be read without colours.
@@ -35,8 +35,21 @@ CLEAR: Mapping[str, tuple[str, str]] = {
     "partly supports": ("is supported in part", "are supported in part"),
     "opposes": ("is opposed", "are opposed"),
 }
-Column = Grade | Literal["code checks"]
-COLUMNS: tuple[Column, ...] = (*GRADES, "code checks")
+Column = Grade | Literal["text against tables", "code checks"]
+COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
+UNCLEAR: Mapping[str, tuple[str, str]] = {
+    DEPENDS: ("depends on unstated choices", "depend on unstated choices"),
+    "not comparable": ("is not comparable", "are not comparable"),
+    "unclear": ("is undecided", "are undecided"),
+}
+# The start of the sentence that counts the verdicts of a grade.
+SENTENCES: Mapping[Grade, str] = {
+    "paper's size": "At the paper's size ({}), ",
+    "paper's size on unverified data": "At that size on unverified data ({}), ",
+    "transfer": "At that size on other data ({}), ",
+    "preliminary": "In smaller runs ({}), ",
+}
+ANSWERS: Mapping[Part, str] = {"holds": "yes", "fails": "no", "open": "undecided"}
 
 
 @dataclass(frozen=True)
@@ -86,13 +99,19 @@ def empirical(chapters: Iterable[Chapter]) -> list[Claim]:
     return [claim for chapter in chapters for claim in chapter.claims if claim.kind == "empirical"]
 
 
+def text_checks(chapters: Iterable[Chapter]) -> list[Claim]:
+    """Return the sentences of the papers that their own numbers decide."""
+    kind = "text against tables"
+    return [claim for chapter in chapters for claim in chapter.claims if claim.kind == kind]
+
+
 def code_checks(chapters: Iterable[Chapter]) -> list[Claim]:
     """Return the claims that are mathematically true and test our code."""
     return [claim for chapter in chapters for claim in chapter.claims if claim.kind == "code check"]
 
 
 def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
-    """Arrange all claims by paper and grade; code checks have their own column."""
+    """Arrange all claims by paper and grade; the other kinds have a column each."""
     return tuple(
         MapRow(
             chapter,
@@ -101,6 +120,7 @@ def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
                     grade: tuple(claim for claim in empirical([chapter]) if claim.grade == grade)
                     for grade in GRADES
                 },
+                "text against tables": tuple(text_checks([chapter])),
                 "code checks": tuple(code_checks([chapter])),
             },
         )
@@ -127,13 +147,12 @@ def readme_table(papers: Mapping[str, Sequence[Claim]]) -> str:
     papers : mapping of str to sequence of Claim
         Claims by key of the paper.  Papers without claims are left out.
     """
-    heads = ("paper", *GRADES, "code checks")
+    heads = ("paper", *COLUMNS)
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for key, claims in papers.items():
         if not claims:
             continue
         counts = tallies(claim for claim in claims if claim.kind == "empirical")
-        checks = [claim for claim in claims if claim.kind == "code check"]
         cells = [
             ", ".join(
                 str(tally.count) if grade == "not run" else f"{tally.count} {tally.verdict}"
@@ -142,14 +161,16 @@ def readme_table(papers: Mapping[str, Sequence[Claim]]) -> str:
             )
             for grade in GRADES
         ]
-        passed = sum(claim.verdict == "reproduced" for claim in checks)
-        cells.append(f"{passed} of {len(checks)} pass" if checks else "")
+        for kind, word in (("text against tables", "agree"), ("code check", "pass")):
+            checks = [claim for claim in claims if claim.kind == kind]
+            passed = sum(claim.verdict == "reproduced" for claim in checks)
+            cells.append(f"{passed} of {len(checks)} {word}" if checks else "")
         lines.append(f"| [{key}](papers/{key}/paper.yaml) | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
-    """Write up to three sentences: claims tested, verdicts at full size, preliminary results.
+    """Write how many claims were tested, when their rules were written, and the verdicts by grade.
 
     Returns
     -------
@@ -159,20 +180,42 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     claims = empirical(chapters)
     if not claims:
         return []
-    by_grade = {grade: [claim for claim in claims if claim.grade == grade] for grade in GRADES}
-    transfer, smaller = by_grade["transfer"], by_grade["preliminary"]
-    full = [*by_grade["paper's size"], *transfer]
-    tested = len(claims) - len(by_grade["not run"])
-    sentences = [f"{_papers_and_claims(chapters)}; we tested {tested}."]
-    if full:
-        elsewhere = f" ({len(transfer)} on other data)" if transfer else ""
-        verdicts = _count_verdicts(full, required=("contradicted",))
-        sentences.append(f"Of the {len(full)} tested at the paper's size{elsewhere}, {verdicts}.")
-    if smaller:
-        sentences.append(
-            f"Of the {len(smaller)} tested in smaller runs, {_count_verdicts(smaller)}."
-        )
+    tested = [claim for claim in claims if claim.grade != "not run"]
+    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}.", *_declared(tested)]
+    for grade, start in SENTENCES.items():
+        if graded := [claim for claim in tested if claim.grade == grade]:
+            required = ("contradicted",) if grade == "paper's size" else ()
+            verdicts = _count_verdicts(graded, required)
+            sentences.append(f"{start.format(len(graded))}{verdicts}.")
+    if some := _contradicted_under_some(tested):
+        sentences.append(some)
     return sentences
+
+
+def _declared(tested: Sequence[Claim]) -> list[str]:
+    """Write how many rules were written or changed after some results had been seen."""
+    seen = sum(bool(claim.declared and claim.declared.when == "after seeing") for claim in tested)
+    if not seen:
+        return []
+    which = f"All {seen}" if seen == len(tested) else f"{seen} of the {len(tested)}"
+    return [f"{which} rules that decide were written or changed after some results had been seen."]
+
+
+def _contradicted_under_some(tested: Sequence[Claim]) -> str:
+    """Count the claims that are contradicted under some values of unstated choices, not all."""
+    against = {"contradicted", "opposes"}
+    some = [
+        claim
+        for claim in tested
+        if claim.verdict == DEPENDS and against & {reading.verdict for reading in claim.readings}
+    ]
+    if not some:
+        return ""
+    verb = "is" if len(some) == 1 else "are"
+    return (
+        f"{len(some)} of the claims that depend on unstated choices {verb} contradicted under some "
+        "of them."
+    )
 
 
 def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
@@ -201,6 +244,26 @@ def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
     return tuple(outcomes)
 
 
+def headline(claim: Claim) -> str:
+    """Write our finding on a claim, with our main numbers and the paper's next to them."""
+    printed = [row for row in claim.drawn if row.paper is not None]
+    numbers = [
+        f"{row.name} {show_interval(row.value, row.low, row.high)}"
+        + ("" if row.paper is None else f" (paper {row.paper:.3g})")
+        for row in printed[:2] or claim.drawn[:1]
+    ]
+    theirs = "" if printed else f" Paper: {claim.reported}."
+    sentence = f" {'; '.join(numbers)}." if numbers else ""
+    return f"{claim.topic or claim.statement.rstrip('.')}. {claim.reason}{sentence}{theirs}"
+
+
+def answers(claim: Claim) -> str:
+    """Write which parts of a claim hold; empty if it has a single part."""
+    if len(claim.parts) < 2:
+        return ""
+    return "; ".join(f"{name}: {ANSWERS[part]}" for name, part in claim.parts.items())
+
+
 def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chapter, Claim], ...]:
     return tuple(
         (chapter, claim)
@@ -220,8 +283,9 @@ def _papers_and_claims(chapters: Sequence[Chapter]) -> str:
 
 def _count_verdicts(claims: Iterable[Claim], required: Collection[str] = ()) -> str:
     """Count the verdicts in words; those in `required` even if there are none."""
-    counts = Counter(claim.verdict if claim.verdict in CLEAR else "unclear" for claim in claims)
-    predicates = {**CLEAR, "unclear": ("has no clear answer", "have no clear answer")}
+    known = {*CLEAR, *UNCLEAR}
+    counts = Counter(claim.verdict if claim.verdict in known else "unclear" for claim in claims)
+    predicates = {**CLEAR, **UNCLEAR}
     return listed(
         [
             f"{counts[word] or 'none'} {predicate[counts[word] > 1]}"

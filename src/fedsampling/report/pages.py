@@ -24,6 +24,7 @@ from fedsampling.evidence.agreement import (
     Recomputed,
     sentence,
 )
+from fedsampling.evidence.grading import LABELS
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import GRADES, Claim, Grade
 from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE
@@ -52,13 +53,16 @@ from fedsampling.report.names import dataset_name
 from fedsampling.report.overview import (
     COLUMNS,
     GLYPHS,
+    answers,
     code_checks,
     empirical,
     evidence_map,
+    headline,
     legend,
     main_outcomes,
     summary,
     tallies,
+    text_checks,
 )
 from fedsampling.report.printed_numbers import printed_numbers
 from fedsampling.report.typesetting import symbols, typeset, typeset_html
@@ -78,9 +82,10 @@ ADVICE_SHOWN: Mapping[str, frozenset[str]] = {
     "equal sizes, delays known": frozenset({"delays"}),
     "unequal sizes, delays known": frozenset({"delays", "unequal"}),
 }
-# CSS class of each grade: filled, or outlined for smaller runs.
+# CSS class of each grade: filled, dotted or hatched for other data, outlined for smaller runs.
 GRADE_CLASSES: Mapping[Grade, str] = {
     "paper's size": "verdict",
+    "paper's size on unverified data": "verdict unverified",
     "transfer": "verdict transfer",
     "preliminary": "preliminary",
     "not run": "not-run",
@@ -156,6 +161,7 @@ def write(
         "classes": GRADE_CLASSES,
         "columns": COLUMNS,
         "glyphs": GLYPHS,
+        "labels": LABELS,
         "legend": legend,
         "targets": targets,
     }
@@ -252,10 +258,12 @@ def _environment() -> Environment:
     }
     environment.filters |= {
         "accepted_values": accepted_values,
+        "answers": answers,
         "axes": axes,
         "dataset_name": dataset_name,
         "exhibit_name": exhibit_name,
         "experiments_by_paper": experiments_by_paper,
+        "headline": headline,
         "in_words": in_words,
         "listed": listed,
         "recorded_duration": recorded_duration,
@@ -304,14 +312,16 @@ def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:
 
 
 def _tallies(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Count the verdicts of empirical claims and, separately, the code checks that pass."""
-    checks = code_checks(chapters)
+    """Count the verdicts of empirical claims and, separately, those of the other kinds."""
+    checks, texts = code_checks(chapters), text_checks(chapters)
     return {
         "counts": tallies(empirical(chapters)),
         "checks": {
             "all": len(checks),
             "passed": sum(claim.verdict == "reproduced" for claim in checks),
             "absent": sum(claim.verdict == "not run" for claim in checks),
+            "texts": len(texts),
+            "agreeing": sum(claim.verdict == "reproduced" for claim in texts),
         },
     }
 
@@ -365,13 +375,14 @@ def _distinct(values: Iterable[str | None], separator: str) -> list[str]:
 def _claims_csv(chapters: Iterable[Chapter]) -> str:
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
-    nested = ("declared", "drawn", "readings")
+    nested = ("declared", "drawn", "readings", "parts")
     columns = [field.name for field in fields(Claim) if field.name not in nested]
-    table.writerow(["paper", *columns, "declared"])
+    table.writerow(["paper", *columns, "declared", "parts"])
     for chapter in chapters:
         for claim in chapter.claims:
             declared = f"{claim.declared.when}, {claim.declared.date}" if claim.declared else ""
-            table.writerow([chapter.key, *(getattr(claim, name) for name in columns), declared])
+            cells = [getattr(claim, name) for name in columns]
+            table.writerow([chapter.key, *cells, declared, answers(claim)])
     return stream.getvalue()
 
 
@@ -395,6 +406,7 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
             "ours_text": claim.ours,
             "verdict": claim.verdict,
             "grade": claim.grade,
+            "parts": claim.parts,
             "seeds": claim.seeds,
             "declared": claim.declared and asdict(claim.declared),
             "artefact": claim.artefact,

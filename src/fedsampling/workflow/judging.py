@@ -72,7 +72,10 @@ class _Judge:
         spec, claim = self.spec, self.spec.claims[name]
         artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
         experiments = claim.experiments or artefact.experiments
-        at_full_size = claim.experiments or self.complete.artefacts[claim.artefact].experiments
+        if claim.kind == "text against tables":
+            experiments = []
+        complete_artefact = self.complete.artefacts[claim.artefact]
+        at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
         cases = claim.cases or artefact.cases
         evidence, seconds = RunEvidence(), math.nan
         if absent := [key for key in experiments if key not in self.loaded]:
@@ -83,7 +86,8 @@ class _Judge:
             seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
             evidence = assess_runs(used, specs, cases, self.project.facts)
             evidence, finding = self._apply_rule(name, used, evidence)
-        needs_runs = finding.grade in ("preliminary", "not run")
+        shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
+        needs_runs = finding.grade not in ("paper's size", "transfer")
         open_jobs = self._open_jobs(at_full_size, cases)
         return Claim(
             id=name,
@@ -99,13 +103,16 @@ class _Judge:
             grade=finding.grade,
             declared=_declaration(claim),
             scale=evidence.scale,
-            seeds=evidence.seeds,
+            seeds=min(shown),
+            most_seeds=max(shown),
             covers=evidence.covers,
             settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
             power=power.sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
             drawn=finding.drawn,
             readings=finding.readings,
             caveat=finding.caveat or claim.caveat,
+            parts=finding.parts,
+            topic=claim.topic,
         )
 
     def _apply_rule(

@@ -24,7 +24,7 @@ from fedsampling.workflow.summarising import load_summaries
 
 
 def write_findings(project: Project, only_check: bool) -> Path:
-    """Write ``docs/findings.md`` and the README's table of verdicts from these results.
+    """Write the findings, notes on data, history of verdicts, and the README's table of verdicts.
 
     Raises
     ------
@@ -42,10 +42,16 @@ def write_findings(project: Project, only_check: bool) -> Path:
         paper.key: content.claims(results / "claims" / f"{paper.key}.json") for paper in papers
     }
     parts = [
-        findings.section(paper, claims[paper.key], results / "artefacts" / paper.key)
+        findings.sections(paper, claims[paper.key], results / "artefacts" / paper.key)
         for paper in papers
     ]
-    texts = {root / findings.DOCS: "\n".join([findings.HEAD, *(part for part in parts if part)])}
+    texts = {
+        root / findings.DOCS: "\n".join([findings.HEAD, *(text for text, _ in parts if text)]),
+        root / findings.DATA_DOCS: "\n".join([findings.DATA_HEAD, *(n for _, n in parts if n)]),
+        root / findings.HISTORY_DOCS: findings.history(
+            {paper.key: (paper, claims[paper.key]) for paper in papers}
+        ),
+    }
     readme = root / "README.md"
     if readme.is_file():
         table = f"<!-- verdicts -->\n{readme_table(claims)}\n<!-- /verdicts -->"
@@ -131,15 +137,17 @@ def print_verdicts(project: Project) -> None:
 
 
 def _tally(claims: Sequence[Claim]) -> str:
-    """Count the verdicts of empirical claims by grade; count code checks separately."""
+    """Count the verdicts of empirical claims by grade; count other kinds separately."""
     empirical = [claim for claim in claims if claim.kind == "empirical"]
     parts = []
     for grade, by_verdict in groupby(tallies(empirical), key=attrgetter("grade")):
         counts = ", ".join(f"{tally.count} {tally.verdict}" for tally in by_verdict)
         parts.append(f"{grade}: {counts}" if grade != "not run" else counts)
-    passed = [claim.verdict == "reproduced" for claim in claims if claim.kind == "code check"]
-    if passed:
-        parts.append(f"{sum(passed)} of {len(passed)} code checks pass")
+    kinds = {"text against tables": "sentences agree with tables", "code check": "code checks pass"}
+    for kind, words in kinds.items():
+        passed = [claim.verdict == "reproduced" for claim in claims if claim.kind == kind]
+        if passed:
+            parts.append(f"{sum(passed)} of {len(passed)} {words}")
     return "; ".join(parts)
 
 
