@@ -194,14 +194,7 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
         for rank, low, high in zip(text["rank"], text["rank_low"], text["rank_high"], strict=True)
     ]
     columns = ("difference", "difference_low", "difference_high", "significance")
-    gaps = [
-        f"{gap} [{low}, {high}]{'$^*$' * (significance != 'no')}"
-        if gap != "--"
-        else "--"
-        if significance in SIGNIFICANCE.values()
-        else significance
-        for gap, low, high, significance in zip(*(text[column] for column in columns), strict=True)
-    ]
+    gaps = [_gap(*cells) for cells in zip(*(text[column] for column in columns), strict=True)]
     diverged = [f"{lost} of {n}" for lost, n in zip(text["diverged"], text["seeds"], strict=True)]
     return {
         "sampler": text["sampler"],
@@ -210,6 +203,15 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
         "rank": ranks,
         f"difference from {reference} (* significant, Holm)": gaps,
     }
+
+
+def _gap(difference: str, low: str, high: str, significance: str) -> str:
+    """Write a difference with its interval, or the reason why there is none."""
+    if significance not in SIGNIFICANCE.values():
+        return significance
+    if difference == "--":  # of the reference from itself
+        return difference
+    return f"{difference} [{low}, {high}]{'$^*$' * (significance != 'no')}"
 
 
 def _text(value: Any, digits: int) -> str:
