@@ -222,6 +222,10 @@ def federated(**changed):
         (federated(x_test=X, y_test=["bird"] * 60), "y_test: no training sample has label 'bird'"),
         (federated(x_test=X[:, :2], y_test=Y), "x_test: samples have shape (2,), but those of x"),
         (federated(test_share=2), "test_share: 2 is out of range; must be less than 1.0"),
+        (
+            federated(clients=np.arange(60) // 4, test_share=0.2),
+            "test_share: 0.2 of 4 samples, the most that a client has, is less than one, so",
+        ),
         (federated(clients=OWNER[:3]), "clients: shape (3,); must be one owner per sample, (60,)"),
         (federated(partition="by_digit"), "partition: by_digit cannot be combined with clients"),
         (

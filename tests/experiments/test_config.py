@@ -40,7 +40,7 @@ def _no_mirror(monkeypatch):
         ({"reuse": ["y" * 300]}, f"reuse.0: {TOO_LONG}"),
         ({"mirror": "y" * 300}, f"mirror: {TOO_LONG}"),
         ({"store": "~/x"}, "store: '~/x': '~' is not expanded; write the folder's full path"),
-        ({"store": "$X/s"}, "store: '$X/s': '$' is not expanded; write the folder's full path"),
+        ({"store": "$X/s"}, "store: '$X/s': '$X' is not expanded; write the folder's full path"),
         ({"store": "/dev/null/x/y"}, "store: '/dev/null' is a file; must be a folder"),
         ({"run": "my try"}, f"run: 'my try' {NAME}"),
         ({"run": "my-try\n"}, rf"run: 'my-try\n' {NAME}"),

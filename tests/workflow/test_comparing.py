@@ -133,6 +133,22 @@ def test_errors_are_one_line(file, tmp_path, options, line):
     assert (result.exit_code, result.stderr) == (2, f"fedsampling: {line}\n")
 
 
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        (4, "test_share: 0.2 of 4 samples, the most that a client has, is less than one, so there"),
+        (5, "dataset: no client has more than 4 training samples, too few to hold out 0.2 of them"),
+    ],
+)
+def test_clients_with_too_few_samples_are_an_error_before_training(file, tmp_path, rows, line):
+    data = pd.DataFrame({"a": np.arange(12.0 * rows), "y": ["u", "v"] * (6 * rows)})
+    data.assign(client=np.arange(12 * rows) // rows).to_csv(tmp_path / "few.csv", index=False)
+    result = compare(file, tmp_path, "--data", str(tmp_path / "few.csv"), "--against", "uniform")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert line in result.stderr
+
+
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
     full = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
     chosen = comparing.chosen_datasets(full, (), "paper", comparing.NO_PROBLEM)

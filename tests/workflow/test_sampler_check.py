@@ -57,6 +57,18 @@ def test_state_in_plain_attributes_passes_the_check(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        *(["m="], ["m=abc"], ["m=-1"], ["m=[4]"], ["m=4.5"], ["m"]),
+        *(["m=4", "m=5"], ["m=4", "x=1"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, words):
+    assert line(checked(tmp_path, *words))
+
+
+@pytest.mark.parametrize(
     ("parts", "text"),
     [
         (

@@ -157,6 +157,8 @@ def from_words(name: str, words: Sequence[str]) -> Scheme:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"{word}: not a setting; write it as key=value")
+        if key in settings:
+            raise InputError(f"{word}: duplicate key {key!r}; remove one")
         settings[key] = parse_yaml(value, key)
     try:
         return make_scheme(name, **settings)

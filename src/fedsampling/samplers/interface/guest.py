@@ -88,7 +88,9 @@ class Guest:
         with self.blaming(round), np.errstate():
             yield
         start = self._start(round)
-        if changed := _changed(generators, _generators(is_thorough)):
+        after = _generators(is_thorough)
+        # The call may have imported torch.
+        if changed := _changed(generators, {name: after[name] for name in generators}):
             raise InputError(
                 f"{start}: draws from {changed}, which the whole process shares; "
                 "draw from `rng` only, by run"
