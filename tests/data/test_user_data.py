@@ -268,7 +268,7 @@ def federated(**changed):
         (federated(y=None), "y: missing; pass a label for each sample"),
         (
             federated(test_share=0.01),
-            "test_share: a share of 0.01 of each client's samples, at most",
+            "test_share: 0.01 of a client's samples, at most 30, is less than one",
         ),
         (
             federated(client_info=INFO[:2]),

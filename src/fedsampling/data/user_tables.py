@@ -185,10 +185,10 @@ def _name(name: Any, columns: Columns, key: str) -> Any:
 def _marked(values: Any, column: str) -> NDArray[np.bool_]:
     """Return which rows are test samples: true, 1 or "test" beside false, 0 or "train"."""
     marks = one_type(values, column)
-    words = [{True, False}, {"train", "test"}]  # 1 equals True
+    words: list[set[Any]] = [{True, False}, {"train", "test"}]  # 1 equals True
     if not any({*marks.tolist()} <= known for known in words):
         raise InputError(f"{column}: must be true or false, 1 or 0, or 'test' or 'train'")
-    is_test = marks == "test" if marks.dtype.kind == "U" else marks == 1
+    is_test: NDArray[np.bool_] = np.isin(marks, ["test"] if marks.dtype.kind == "U" else [1])
     if is_test.all() or not is_test.any():
         raise InputError(
             f"{column}: all rows are {'test' if is_test.all() else 'training'} samples"
