@@ -515,6 +515,12 @@ def list_names(project: "Project", kind: str) -> None:
 @click.option(
     "--client", default="client", show_default=True, help="With --data: column of owners."
 )
+@click.option("--test", help="With --data: column that marks test samples.")
+@click.option(
+    "--client-info",
+    type=click.Path(path_type=Path),
+    help="With --data: table of the clients' properties (.csv or .parquet).",
+)
 @click.option("--model", help="Your model, my_model.py:Net, or a name of `list models`.")
 @click.option("--loss", help="With --model FILE:NAME: a loss function in that file.")
 @click.option(

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import fedsampling as fs
+from fedsampling.base.records import check
+from fedsampling.data.datasets.dataset import Dataset
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -152,6 +154,13 @@ class Drawn(torch.utils.data.Dataset):
         return torch.tensor(X[index]) + self.noise * torch.rand(4), int(Y[index] == "dog")
 
 
+class Streamed(torch.utils.data.IterableDataset):
+    """Pairs in an order that only their source knows."""
+
+    def __iter__(self):
+        return iter(Drawn()[index] for index in range(60))
+
+
 def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
     loader = torch.utils.data.DataLoader
     tensors = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y == "dog").long())
@@ -269,10 +278,18 @@ def federated(**changed):
             federated(x=Drawn(noise=1), y=None),
             "x: sample 0 differs each time; remove random transforms",
         ),
+        (
+            lambda: fs.federated(torch.utils.data.DataLoader(Streamed()), clients=OWNER),
+            "x: an iterable dataset has no order; use a map-style one",
+        ),
+        (
+            lambda: fs.from_frame({"train": FRAME, "test": FRAME}, target="y", test="p"),
+            "test: cannot be combined with a split 'test'; remove one of the two",
+        ),
         (federated(y=None), "y: missing; pass a label for each sample"),
         (
             federated(test_share=0.01),
-            "test_share: a share of 0.01 of each client's samples, at most",
+            "test_share: 0.01 of a client's samples, at most 30, is less than one",
         ),
         (
             federated(client_info=INFO[:2]),
@@ -349,6 +366,25 @@ def test_the_hash_of_a_run_covers_the_content_of_its_file(tmp_path):
     assert spec().hash != first.hash
     with pytest.raises(ValueError, match="has changed; remove content"):
         Simulation.model_validate(first.settings)
+
+
+def test_the_hash_of_a_run_covers_the_properties_of_its_clients(tmp_path):
+    write(tmp_path, ".csv")
+
+    def settings(**changed):
+        if changed:
+            INFO.assign(**changed).to_csv(tmp_path / "info.csv", index=False)
+        files = {"path": tmp_path / "data.csv", "client_info": tmp_path / "info.csv"}
+        record = {"name": "files"} | {key: str(path) for key, path in files.items()}
+        return check(Dataset, record, "").model_dump()
+
+    first = settings(energy=[1, 2, 3])
+    assert settings() == first
+    assert settings(energy=[1, 2, 4]) != first
+    with pytest.raises(fs.InputError, match="has changed; remove info_content"):
+        check(Dataset, first, "")
+    plain = check(Dataset, {"name": "files", "path": str(tmp_path / "data.csv")}, "")
+    assert not {"test", "client_info", "info_content"} & {*plain.model_dump()}
 
 
 def test_whole_numbers_as_targets_cause_a_warning():

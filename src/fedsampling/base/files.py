@@ -210,8 +210,8 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def verified_digest(path: Path, recorded: str | None, actual: str) -> str:
-    """Return the actual digest of a user's file, after comparing it with the recorded digest.
+def verified_digest(path: Path, recorded: str | None, actual: str, setting: str = "content") -> str:
+    """Return the actual digest of a user's file, after comparing it with that in a setting.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def verified_digest(path: Path, recorded: str | None, actual: str) -> str:
         If the digests differ: the file has changed since it was recorded.
     """
     if recorded not in (None, "", actual):
-        raise ValueError(f"content: {path} has changed; remove content and rerun")
+        raise ValueError(f"{setting}: {path} has changed; remove {setting} and rerun")
     return actual
 
 

@@ -186,8 +186,8 @@ def hold_out(
     n_holdout = (share * data.n_samples).astype(np.int64)
     if not n_holdout.any():
         raise InputError(
-            f"a share of {share:g} of each client's samples, at most {data.n_samples.max()}, is no "
-            "sample; increase the share, or pass test samples"
+            f"{share:g} of a client's samples, at most {data.n_samples.max()}, is less than one; "
+            "increase it, or add samples"
         )
     all_rows = np.arange(len(data.x)), data.start
     holdout = random_ranks(all_rows, rng) < n_holdout[clients(all_rows)]

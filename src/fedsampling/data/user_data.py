@@ -182,12 +182,6 @@ def federated(
     if test_share is not None:
         with naming("test_share"):
             data = hold_out(data, test_share, stream(seed, "holdout"), keep_owner=True)
-    if checked.test_share is not None and not len(data.x_test):
-        raise InputError(
-            f"test_share: {checked.test_share:g} of {data.n_samples.max()} samples, the most that "
-            "a client has, is less than one, so there are no test samples; use more samples or a "
-            "larger share, or x_test"
-        )
     return _described(data, names, client_info)
 
 

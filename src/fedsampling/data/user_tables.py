@@ -7,6 +7,7 @@ loaders become samples and targets.
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,8 @@ def train_and_test(
     train = _columns(splits["train"])
     target = _name(target, train, "target")
     client = None if client is None else _name(client, train, "client")
+    if test is not None and "test" in splits:
+        raise InputError("test: cannot be combined with a split 'test'; remove one of the two")
     marks = None if test is None else _name(test, train, "test")
     used = _features(features, train, (target, client, marks))
     table = _table(train, used, target, client)
@@ -95,40 +98,35 @@ def is_dataset(value: Any) -> bool:
 
 
 def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
-    """Return the samples and targets of a dataset of PyTorch in its order, as read once."""
-    pairs: Any = getattr(dataset, "tensors", None)
-    if pairs is None:
-        items = _loaded(dataset) if hasattr(dataset, "collate_fn") else _items(dataset, argument)
-        pairs = [*zip(*items, strict=True)] if all(map(_is_pair, items)) else ()
-    if len(pairs) != 2:
+    """Return the samples and targets of a dataset of PyTorch in its order, as read once.
+
+    A loader gives the samples that it can draw, in the order of its dataset.
+    """
+    tensors: Any = getattr(dataset, "tensors", None)
+    if tensors is not None and len(tensors) == 2:
+        return tensors[0], tensors[1]
+    rows, read = range(len(dataset)), dataset.__getitem__
+    if hasattr(dataset, "collate_fn"):
+        if not hasattr(dataset.sampler, "__len__"):
+            raise InputError(f"{argument}: an iterable dataset has no order; use a map-style one")
+        rows, read = sorted(dataset.sampler), partial(_through, dataset)
+    items = [read(row) for row in rows]
+    if not items or not all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
         kind = type(dataset).__name__
         raise InputError(f"{argument}: {kind} has no pairs of sample and label; must have these")
-    return pairs[0], pairs[1]
-
-
-def _is_pair(item: Any) -> bool:
-    return isinstance(item, tuple | list) and len(item) == 2
-
-
-def _items(dataset: Any, argument: str) -> list[Any]:
-    """Read each item; the first ones twice, because random transforms have no seed of ours."""
-    items = [dataset[index] for index in range(len(dataset))]
-    for index, item in enumerate(items[:READ_TWICE]):
-        again = dataset[index]
-        if _is_pair(item) and not np.array_equal(np.asarray(item[0]), np.asarray(again[0])):
+    for row, item in zip(rows, items[:READ_TWICE], strict=False):
+        first, again = (as_array([sample], argument) for sample in (item[0], read(row)[0]))
+        if not np.array_equal(first, again):  # a random transform, whose seed is not ours
             raise InputError(
-                f"{argument}: sample {index} differs each time; remove random transforms"
+                f"{argument}: sample {row} differs each time; remove random transforms"
             )
-    return items
+    x, y = zip(*items, strict=True)
+    return x, y
 
 
-def _loaded(loader: Any) -> list[Any]:
-    """Read the samples that a loader can draw, in the order of its dataset, not shuffled."""
-    items: list[Any] = []
-    for index in sorted(loader.sampler):
-        x, y = loader.collate_fn([loader.dataset[index]])
-        items.append((x[0], y[0]))
-    return items
+def _through(loader: Any, row: int) -> list[Any]:
+    """Return a sample and its label as a loader gives them, in a batch of one."""
+    return [batch[0] for batch in loader.collate_fn([loader.dataset[row]])]
 
 
 def _has_tables(source: Mapping[Any, Any]) -> bool:
@@ -185,10 +183,10 @@ def _name(name: Any, columns: Columns, key: str) -> Any:
 def _marked(values: Any, column: str) -> NDArray[np.bool_]:
     """Return which rows are test samples: true, 1 or "test" beside false, 0 or "train"."""
     marks = one_type(values, column)
-    words = [{True, False}, {"train", "test"}]  # 1 equals True
+    words: list[set[Any]] = [{True, False}, {"train", "test"}]  # 1 equals True
     if not any({*marks.tolist()} <= known for known in words):
         raise InputError(f"{column}: must be true or false, 1 or 0, or 'test' or 'train'")
-    is_test = marks == "test" if marks.dtype.kind == "U" else marks == 1
+    is_test: NDArray[np.bool_] = np.isin(marks, ["test"] if marks.dtype.kind == "U" else [1])
     if is_test.all() or not is_test.any():
         raise InputError(
             f"{column}: all rows are {'test' if is_test.all() else 'training'} samples"

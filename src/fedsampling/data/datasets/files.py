@@ -86,7 +86,7 @@ class Files(PublishedData, name="files"):
                 raise ValueError(f"{key}: '{path}' does not exist; check the path")
             status = path.stat()
             content = _sha256(path, status.st_mtime_ns, status.st_size)
-            digests[digest] = verified_digest(path, record.get(digest), content)
+            digests[digest] = verified_digest(path, record.get(digest), content, digest)
         return {**record, **digests}
 
     @property

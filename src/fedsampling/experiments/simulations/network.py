@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base import memory
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability.availability import Availability
@@ -341,13 +341,8 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
     problem = settings.dataset.load(data, seed, where.cache, where.mirror)
     if settings.holdout is None:
         return problem
-    held_out = hold_out(problem, settings.holdout, stream(seed, "holdout"))
-    if not len(held_out.x_test):
-        raise InputError(
-            f"dataset: no client has more than {problem.n_samples.max()} training samples, too few "
-            f"to hold out {settings.holdout:g} of them for tuning; use clients with more samples"
-        )
-    return held_out
+    with naming("holdout"):
+        return hold_out(problem, settings.holdout, stream(seed, "holdout"))
 
 
 def load_delays(

@@ -42,6 +42,10 @@ class OwnProblem:
         Samples in a .npz, .csv or .parquet file.
     target, client : str
         Columns of a table: labels or targets, and owners.
+    test : str, optional
+        Column that marks test samples; only with `data`.
+    client_info : Path, optional
+        Table of the clients' properties; only with `data`.
     model : str, optional
         ``my_model.py:Net``, or the name of a model of the package.
     loss : str, optional
@@ -55,6 +59,8 @@ class OwnProblem:
     data: Path | None = None
     target: str = "y"
     client: str = "client"
+    test: str | None = None
+    client_info: Path | None = None
     model: str | None = None
     loss: str | None = None
     rounds: int | None = None
@@ -66,7 +72,7 @@ class OwnProblem:
             raise InputError(
                 "--loss: no effect without --model FILE:NAME; add it, or remove --loss"
             )
-        for option in ("rounds", "seeds", "learning_rates"):
+        for option in ("rounds", "seeds", "learning_rates", "test", "client_info"):
             if getattr(self, option) and self.data is None:
                 name = f"--{option.replace('_', '-')}"
                 raise InputError(f"{name}: no effect without --data; add it, or remove {name}")
@@ -156,6 +162,10 @@ class OwnProblem:
     @property
     def _dataset(self) -> dict[str, Any]:
         columns = {"target": self.target, "client": self.client}
+        if self.test is not None:
+            columns["test"] = self.test
+        if self.client_info is not None:
+            columns["client_info"] = str(self.client_info)
         return {"name": "files", "path": str(self.data), **columns}
 
 
