@@ -105,11 +105,11 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
     tensors: Any = getattr(dataset, "tensors", None)
     if tensors is not None and len(tensors) == 2:
         return tensors[0], tensors[1]
-    rows, read = range(len(dataset)), dataset.__getitem__
-    if hasattr(dataset, "collate_fn"):
-        if not hasattr(dataset.sampler, "__len__"):
-            raise InputError(f"{argument}: an iterable dataset has no order; use a map-style one")
-        rows, read = sorted(dataset.sampler), partial(_through, dataset)
+    is_loader = hasattr(dataset, "collate_fn")
+    if is_loader and not hasattr(dataset.sampler, "__len__"):
+        raise InputError(f"{argument}: an iterable dataset has no order; use a map-style one")
+    rows = sorted(dataset.sampler) if is_loader else [*range(len(dataset))]
+    read = partial(_through, dataset) if is_loader else dataset.__getitem__
     items = [read(row) for row in rows]
     if not items or not all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
         kind = type(dataset).__name__
