@@ -233,7 +233,7 @@ def federated(**changed):
         (federated(test_share=2), "test_share: 2 is out of range; must be less than 1.0"),
         (
             federated(clients=np.arange(60) // 4, test_share=0.2),
-            "test_share: 0.2 of 4 samples, the most that a client has, is less than one, so",
+            "test_share: 0.2 of a client's samples, at most 4, is less than one; increase it",
         ),
         (federated(clients=OWNER[:3]), "clients: shape (3,); must be one owner per sample, (60,)"),
         (federated(partition="by_digit"), "partition: by_digit cannot be combined with clients"),

@@ -422,7 +422,7 @@ def _from_table(
     """Make a dataset from named columns, or from splits "train" and "test" of them."""
     _check_options(options, "from_frame", {"clients", "clients_test", "y"})
     train, test = train_and_test(source, target, features, client, test_column)
-    info = options.get("client_info")
+    info: Any = options.get("client_info")
     if client is not None and is_table(info) and client in info:
         names = info if isinstance(info, Mapping) else info.columns
         options["client_info"] = {"client" if n == client else n: info[n] for n in names}

@@ -145,9 +145,9 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
 
 def _measured(part: "pd.DataFrame", score: str) -> Array:
     """Return the scores of the clients with test samples; of all clients if none has any."""
-    has_tests = part["tests"] > 0
-    measured: Array = part.loc[has_tests | ~has_tests.any(), score].to_numpy()
-    return measured
+    has_tests = part["tests"].to_numpy() > 0
+    measured: Array = part[score].to_numpy()
+    return measured[has_tests] if has_tests.any() else measured
 
 
 def _spread(values: Array, score: str) -> dict[str, float]:
