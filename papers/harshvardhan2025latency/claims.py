@@ -132,7 +132,7 @@ def _gains_of_proposed(
     parts: dict[str, Part] = {}
     for name in PROPOSED:
         runs = table.loc[table["sampler"] == name, "counted"]
-        if not np.isfinite(runs).all() or "random" not in seconds:
+        if runs.empty or not np.isfinite(runs).all() or "random" not in seconds:
             continue
         gain = compare(seconds["random"], seconds[name], ratio).value
         paper_gain = theirs["random"] / theirs[name]

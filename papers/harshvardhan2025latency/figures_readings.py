@@ -101,7 +101,8 @@ def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
     data = [
         entry
         for name, spec in paper.claims.items()
-        if spec.artefact in CASES
+        if spec.kind == "empirical"
+        and spec.artefact in CASES
         and spec.experiments[0] in DATA
         and f"{spec.experiments[0]}_sampling" in summaries
         for entry in _row_by_reading(name, summaries, paper)

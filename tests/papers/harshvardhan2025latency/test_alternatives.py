@@ -117,5 +117,5 @@ def test_another_choice_is_judged_by_the_rule(table):
         "inconclusive",
         "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
-    assert table.loc[("c22", "its unstated choices"), "gives"] == "2 verdicts"
+    assert table.loc[("c22", "its unstated choices"), "ours"].count(" in ") == 3
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")

@@ -127,7 +127,7 @@ def test_who_is_first_and_by_how_much(claim, case, rounds, verdict):
 
 
 def test_a_reading_that_was_not_run_leaves_a_row_open_if_it_can_change_the_verdict():
-    rounds = {"flanp": 5, "sampling": 9, "random": 15}
+    rounds = {"flanp": 5, "submodular": 9, "sampling": 12, "random": 15}
     runs = {"dirichlet_mnist": summary("dirichlet_mnist", rounds, "nycmesh")}
     finding = judge_function(PAPER, "c11")(runs, PAPER.claims["c11"], PAPER)
     assert finding.verdict == "inconclusive"
