@@ -89,7 +89,9 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(row)):
         open_because = "The runs of its open choices are not finished."
-    elif unvaried := _unvaried(combinations, finding, spec, paper, row):
+    elif finding.verdict != DEPENDS and (
+        unvaried := _unvaried(combinations, findings[main].verdict, spec, paper, row)
+    ):
         open_because = (
             f"{finding.reason} But without {listed(unvaried)} the verdict changes, only one "
             "reading of it was run, and another reading decides c4."
@@ -102,7 +104,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
 
 def _unvaried(
     combinations: Mapping[tuple[str, str], pd.DataFrame],
-    finding: Finding,
+    judged: Verdict,
     spec: ClaimSpec,
     paper: Paper,
     row: str,
@@ -114,8 +116,8 @@ def _unvaried(
         without = table[table["sampler"] != name]
         if (
             len({labels[position] for labels in combinations}) == 1
-            and finding.verdict not in UNDECIDED
-            and reading_finding(without, spec, paper, row).verdict != finding.verdict
+            and judged not in UNDECIDED
+            and reading_finding(without, spec, paper, row).verdict != judged
         ):
             names.append(LINES[name].label)
     return names
@@ -130,7 +132,7 @@ def _gains_of_proposed(
     parts: dict[str, Part] = {}
     for name in PROPOSED:
         runs = table.loc[table["sampler"] == name, "counted"]
-        if not np.isfinite(runs).all() or "random" not in seconds:
+        if runs.empty or not np.isfinite(runs).all() or "random" not in seconds:
             continue
         gain = compare(seconds["random"], seconds[name], ratio).value
         paper_gain = theirs["random"] / theirs[name]

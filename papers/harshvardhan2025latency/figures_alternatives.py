@@ -44,6 +44,8 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     for name, vary in varied.items():
         spec = paper.claims[name]
         used = spec.experiments or paper.artefacts[spec.artefact].experiments
+        if name in ROWS and not claims.row_readings(summaries, spec, paper):
+            continue  # no runs with its kind of delays
         if summaries.keys() >= {*used, *FURTHER.get(name, ())}:
             judged[name] = judge_function(paper, name)(summaries, spec, paper)
             rows += vary(name, summaries, paper)

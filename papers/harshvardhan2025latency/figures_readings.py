@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.clients.delays.synthetic import Synthetic
-from fedsampling.evidence.grading import PRELIMINARY
 from fedsampling.evidence.numbers import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -102,7 +101,8 @@ def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
     data = [
         entry
         for name, spec in paper.claims.items()
-        if spec.artefact in CASES
+        if spec.kind == "empirical"
+        and spec.artefact in CASES
         and spec.experiments[0] in DATA
         and f"{spec.experiments[0]}_sampling" in summaries
         for entry in _row_by_reading(name, summaries, paper)
@@ -126,7 +126,6 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
         summary = summaries[row if label == "sampling" else f"{row}_sampling"]
         seconds = table.loc[table["sampler"] == "sampling", "counted"]
         single = _single_client_rounds(summary, case, label)
-        rule_verdict = reading_finding(table, spec, paper, row).verdict
         yield {
             "data": DATA[row],
             "delays": DELAYS[case],
@@ -138,10 +137,7 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
             "least_single": float(single.min()),
             "most_single": float(single.max()),
             "claim": name,
-            # The files of NYCMesh are unverified, so its verdicts are preliminary.
-            "verdict": PRELIMINARY.get(rule_verdict, rule_verdict)
-            if case == "nycmesh"
-            else rule_verdict,
+            "verdict": reading_finding(table, spec, paper, row).verdict,
         }
 
 

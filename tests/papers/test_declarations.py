@@ -23,6 +23,21 @@ def test_every_rule_has_a_reason_and_a_date_no_earlier_than_those_of_its_choices
             assert claim.declared.date >= date.fromisoformat(earliest), name
 
 
+ELSEWHERE = {  # experiments of a claim that other figures draw, or that only vary its readings
+    "chen2022optimal": {"dataset2", "dataset3"},
+    "fraboni2021clustered": {"work", "clients", "measures", "prox", "allocation_mnist"},
+    "harshvardhan2025latency": {"quadratic_problems_flanp"},
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_card_links_the_artefact_that_is_drawn_from_its_runs(key):
+    paper = load_paper(key, PAPERS)
+    for name, claim in paper.claims.items():
+        drawn = {*paper.artefacts[claim.artefact].experiments, *ELSEWHERE.get(key, ())}
+        assert set(claim.experiments) <= drawn, name
+
+
 # Names that contain numbers, and numbers that no run decides.
 NAMES = re.compile(
     r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?|Dataset|Algorithm|Appendix)\s*"

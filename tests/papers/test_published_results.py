@@ -249,7 +249,7 @@ def test_cards_have_the_seconds_of_the_tables_that_they_link():
             if not words or label not in finding.ours:
                 continue
             if column:
-                shown = re.search(rf"(?:^|, ){row[column]}: ([^,]*? s)(?=,? |,|$)", words[0])[1]
+                shown = re.search(rf"(?:^| ){row[column]}: ([\d,.]+ s)", words[0])[1]
             else:
                 shown = words[0]
             if row["reached"] == row["runs"]:

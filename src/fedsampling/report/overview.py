@@ -181,7 +181,7 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     if not claims:
         return []
     tested = [claim for claim in claims if claim.grade != "not run"]
-    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}.", *_declared(tested)]
+    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}.", *declared(tested)]
     for grade, start in SENTENCES.items():
         if graded := [claim for claim in tested if claim.grade == grade]:
             required = ("contradicted",) if grade == "paper's size" else ()
@@ -192,8 +192,9 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     return sentences
 
 
-def _declared(tested: Sequence[Claim]) -> list[str]:
+def declared(claims: Iterable[Claim]) -> list[str]:
     """Write how many rules were written or changed after some results had been seen."""
+    tested = [claim for claim in claims if claim.kind == "empirical" and claim.grade != "not run"]
     seen = sum(bool(claim.declared and claim.declared.when == "after seeing") for claim in tested)
     if not seen:
         return []

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from textwrap import shorten
@@ -14,7 +14,7 @@ from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import content, findings
-from fedsampling.report.overview import readme_table, tallies
+from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.judging import judge_claims
 from fedsampling.workflow.plan import Plan
@@ -54,7 +54,9 @@ def write_findings(project: Project, only_check: bool) -> Path:
     }
     readme = root / "README.md"
     if readme.is_file():
-        table = f"<!-- verdicts -->\n{readme_table(claims)}\n<!-- /verdicts -->"
+        sentences = declared(chain.from_iterable(claims.values()))
+        block = "\n\n".join([readme_table(claims), *sentences])
+        table = f"<!-- verdicts -->\n{block}\n<!-- /verdicts -->"
         pattern = r"<!-- verdicts -->.*<!-- /verdicts -->"
         old = readme.read_text(encoding="utf-8")
         texts[readme] = re.sub(pattern, lambda _: table, old, flags=re.DOTALL)

@@ -141,7 +141,7 @@ def by_alpha(*levels, spread=0.01):
     ("levels", "spread", "verdict"),
     [
         ((ORDERED, ORDERED, EQUAL, EQUAL), 0.01, "reproduced"),
-        ((ORDERED, ORDERED, EQUAL, WORSE), 0.01, "partly reproduced"),
+        ((ORDERED, ORDERED, EQUAL, WORSE), 0.01, "reproduced"),
         ((ORDERED, ORDERED, ORDERED, {**ORDERED, "algorithm2": 0.5}), 0.01, "partly reproduced"),
         ((ORDERED,), 0.01, "partly reproduced"),
         ((WORSE, ORDERED, EQUAL, EQUAL), 0.01, "contradicted"),

@@ -106,7 +106,7 @@ def test_verdicts_over_open_choices_are_counted(table):
 
 
 def test_another_choice_is_judged_by_the_rule(table):
-    assert table["verdict"].xs("c2").unique().tolist() == ["reproduced"]
+    assert table["verdict"].xs("c2").unique().tolist() == ["inconclusive"]
     only = "only the proposed samplers may be first, not FLANP"
     assert table.loc[("c2", only), "gives"] == "contradicted"
     assert table.loc[("c4", "FLANP may be first, too"), "gives"] == "reproduced"
@@ -117,7 +117,5 @@ def test_another_choice_is_judged_by_the_rule(table):
         "inconclusive",
         "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
-    larger = table.loc[("c22", "clients send a model of 26 MB")]
-    assert larger["gives"] == "reproduced"
-    assert "DelayHetSubmodular 1: 80.0 s, 10: 40.0 s" in larger["ours"]
+    assert table.loc[("c22", "its unstated choices"), "ours"].count(" in ") == 3
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
