@@ -12,7 +12,7 @@ IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class SchemeName(Strict):
 
 class Weights(Simulation, name="weights"):
     """Monte-Carlo estimates for the aggregation weights ω of one sampler."""
+
+    step_seconds: ClassVar[float] = 2e-05
 
     clients: Positive
     m: Positive
