@@ -26,6 +26,7 @@ from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
 from fedsampling.samplers.scheme import Scheme, Setup, View
 from fedsampling.theory.weights import (
+    PER_CLIENT,
     Participation,
     Statistics,
     clustered_participation,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-PER_CLIENT = ("mean", "variance")
 BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
 
 
