@@ -63,8 +63,7 @@ def estimate(project: Project, measures: bool = True) -> Costs:
     target, shared = run_stores(project.results, config)
     open_runs = {
         job.name: sum(
-            not find([target], run_hash, job.code)
-            for run_hash in unfinished_runs(job, shared)
+            not find([target], run_hash, job.code) for run_hash in unfinished_runs(job, shared)
         )
         for job in plan.jobs.values()
     }
