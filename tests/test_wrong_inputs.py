@@ -110,12 +110,6 @@ class TestPapers:
         assert line in result
 
 
-def test_an_option_of_the_plan_without_effect_is_rejected():
-    result = CliRunner().invoke(main, ["plan", "--gpus", "3"])
-    assert result.exit_code == 2
-    assert "--gpus: no effect without --slurm; add it, or remove --gpus" in result.stderr
-
-
 def complaint(content, folder):
     """Return the one line that `check` says of a configuration."""
     path = folder / "mine.yaml"

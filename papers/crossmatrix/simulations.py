@@ -57,6 +57,7 @@ _MD: dict[tuple[Any, ...], list["pd.DataFrame"]] = {}  # by settings, cell and s
 class Factors(Simulation, name="factors"):
     """Train a sampler and MD in every cell of the design, on the same seeds."""
 
+    step_seconds: ClassVar[float] = 0.7
     gpu: ClassVar[bool] = False
 
     sampler: NetworkScheme

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.data.partitions.by_digit import ByDigit
 from fedsampling.evidence.statistics import Estimate, percent
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.style import SCHEMES, Line
@@ -49,6 +48,8 @@ def all_clients_distinct(summary: Summary, sampler: str) -> pd.Series:
 
 def probability_all_distinct(summary: Summary) -> float:
     """Return the probability that MD sampling draws m different clients on MNIST by digit."""
+    from fedsampling.data.partitions.by_digit import ByDigit
+
     partition = ByDigit.model_validate(summary.setting("dataset.partition"))
     n = DIGITS * partition.clients_per_label  # of equal size
     return all_distinct(np.full(n, 1 / n), summary.setting("m", sampler="md"))

@@ -59,6 +59,7 @@ Ints = NDArray[np.int64]
 class Allocation(Simulation, name="allocation"):
     """Train while the distributions depend on updates, and keep the distributions."""
 
+    step_seconds: ClassVar[float] = 0.1
     gpu: ClassVar[bool] = True
 
     dataset: NetworkData

@@ -7,10 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.simulations.weights import PER_CLIENT
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLUE, GREEN, PURPLE, VERMILION, panels, style
-from fedsampling.theory.weights import statistics, sums
+from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
 from .runs import COMPARED, EXACT, QUANTITIES, SCHEMES, comparisons
 from .simulations import importances

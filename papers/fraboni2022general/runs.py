@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.data.partitions.dirichlet import Dirichlet
 from fedsampling.evidence.numbers import show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.simulations.weights import PER_CLIENT
-from fedsampling.learning.models.model import Lstm
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.curves import only
 from fedsampling.report.drawing.style import SCHEMES as COLOURS
 from fedsampling.report.drawing.style import Line
+from fedsampling.theory.weights import PER_CLIENT
 
 EXACT = 1e-12  # differences below are rounding
 SCHEMES = {
@@ -37,7 +35,6 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
-LSTM = Lstm()
 
 # Columns of Table 1.
 QUANTITIES = {
@@ -155,6 +152,8 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
 
 def _training_samples(experiment: Mapping[str, Any]) -> int:
     """Count the training samples, where the paper gives their number."""
+    from fedsampling.data.partitions.dirichlet import Dirichlet
+
     partition = experiment["dataset"].get("partition")
     if partition is None:
         return 0
@@ -162,13 +161,20 @@ def _training_samples(experiment: Mapping[str, Any]) -> int:
     return sum(clients * samples for clients, samples in groups)
 
 
+def _lstm(settings: Mapping[str, Any]) -> Any:
+    """Return the record of an LSTM, with its defaults."""
+    from fedsampling.learning.models.model import Model
+
+    return Model.member("lstm").model_validate(settings["model"])
+
+
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "seeds": lambda settings: settings["seeds"],
     "rounds": lambda settings: settings["rounds"],
     "K": lambda settings: settings["work"]["steps"],
     "B": lambda settings: settings["work"]["batch"],
-    "layers": lambda settings: settings["model"].get("layers", LSTM.layers),
-    "hidden units": lambda settings: settings["model"].get("hidden", LSTM.hidden),
+    "layers": lambda settings: _lstm(settings).layers,
+    "hidden units": lambda settings: _lstm(settings).hidden,
     "clients": lambda settings: settings["dataset"].get("clients", 0),
     "training samples": _training_samples,
 }

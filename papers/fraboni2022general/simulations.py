@@ -12,7 +12,7 @@ the order of the problem's draws of its authors' public code.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class QuadraticScheme(Strict):
 
 class Quadratic(Simulation, name="quadratic"):
     """Federated averaging on ½ ‖θ − θ_i*‖², its clients' weights drawn many times."""
+
+    step_seconds: ClassVar[float] = 0.0005
 
     clients: Annotated[int, Field(ge=2)]
     m: Positive

@@ -40,7 +40,7 @@ def expected_distances(
     row : Statistics
         Of the weights ω; with an α (Assumption 1).
     step : float
-        η = η_g φ, the way from θ to a client's minimum that one round goes.
+        η = η_g φ, the fraction of the distance from θ to a client's minimum that a round covers.
 
     Returns
     -------
@@ -64,15 +64,15 @@ def expected_distances(
     optimum = p @ minima
     offsets = minima - optimum
     gamma = row.variance + row.alpha * p**2
-    spread = float(gamma @ (offsets**2).sum(axis=1))
-    lean = gamma @ offsets
+    weighted_squares = float(gamma @ (offsets**2).sum(axis=1))
+    weighted_offset = gamma @ offsets
     first = start - optimum
     factor = growth(row, step)
     distances = np.empty(rounds + 1)
     distances[0] = first @ first
     for t in range(rounds):
         mean = (1 - step) ** t * first
-        noise = step**2 * (spread - 2 * float(lean @ mean))
+        noise = step**2 * (weighted_squares - 2 * float(weighted_offset @ mean))
         distances[t + 1] = factor * distances[t] + noise
     return distances
 

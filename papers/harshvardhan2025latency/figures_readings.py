@@ -15,7 +15,6 @@ from fedsampling.evidence.numbers import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.samplers.latency import ITERATIONS
 
 from .claims import reading_finding, row_readings
 from .runtimes import (
@@ -25,6 +24,7 @@ from .runtimes import (
     LINES,
     bound_in_words,
     by_problem,
+    iterations,
     mean_runtimes,
     nan_if_infinite,
     number_or_na,
@@ -271,5 +271,4 @@ def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Describe DelayHetSampling's bound and iterations."""
-    iterations = f"{settings.get('iterations', ITERATIONS):,}"
-    return {"bound": bound_in_words(settings), "iterations": iterations}
+    return {"bound": bound_in_words(settings), "iterations": f"{iterations(settings):,}"}

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.data.datasets.quadratic import Quadratic
 from fedsampling.evidence.numbers import show, show_interval
 from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
-from fedsampling.experiments.papers import Experiment, Paper, Reported
-from fedsampling.experiments.resolving import run_settings
+from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
-from fedsampling.samplers.latency import ITERATIONS
 
 LINES = {
     "submodular": Line("DelayHetSubmodular", SCHEMES["delayhet_submodular"]),
@@ -156,6 +153,8 @@ def course(summary: Summary) -> pd.DataFrame:
     value = wide[quality]
     if falls(summary):
         dataset = summary.setting("dataset", next(iter(summary.settings["cases"])))
+        from fedsampling.data.datasets.quadratic import Quadratic
+
         value = 2 * value / np.sqrt(Quadratic.model_validate(dataset).dimension)
     tracks = pd.DataFrame(
         {
@@ -384,7 +383,14 @@ def bound_in_words(settings: Mapping[str, Any]) -> str:
 
 def reading_in_words(settings: Mapping[str, Any]) -> str:
     """Write the bound on B and the iterations in DelayHetSampling's settings."""
-    return f"{bound_in_words(settings)}; {settings.get('iterations', ITERATIONS)} iterations"
+    return f"{bound_in_words(settings)}; {iterations(settings)} iterations"
+
+
+def iterations(settings: Mapping[str, Any]) -> int:
+    """Return the iterations of DelayHetSampling's solver."""
+    from fedsampling.samplers.latency import ITERATIONS
+
+    return int(settings.get("iterations", ITERATIONS))
 
 
 def with_interval(estimate: Estimate) -> str:
@@ -422,6 +428,8 @@ def nan_if_infinite(number: float) -> float:
 
 def record(summary: Summary, case: str | None = None) -> Any:
     """Return the validated settings of a case's runs, including defaults."""
+    from fedsampling.experiments.resolving import Experiment, run_settings  # loads run kinds
+
     experiment = Experiment.model_validate(summary.settings)
     return run_settings(
         experiment, case or next(iter(experiment.cases)), next(iter(experiment.samplers))

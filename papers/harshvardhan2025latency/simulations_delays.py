@@ -5,7 +5,7 @@ official data, the published delays of :mod:`fedsampling.clients.delays.referenc
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ THRESHOLD = 1000.0  # seconds: the paper says that a tenth of the clients take l
 
 class DelayDraws(Simulation, name="delays"):
     """Draw the seconds of each client; a run's seed draws the population and its rounds."""
+
+    step_seconds: ClassVar[float] = 0.002
 
     dataset: DelayModel
     rounds: Positive = Field(description="rounds drawn of each client")

@@ -50,6 +50,7 @@ class StudyName(Strict):
 class Selection(Simulation, name="selection"):
     """The optimisation problems of harshvardhan2025latency, on instances drawn as its Quadratic."""
 
+    step_seconds: ClassVar[float] = 20.0
     timed: ClassVar[bool] = True
 
     clients: Annotated[int, Field(ge=3)] = Field(description="m")

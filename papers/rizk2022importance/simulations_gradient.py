@@ -5,7 +5,7 @@ the incremental error (15) of rizk2022importance vanishes.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -42,6 +42,8 @@ STACK = 100  # estimates drawn at once, as runs of one job
 
 class Gradient(Simulation, name="gradient"):
     """Monte-Carlo of the aggregate gradient estimate, at a fixed model."""
+
+    step_seconds: ClassVar[float] = 0.0001
 
     dataset: ConvexData
     model: ConvexModel

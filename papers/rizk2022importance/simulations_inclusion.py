@@ -6,7 +6,7 @@ one unit after another with the *sampling* probabilities, the paper's counterexa
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class OrderName(Strict):
 
 class Inclusion(Simulation, name="inclusion"):
     """Monte-Carlo of inclusion probabilities."""
+
+    step_seconds: ClassVar[float] = 5e-06
 
     probabilities: list[Share] | None = Field(
         None, description="sampling probabilities; null: drawn for `units`"

@@ -162,38 +162,15 @@ def check(project: "Project") -> None:
 
 @main.command()
 @click.option("--no-calibration", is_flag=True, help="Do not measure this machine; show no times.")
-@click.option(
-    "--slurm",
-    is_flag=True,
-    help="Also forecast the run on a cluster; later jobs request the measured time and memory.",
-)
-@click.option(
-    "--gpus",
-    type=click.IntRange(min=0),
-    default=4,
-    show_default=True,
-    help="With --slurm: number of GPUs available to you.",
-)
-@click.option(
-    "--cpus",
-    type=click.IntRange(min=1),
-    default=16,
-    show_default=True,
-    help="With --slurm: number of CPU cores available to you.",
-)
 @in_project
-def plan(project: "Project", no_calibration: bool, slurm: bool, gpus: int, cpus: int) -> None:
-    """Estimate the work: jobs, runs, CPU time, downloads and disk space."""
+def plan(project: "Project", no_calibration: bool) -> None:
+    """Estimate the work: jobs, runs, CPU time, downloads and disk space.
+
+    Jobs on a cluster then request the estimated time and memory.
+    """
     from fedsampling.workflow import costs
 
-    source = click.get_current_context().get_parameter_source
-    for option in ("gpus", "cpus"):
-        if not slurm and source(option) == ParameterSource.COMMANDLINE:
-            raise InputError(f"--{option}: no effect without --slurm; add it, or remove --{option}")
-    estimate = costs.estimate(project, measures=not no_calibration)
-    click.echo(costs.cost_table(estimate))
-    if slurm:
-        click.echo("\n" + costs.cluster_forecast(estimate, project, gpus, cpus))
+    click.echo(costs.cost_table(costs.estimate(project, measures=not no_calibration)))
 
 
 @main.command()

@@ -1,13 +1,12 @@
-"""The memory and time of a selection follow from the orders that its sampler declares."""
+"""The memory and time of a selection, as its sampler declares them."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.order import evaluate, memory_bytes, obstacle, selection_seconds
+from fedsampling.samplers.interface.order import memory_bytes, obstacle, selection_seconds
 from fedsampling.samplers.scheme import Setup, View, scheme
 
 LARGE = {
@@ -18,23 +17,8 @@ LARGE = {
 }
 
 
-def test_an_order_is_a_sum_of_products():
-    values = {"n": 8.0, "d": 3.0, "m": 2.0}
-    assert evaluate("n", values) == 8
-    assert evaluate("n log n", values) == 24
-    assert evaluate("4 n^2 + 0.5 n d", values) == 4 * 64 + 12
-    assert evaluate("m n²", values) == 128
-
-
-@pytest.mark.parametrize("order", ["n^2 + k", "", "n^", "n - 1"])
-def test_an_unknown_factor_is_an_error_that_names_it(order):
-    with pytest.raises(InputError, match="unknown"):
-        evaluate(order, {"n": 8.0})
-
-
 def test_without_declaration_memory_and_time_are_linear():
     undeclared = scheme("md", m=4)
-    assert not {"memory_order", "time_order"} & vars(type(undeclared)).keys()
     assert memory_bytes(undeclared, 1000, 10**9) == 8000
     assert obstacle(undeclared, 10**6, 10**9, 5, 1e9, 60.0) == ""
 

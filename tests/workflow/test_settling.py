@@ -23,7 +23,7 @@ def due(tmp_path, monkeypatch):
     jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
     femnist = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
     resources.save_measurements(
-        {resources.measurement_key(job): Measured(0.0, 1.0) for job in femnist}, tmp_path
+        {resources.measurement_key(job): Measured(1.0) for job in femnist}, tmp_path
     )
     return femnist
 

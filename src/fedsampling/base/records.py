@@ -4,6 +4,7 @@ Every file that a person writes (``config.yaml``, ``papers/*/paper.yaml``) is ch
 record derived from :class:`Strict`.  :func:`check` collects all of its errors in one InputError.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -100,3 +101,31 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def _same_name(old: dict[str, Any], value: dict[str, Any]) -> bool:
     return bool(value.get("name", old.get("name")) == old.get("name"))
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """List the settings in which two resolved experiments differ: ``key value (other's value)``."""
+    first_values, second_values = flat(first), flat(second)
+    return [
+        f"{key.removeprefix('settings.')} {_text(first_values, key)} ({_text(second_values, key)})"
+        for key in {**second_values, **first_values}
+        if first_values.get(key) != second_values.get(key)
+    ]
+
+
+def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by dotted key."""
+    values: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, Mapping) and value:
+            values |= flat(value, f"{prefix}{key}.")
+        else:
+            values[f"{prefix}{key}"] = value
+    return values
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key, "none")
+    if isinstance(value, list) and len(value) > 3:
+        return f"{len(value)} values"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedsampling.base.files import digest
+from fedsampling.base.records import differences
 from fedsampling.evidence.numbers import show_range
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
-from fedsampling.experiments.resolving import differences
 
 Summaries = Mapping[str, Summary]
 

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes
 from fedsampling.base.records import merge
-from fedsampling.clients.delays.delay_model import DelayModel
-from fedsampling.data.sources.sources import SOURCES
 from fedsampling.evidence.statistics import half_width
 from fedsampling.runs import store, tables
 
@@ -373,5 +371,8 @@ def _unverified_delays(run: Mapping[str, Any]) -> bool:
     delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
     if run["spec"]["data"] != "official" or "name" not in delays:
         return False
+    from fedsampling.clients.delays.delay_model import DelayModel
+    from fedsampling.data.sources.sources import SOURCES
+
     read = DelayModel.member(delays["name"]).official
     return any(source.unverified for source in SOURCES.values() if source.dataset in read)

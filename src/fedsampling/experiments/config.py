@@ -98,9 +98,6 @@ class Cluster(Strict):
         None, description="Partition for jobs without a GPU; null: the site's default."
     )
     gpu_partition: SiteName | None = Field(None, description="Partition for jobs with a GPU.")
-    device_mb: float = Field(
-        24000, gt=0, description="Memory of one GPU in MB; sets how many seeds fit on it."
-    )
     margin: float = Field(
         2.0,
         ge=1,

@@ -12,14 +12,15 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.families import load_members
-from fedsampling.experiments.simulations.simulation import Simulation
+
+if TYPE_CHECKING:
+    from fedsampling.experiments.simulations.simulation import Simulation
 
 
-def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
+def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
     """Import and return the run kinds that a paper's ``simulations*.py`` define.
 
     Raises
@@ -27,9 +28,12 @@ def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
     InputError
         If a file cannot be imported, or the name of a kind is already in use.
     """
+    from fedsampling.base.families import load_members
+    from fedsampling.experiments.simulations.simulation import Simulation
+
     kinds: list[type[Simulation]] = []
     for path in sorted(folder.glob("simulations*.py")):
-        _make_package(folder)
+        make_package(folder)
         module = f"papers.{folder.name}.{path.stem}"
         kinds += load_members(Simulation, module, path, partial(import_module, module))
     return tuple(kinds)
@@ -58,7 +62,7 @@ def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
 def load_function(folder: Path, files: str, name: str) -> Callable[..., Any]:
     """Return the function of an artefact or claim; see :func:`defining_modules`."""
     module = _module(folder, files, name)
-    _make_package(folder)
+    make_package(folder)
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function
 
@@ -91,7 +95,7 @@ def _names(path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _make_package(folder: Path) -> None:
+def make_package(folder: Path) -> None:
     """Make a paper's folder, anywhere on disk, importable as ``papers.<key>``."""
     name = f"papers.{folder.name}"
     papers = _package("papers", folder.parent)

@@ -21,56 +21,18 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Positive, Strict, check, distinct
+from fedsampling.base.records import Strict, check, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.experiments.paper_code import load_function, load_kinds
+from fedsampling.experiments.paper_code import load_function, make_package
 from fedsampling.experiments.shorthand import matching, write_out
-from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
 NO_PAPERS = "{}: contains no papers; set their folder with --papers"
 ClaimKind = Literal["empirical", "text against tables", "code check"]
 
 
-class Experiment(Strict):
-    """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
-
-    kind: str = Field(
-        description="run kind: a name from experiments/simulations or the paper's simulations*.py"
-    )
-    title: str
-    cases: dict[str, dict[str, Any]] = Field(
-        {"base": {}},
-        description="named changes to the settings, and under `samplers` to single samplers'",
-    )
-    always: tuple[str, ...] = Field(
-        (), description="cases that always run at paper scale, whether in chosen.csv or not"
-    )
-    tuned_as: str = Field(
-        "",
-        description="experiment whose rows of chosen.csv apply; empty: this experiment",
-        exclude_if=lambda name: not name,
-    )
-    samplers: dict[str, dict[str, Any]]
-    seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
-    seed_block: Positive = Field(1, description="seeds that one job runs together")
-    settings: dict[str, Any] = Field(description="settings of all runs")
-
-    @field_validator("kind")
-    @classmethod
-    def _registered(cls, kind: str) -> str:
-        return Simulation.member(kind).named
-
-    @field_validator("cases", "samplers")
-    @classmethod
-    def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
-        if not named:
-            raise ValueError("empty; add at least one")
-        return _check_names(named)
-
-
-def _check_names(named: dict[str, Any]) -> dict[str, Any]:
+def check_names(named: dict[str, Any]) -> dict[str, Any]:
     """Check that names can be used as names of folders."""
     for name in named:
         plain = name.replace("-", "").replace("_", "").replace(".", "").isalnum()
@@ -225,7 +187,7 @@ class Paper(Strict):
     @field_validator("experiments", "artefacts")
     @classmethod
     def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
-        return _check_names(named)
+        return check_names(named)
 
     @field_validator("artefacts")
     @classmethod
@@ -289,7 +251,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         )
     if problems:
         raise InputError(*(origin + line for line in problems))
-    load_kinds(paper.folder)
+    make_package(paper.folder)
     return paper
 
 

@@ -8,16 +8,56 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+from pydantic import Field, field_validator
+
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.records import check, merge
+from fedsampling.base.records import Positive, Strict, check, differences, flat, merge
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.paper_selection import NOT_AT, no_experiment
-from fedsampling.experiments.papers import Experiment, Paper
-from fedsampling.experiments.simulations.simulation import Simulation
+from fedsampling.experiments.papers import Paper, check_names
+from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
+
+
+class Experiment(Strict):
+    """One experiment: its settings, and the cases, samplers and seeds that it runs over."""
+
+    kind: str = Field(
+        description="run kind: a name from experiments/simulations or the paper's simulations*.py"
+    )
+    title: str
+    cases: dict[str, dict[str, Any]] = Field(
+        {"base": {}},
+        description="named changes to the settings, and under `samplers` to single samplers'",
+    )
+    always: tuple[str, ...] = Field(
+        (), description="cases that always run at paper scale, whether in chosen.csv or not"
+    )
+    tuned_as: str = Field(
+        "",
+        description="experiment whose rows of chosen.csv apply; empty: this experiment",
+        exclude_if=lambda name: not name,
+    )
+    samplers: dict[str, dict[str, Any]]
+    seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
+    seed_block: Positive = Field(1, description="seeds that one job runs together")
+    settings: dict[str, Any] = Field(description="settings of all runs")
+
+    @field_validator("kind")
+    @classmethod
+    def _registered(cls, kind: str) -> str:
+        return Simulation.member(kind).named
+
+    @field_validator("cases", "samplers")
+    @classmethod
+    def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
+        if not named:
+            raise ValueError("empty; add at least one")
+        return check_names(named)
 
 
 class Resolved(NamedTuple):
@@ -42,6 +82,7 @@ def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     InputError
         With one line for every error; lines about an override begin with ``overrides``.
     """
+    load_kinds(paper.folder)
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name, change in config.overrides.get(paper.key, {}).items()
@@ -65,7 +106,7 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     simulations: dict[tuple[str, str], Simulation] = {}
     problems = [
         f"{prefix}.{key}: each case sets its own value; override it below cases"
-        for key in _flat(_grouped(changes)["settings"])
+        for key in flat(_grouped(changes)["settings"])
         if not _is_used(key.split("."), experiment)
     ]
     for case, sampler in product(experiment.cases, experiment.samplers):
@@ -187,16 +228,6 @@ def changed(paper: Paper, name: str, config: Config) -> list[str]:
     return differences(ours, papers)
 
 
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """List the settings in which two resolved experiments differ: ``key value (other's value)``."""
-    first_values, second_values = _flat(first), _flat(second)
-    return [
-        f"{key.removeprefix('settings.')} {_text(first_values, key)} ({_text(second_values, key)})"
-        for key in {**second_values, **first_values}
-        if first_values.get(key) != second_values.get(key)
-    ]
-
-
 def _overrides(paper: Paper, name: str, config: Config) -> tuple[dict[str, Any], str]:
     """Return the overrides of an experiment, and the prefix of errors in its settings."""
     changes = config.overrides.get(paper.key, {})
@@ -246,21 +277,3 @@ def _grouped(written: dict[str, Any]) -> dict[str, Any]:
     grouped = {key: value for key, value in written.items() if key in fields}
     grouped["settings"] = {key: value for key, value in written.items() if key not in fields}
     return grouped
-
-
-def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the values of nested mappings by dotted key."""
-    flat: dict[str, Any] = {}
-    for key, value in nested.items():
-        if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def _text(values: Mapping[str, Any], key: str) -> str:
-    value = values.get(key, "none")
-    if isinstance(value, list) and len(value) > 3:
-        return f"{len(value)} values"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -11,11 +11,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import read_record, reading
-from fedsampling.experiments.config import Config
-from fedsampling.experiments.specs import Job
+
+if TYPE_CHECKING:
+    from fedsampling.experiments.config import Config
+    from fedsampling.experiments.specs import Job
 
 PUBLISHED = Path("published_runs")  # finished runs that the repository includes
 CARDS = PUBLISHED / "cards"  # cards of the official data behind these runs
@@ -45,7 +48,7 @@ def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
         return []
 
 
-def paths_of_other_versions(store: Path, job: Job) -> list[Path]:
+def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
     """Return the files in a store of a job's runs that other versions of the code computed.
 
     No file is opened: a file without fingerprint counts only if there is one with this version's.
@@ -95,7 +98,7 @@ def index(folder: Path) -> Mapping[str, Sequence[str]]:
     }
 
 
-def run_stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
+def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
     """Return the store of this configuration, and the folders whose finished runs are reused.
 
     Reused runs may come from other versions of the code.  At scale best, which computes nothing,
@@ -107,7 +110,7 @@ def run_stores(results: Path, config: Config) -> tuple[Path, list[Path]]:
     return target, shared if config.computes else [target, *shared]
 
 
-def plan_inputs(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
+def plan_inputs(results: Path, config: "Config") -> Iterator[tuple[str, bytes]]:
     """Yield the state of finished runs that a plan depends on, in named parts.
 
     These are the index, sizes and dates of published runs and, at scale best, the names of the runs
@@ -126,7 +129,7 @@ def plan_inputs(results: Path, config: Config) -> Iterator[tuple[str, bytes]]:
         yield from ((str(path), path.read_bytes()) for path in sorted(CARDS.glob("*.json")))
 
 
-def published_files(jobs: Iterable[Job], config: Config) -> list[Path]:
+def published_files(jobs: Iterable["Job"], config: "Config") -> list[Path]:
     """Return the sorted files of published runs that hold runs of these jobs."""
     _, folders = run_stores(Path(), config)
     hashes = {run.hash for job in jobs for run in job.runs}
@@ -134,7 +137,7 @@ def published_files(jobs: Iterable[Job], config: Config) -> list[Path]:
     return sorted({files[run] for files in published for run in hashes & files.keys()})
 
 
-def unfinished_runs(job: Job, stores: Collection[Path], target: Path | None = None) -> list[str]:
+def unfinished_runs(job: "Job", stores: Collection[Path], target: Path | None = None) -> list[str]:
     """Return the hashes of a job's runs that have no file; no file is opened.
 
     Parameters
@@ -162,12 +165,12 @@ def _is_stored(store: Path, run_hash: str, code: str) -> bool:
         return any(path.is_file() for path in paths)
 
 
-def is_finished(job: Job, stores: Collection[Path]) -> bool:
+def is_finished(job: "Job", stores: Collection[Path]) -> bool:
     """Whether the stores have a file for each run of a job; no file is opened."""
     return not unfinished_runs(job, stores)
 
 
-def is_published(job: Job) -> bool:
+def is_published(job: "Job") -> bool:
     """Whether all runs of a job are published."""
     published = published_runs(PUBLISHED)
     return all(run.hash in published for run in job.runs)

@@ -323,9 +323,11 @@ class ClusteredSize(Scheme, name="clustered_size"):
     m: Positive
     duplicates: Duplicates = "independently"
 
-    memory_order = "10 n"
-
     _pieces: list[tuple[Ints, Array]]  # clients of W_1, …, W_m, with their probabilities
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count the pieces of the distributions."""
+        return 10 * n, n
 
     def prepare(self, setup: Setup) -> None:
         """Compute the distributions W_1, …, W_m."""
@@ -378,16 +380,12 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
     _G: NDArray[np.float32]  # last updates, shape (runs, n, d)
     _pairs: Array
 
-    @property
-    def memory_order(self) -> str:  # type: ignore[override]
-        """Updates, distributions, and all pairs or the pairs with candidates."""
-        compared = "runs n^2 + 4 n^2" if self.candidates is None else "4 candidates n"
-        return f"{compared} + 0.5 runs n d + 4 m n"
-
-    @property
-    def time_order(self) -> str:  # type: ignore[override]
-        """Products of updates, and Ward's tree."""
-        return "m n d + 100 n^2" if self.candidates is None else "candidates n d + 100 candidates n"
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count updates, pairs and distributions; products of updates, and Ward's tree."""
+        k = min(self.candidates or n, n)
+        pairs = 4 * k * n if self.candidates else (runs + 4) * n**2
+        products = (k if self.candidates else self.m) * n * d
+        return pairs + 0.5 * runs * n * d + 4 * self.m * n, products + 100 * k * n
 
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero, whose pairs are zero as well."""

@@ -191,15 +191,12 @@ class DivFL(Scheme, name="divfl"):
 
     _omega: Array
 
-    @property
-    def memory_order(self) -> str:  # type: ignore[override]
-        """Four matrices of distances, or the candidates' rows and a copy of the gradients."""
-        return "4 n^2" if self.candidates is None else "m n + 3 candidates n + n d"
-
-    @property
-    def time_order(self) -> str:  # type: ignore[override]
-        """Operations of the products of gradients."""
-        return "n^2 d + 100 n^2" if self.candidates is None else "0.3 m candidates n d"
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count four matrices of distances, or the candidates' rows and a copy of the gradients."""
+        if self.candidates is None:
+            return 4 * n**2, n**2 * d + 100 * n**2
+        k = min(self.candidates, n)
+        return self.m * n + 3 * k * n + n * d, 0.3 * self.m * k * n * d
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's clients."""

@@ -41,11 +41,14 @@ class FedAWE(Uniform, name="fedawe"):
     unbiased = False
     grows = True
     memory = ("x", "tau", "joined")
-    memory_order = "runs n d"
 
     _x: Models  # x_i, the model of each client, shape (runs, n, d)
     _tau: Ints  # τ_i, the last round in which each client took part, shape (runs, n)
     _joined: NDArray[np.bool_]  # clients that get the next global model, shape (runs, n)
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count the clients' models."""
+        return runs * n * d, n
 
     def prepare(self, setup: Setup) -> None:
         """Start with τ_i = −1; all clients get the first model."""

@@ -128,8 +128,6 @@ class FedCor(Scheme, name="fedcor"):
     needs = frozenset({"losses"})
     unbiased = False
     memory = ("X", "before", "changes", "times", "alpha")
-    memory_order = "4 n^2"
-    time_order = "m n^2 + 5000 n"
 
     _X: Array  # positions, shape (runs, dimension, n); drawn in the first round
     _before: Array  # losses before the last observed round, shape (runs, n)
@@ -137,6 +135,10 @@ class FedCor(Scheme, name="fedcor"):
     _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history,)
     _alpha: Array  # shape (runs, n)
     _reporting: Bools
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count matrices of pairs."""
+        return 4 * n**2, self.m * n**2 + 5000 * n
 
     def prepare(self, setup: Setup) -> None:
         """Start without observations."""

@@ -164,13 +164,15 @@ class FedGS(Scheme, name="fedgs"):
     unbiased = False
     intermittent = True
     memory = ("count",)
-    memory_order = "20 n^2"
-    time_order = "10 n^3"
 
     _H: Array
     _bits: float
     _sent: Array
     _count: Ints  # v, how often each client took part, shape (n,)
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count matrices of pairs, and shortest paths."""
+        return 20 * n**2, 10 * n**3
 
     def prepare(self, setup: Setup) -> None:
         """Build the graph."""

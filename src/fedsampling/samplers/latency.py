@@ -341,7 +341,6 @@ class DelayHet(Scheme):
 
     needs = frozenset({"delays", "heterogeneity"})
     unbiased = False
-    memory_order = "runs candidates^2 + 4 candidates^2"
 
     @property
     def reads_blocks(self) -> bool:  # type: ignore[override]
@@ -349,6 +348,15 @@ class DelayHet(Scheme):
         return self.candidates is not None
 
     _solved: dict[int, tuple[Array, Solution]]  # B and its solution, of each run
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count matrices of the candidates' pairs, and the solver's operations."""
+        k = min(self.candidates or n, n)
+        return (runs + 4) * k**2, self.operations(k)
+
+    def operations(self, k: int) -> float:
+        """Count the operations of a solution for k clients."""
+        return 500 * k**2
 
     def prepare(self, setup: Setup) -> None:
         """Start without a solution."""
@@ -414,8 +422,6 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
     solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or the paper's")
 
-    time_order = "500 candidates^2"
-
     _weights: Array
 
     def expected_clients(self, clients: int, rounds: int) -> float:
@@ -460,15 +466,11 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
 
-    @property
-    def time_order(self) -> str:  # type: ignore[override]
-        """One pass over B, or iterations of n² operations (n³ with finite differences)."""
-        orders = {
-            "vertex": "10 candidates^2",
-            "analytic": "300 candidates^3",
-            "trust-constr": "6e4 candidates^3",
-        }
-        return orders[self.solver]
+    def operations(self, k: int) -> float:
+        """Count one pass over B, or iterations of k² operations (k³ with finite differences)."""
+        if self.solver == "vertex":
+            return 10 * k**2
+        return (300 if self.solver == "analytic" else 6e4) * k**3
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""

@@ -27,13 +27,15 @@ class MemoryScheme(Uniform):
 
     needs = frozenset({"updates"})
     memory = ("known",)
-    memory_order = "2 runs n d"
-    time_order = "n d"
 
     _p: Array
     _known: Updates  # V_i, the last update θ_i − θ of each client, shape (runs, n, d)
     _updates: Updates  # updates of this round's slots, shape (slots, d)
     _addition: Updates
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count the updates, and their mean."""
+        return 2 * runs * n * d, n * d
 
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero."""

@@ -236,8 +236,10 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
     )
     candidates: Candidates = None
 
-    memory_order = "runs n + 4 candidates^2"
-    time_order = "200 candidates^3"
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Count the solver's matrices and iterations among the candidates."""
+        k = min(self.candidates or n, n)
+        return runs * n + 4 * k**2, 200 * k**3
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw, divided by the probability of being a candidate."""

@@ -133,10 +133,6 @@ class Scheme(Named, package="fedsampling.samplers"):
     shrinks, grows : bool
         Whether Σ ω_i may be far below or above one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
-    memory_order, time_order : str
-        How many numbers the sampler stores during a selection, and how many operations a selection
-        takes for each run, such as ``"4 n^2"``; see :mod:`fedsampling.samplers.interface.order`.
-        Runs that cannot fit are rejected before they start.
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(clients, clients)]`` of ``heterogeneity``,
         so that only these pairs are computed.
@@ -149,8 +145,6 @@ class Scheme(Named, package="fedsampling.samplers"):
     memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
     grows: ClassVar[bool] = False
-    memory_order: ClassVar[str] = "n"
-    time_order: ClassVar[str] = "n"
     reads_blocks: ClassVar[bool] = False
 
     def prepare(self, setup: Setup) -> None:
@@ -250,6 +244,24 @@ class Scheme(Named, package="fedsampling.samplers"):
                 raise ValueError(
                     f"sampler.{key}: {count} exceeds the {clients} clients; give at most {clients}"
                 )
+
+    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
+        """Estimate what a selection among n clients takes; runs that cannot fit are rejected.
+
+        Parameters
+        ----------
+        n, d, runs : int
+            Clients, the model's parameters, and runs that are stacked.
+
+        Returns
+        -------
+        numbers : float
+            How many the sampler stores for all runs, each of 8 bytes; by default n.  Gradients and
+            heterogeneity that it observes are counted in addition.
+        operations : float
+            For each run, of 1 ns; by default n.
+        """
+        return n, n
 
     def expected_clients(self, clients: int, rounds: int) -> float:
         """Estimate the number of clients that train in a round, for estimates of a plan's costs."""

@@ -23,6 +23,8 @@ from fedsampling.base.errors import InputError, nearest
 
 Array = NDArray[np.float64]
 
+PER_CLIENT = ("mean", "variance")  # statistics with a value for each client
+
 
 class Statistics(NamedTuple):
     """One row of the paper's Table 1.

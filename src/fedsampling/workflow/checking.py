@@ -72,18 +72,16 @@ def _check_clients(job: Job, project: Project) -> None:
     # These modules import pandas and torch, which takes seconds.
     from fedsampling.experiments.simulations.network import Network
     from fedsampling.experiments.simulations.simulation import Where
-    from fedsampling.runs.cluster.measuring import available_data
-    from fedsampling.runs.cluster.training_cost import most_samples, training_cost
+    from fedsampling.runs.cluster.cost_model import available_data, work_of
 
     where, data = Where(project.data, project.config.mirror), job.runs[0].data
     network = job.simulation
     if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
         return
     limit = 60.0 * project.config.cluster.max_runtime
-    training_cost(network, data, where, len(job.runs), measure=False, limit=limit)
-    largest = most_samples(network, data, where)
+    largest = work_of(network, data, where, len(job.runs), limit).largest
     if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "
-            f"must be at most {largest}"
+            f"must be at most {largest:.0f}"
         )

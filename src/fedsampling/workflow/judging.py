@@ -152,11 +152,9 @@ def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     parts = []
     if jobs:
         runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
-        times = [speeds.get(resources.measurement_key(job)) for job in jobs]
-        steps = zip(times, jobs, strict=True)
-        seconds = sum(
-            speed.fixed + speed.step * job.steps if speed else math.nan for speed, job in steps
-        )
+        known = [speeds.get(resources.measurement_key(job)) for job in jobs]
+        steps = zip(known, jobs, strict=True)
+        seconds = sum(speed.step * job.steps if speed else math.nan for speed, job in steps)
         hours = ""
         if math.isfinite(seconds):
             hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"

@@ -17,7 +17,6 @@ from fedsampling.base.files import digest
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
-from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import resolve_experiments
@@ -67,7 +66,7 @@ class Plan:
     other_run: Path | None = None
 
     def paper(self, key: str) -> Paper:
-        """Return a paper, and register its run kinds.
+        """Return a paper.
 
         Raises
         ------
@@ -77,7 +76,6 @@ class Plan:
         if key not in self.papers:
             fix = nearest(key, self.papers)
             raise InputError(f"paper: '{key}' is not in the configuration; {fix}")
-        load_kinds(self.papers[key].folder)
         return self.papers[key]
 
     def job(self, name: str) -> Job:

@@ -1,6 +1,7 @@
 """What jobs ask a cluster for."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +15,16 @@ from fedsampling.runs.cluster.resources import (
     PAPER_KIND_DEFAULT,
     Measured,
     Need,
+    excesses,
     load_measurements,
     measurement_key,
     need,
+    partition_limits,
     request,
 )
 
 PAPERS = Path(__file__).parents[3] / "papers"
-GPU_JOB = Need(60, 8000, 16000)
+GPU_JOB = Need(60, 8000, gpu=True)
 
 
 def job(kind="federated", rounds=1000):
@@ -36,7 +39,7 @@ def cluster(**settings):
 def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
     kinds = Simulation.members().values()
     gpus = {kind.named: kind.gpu for kind in kinds if kind.code.startswith("fedsampling.")}
-    assert {name: bool(DEFAULTS[name].device_mb) for name in gpus} == gpus
+    assert {name: DEFAULTS[name].gpu for name in gpus} == gpus
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,7 @@ def test_every_shared_kind_has_a_default_with_a_device_if_it_can_use_one():
 def test_a_run_kind_of_a_paper_requests_a_device_if_it_can_use_one(key, kind, gpu):
     of_kind = replace(job(kind), folder=PAPERS / key)
     result = need(replace(of_kind, uses_gpu=of_kind.kind.gpu), {}, cluster())
-    assert (result.minutes, bool(result.device_mb)) == (PAPER_KIND_DEFAULT.minutes, gpu)
+    assert (result.minutes, result.gpu) == (PAPER_KIND_DEFAULT.minutes, gpu)
 
 
 def test_each_attempt_requests_more_up_to_the_configured_limits():
@@ -57,8 +60,8 @@ def test_each_attempt_requests_more_up_to_the_configured_limits():
 
 
 def test_measured_times_replace_the_default_with_a_margin():
-    measurements = {measurement_key(job()): Measured(fixed=60, step=0.6)}
-    assert need(job(), measurements, cluster(), 2).minutes == pytest.approx(2 * (60 + 600) / 60)
+    measurements = {measurement_key(job()): Measured(step=0.6)}
+    assert need(job(), measurements, cluster(), 2).minutes == pytest.approx(2 * 600 / 60)
     assert need(job(), {}, cluster(), 2).minutes == DEFAULTS["federated"].minutes
 
 
@@ -69,16 +72,14 @@ def test_measured_times_replace_the_default_with_a_margin():
 def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
     gpu, measured_on, minutes
 ):
-    measurements = {measurement_key(job("network")): Measured(0, 0.06, measured_on)}
+    measurements = {measurement_key(job("network")): Measured(0.06, measured_on)}
     assert need(job("network"), measurements, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
 
 
-def test_memory_of_all_seeds_of_a_block_is_counted_where_they_are_trained():
-    measurements, seeds = {measurement_key(job("network")): Measured(0, 1, "cpu", 700)}, 20
+def test_memory_of_all_seeds_of_a_block_is_requested():
+    measurements, seeds = {measurement_key(job("network")): Measured(1, "cpu", 700)}, 20
     block = replace(job("network"), runs=seeds * job("network").runs)
-    with_gpu, without = (need(block, measurements, cluster(gpu=gpu)) for gpu in ("gres", "none"))
-    assert (with_gpu.mem_mb, with_gpu.device_mb) == (DEFAULTS["network"].mem_mb, 14000)
-    assert without.mem_mb == DEFAULTS["network"].mem_mb + 14000
+    assert need(block, measurements, cluster()).mem_mb == DEFAULTS["network"].mem_mb + 14000
 
 
 @pytest.mark.parametrize(
@@ -111,10 +112,9 @@ def test_a_job_that_cannot_use_a_gpu_requests_none():
         "",
         "[]",
         '{"a": 1}',
-        '{"a": {"fixed": 1}}',
-        '{"a": {"fixed": "x", "step": 1}}',
-        '{"a": {"fixed": NaN, "step": 1}}',
-        '{"a": {"fixed": 1, "step": -1}}',
+        '{"a": {"step": "x"}}',
+        '{"a": {"step": NaN}}',
+        '{"a": {"step": -1}}',
     ],
 )
 def test_corrupt_measurements_are_ignored(tmp_path, content):
@@ -123,6 +123,42 @@ def test_corrupt_measurements_are_ignored(tmp_path, content):
 
 
 def test_saved_measurements_are_read(tmp_path):
-    times = {"fixed": 1.0, "step": 0.1, "device": "cpu"}
+    times = {"step": 0.1, "device": "cpu"}
     (tmp_path / "calibration.json").write_text(json.dumps({"a/b/c": times}))
-    assert load_measurements(tmp_path) == {"a/b/c": Measured(1.0, 0.1)}
+    assert load_measurements(tmp_path) == {"a/b/c": Measured(0.1)}
+
+
+@pytest.fixture
+def partitions(tmp_path, monkeypatch):
+    def write(text):
+        path = tmp_path / "sinfo"
+        path.write_text(f"#!/bin/sh\nprintf '{text}'\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return write
+
+
+def test_partitions_are_read_as_sinfo_prints_them(partitions):
+    partitions(r"cpu*|1:00:00\nlong|7-00:00:00\nfree|infinite\n")
+    result = partition_limits()
+    assert result[""] == result["cpu"] == ("cpu", 60)
+    assert result["long"] == ("long", 7 * 24 * 60)
+    assert result["free"] == ("free", float("inf"))
+
+
+def test_a_request_beyond_the_partitions_limit_is_reported(partitions):
+    partitions(r"cpu*|1:00:00\n")
+    (line,) = excesses([job()], {}, cluster(max_runtime=90))
+    assert line == (
+        "cluster.max_runtime: jobs may request 90 minutes, but partition cpu allows 60 and "
+        "would never start them; must be at most 60"
+    )
+    assert excesses([job()], {}, cluster(max_runtime=60)) == []
+
+
+def test_an_unknown_partition_is_reported(partitions):
+    partitions(r"cpu*|1:00:00\n")
+    settings = cluster(gpu="gpu", gpu_partition="gpus", max_runtime=60)
+    (line,) = excesses([job("network")], {}, settings)
+    assert line == "cluster: unknown partition 'gpus'; known: cpu"

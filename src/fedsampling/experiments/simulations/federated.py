@@ -5,7 +5,7 @@ of finished runs contain that name.  Networks have the kind ``network``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ class ConvexModel(Strict):
 
 class Federated(Simulation, name="federated"):
     """A training run of a convex model."""
+
+    step_seconds: ClassVar[float] = 0.0003
 
     dataset: ConvexData
     model: ConvexModel

@@ -4,7 +4,7 @@ The dataset is loaded as for training, so that the counts describe the clients o
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from fedsampling.experiments.simulations.simulation import (
 
 class ClientCounts(Simulation, name="partition"):
     """Count the samples and labels of each client."""
+
+    step_seconds: ClassVar[float] = 0.5
 
     dataset: Dataset
     sampler: NoSampler

@@ -103,6 +103,7 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
 
     gpu: ClassVar[bool] = False  # whether it can use a GPU
     timed: ClassVar[bool] = False  # whether its tables contain measured times
+    step_seconds: ClassVar[float] = 1.0  # typical, of a round or draw, or of a seed without them
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None

@@ -12,7 +12,7 @@ IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
 from fedsampling.samplers.scheme import Scheme, Setup, View
 from fedsampling.theory.weights import (
+    PER_CLIENT,
     Participation,
     Statistics,
     clustered_participation,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-PER_CLIENT = ("mean", "variance")
 BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
 
 
@@ -54,6 +54,8 @@ class SchemeName(Strict):
 
 class Weights(Simulation, name="weights"):
     """Monte-Carlo estimates for the aggregation weights ω of one sampler."""
+
+    step_seconds: ClassVar[float] = 2e-05
 
     clients: Positive
     m: Positive

@@ -50,7 +50,7 @@ def evenness(counts: Array) -> Mapping[str, Array]:
 
     Parameters
     ----------
-    took : float array, shape (runs, n)
+    counts : float array, shape (runs, n)
         Number of rounds in which each client's update was used.
 
     Returns

@@ -1,53 +1,49 @@
-"""The time, memory and device that a job requests from a cluster.
+"""The time, memory and GPU that a job requests from a cluster.
 
-If ``fedsampling plan --slurm`` has measured a job, it requests the measured values times a margin;
+If ``fedsampling plan`` has estimated a job, it requests the estimated values times a margin;
 otherwise, the default of its run kind.  Requests grow with each attempt, up to the limits in the
-configuration.  Local runs ignore everything except the device.
+configuration.  Local runs ignore everything except the GPU.
 """
 
 import json
 import math
+import shutil
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedsampling.base.files import read_bytes, write_json
+from fedsampling.base.stopping import parse_left
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
 
 # The resources that jobs request.
 RESOURCES = ("runtime", "mem_mb", "gpu", "gpu_model", "gres", "slurm_partition")
 MEASURED = "calibration.json"  # in the folder of results
+MAX_ATTEMPTS = 3  # of a job in profiles/slurm
 START_UP_MINUTES = 1.0  # of every job: two starts of Snakemake on a busy node, and imports
 
 
 @dataclass(frozen=True)
 class Need:
-    """Expected resource needs of a job.
-
-    Parameters
-    ----------
-    minutes, mem_mb : float
-    device_mb : float
-        Memory on the device in MB; 0 for a job without a device.
-    """
+    """Expected needs of a job: minutes, memory, and whether it can use a GPU."""
 
     minutes: float
     mem_mb: float
-    device_mb: float = 0.0
+    gpu: bool = False
 
 
 # By run kind, for a block of seeds at paper scale.  Generous: a request that is too large only
 # waits longer in the queue; SLURM kills a job that exceeds its request.
 DEFAULTS: Mapping[str, Need] = {
     "federated": Need(30, 1500),
-    "network": Need(240, 8000, 16000),
+    "network": Need(240, 8000, gpu=True),
     "partition": Need(20, 4000),  # reads whole official datasets
     "weights": Need(20, 1500),
 }
 PAPER_KIND_DEFAULT = Need(60, 4000)  # for run kinds that a paper defines
-PAPER_KIND_DEVICE_MB = 4000.0  # for such kinds that can use a GPU
 # Other steps that are submitted as cluster jobs.
 OTHER_STEPS: Mapping[str, Need] = {
     "card": Need(20, 4000),
@@ -57,76 +53,54 @@ OTHER_STEPS: Mapping[str, Need] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Measured times and memory of the jobs of one case and sampler.
+    """Estimate for the jobs of one case and sampler.
 
     Parameters
     ----------
-    fixed : float
-        Start-up time in seconds.
     step : float
         Seconds per step of all seeds.
     device : str
-        ``cpu``, or the kind of device that it was measured on.
+        ``cpu`` or ``cuda``: where the rate was measured.
     seed_mb : float
-        Memory per seed in MB on the training device; 0 if unknown.
-    sampler_mb : float
-        Memory of the sampler per seed in MB, on the CPU; 0 if unknown.
+        Memory per seed in MB; 0 if unknown.
     """
 
-    fixed: float
     step: float
     device: str = "cpu"
     seed_mb: float = 0.0
-    sampler_mb: float = 0.0
 
 
 def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: float = 1.0) -> Need:
-    """Estimate the needs of a job.
+    """Return the needs of a job.
 
     Parameters
     ----------
-    job : Job
     measured : mapping
-        By :func:`measurement_key`; times are ignored if the job will run on another kind of device.
+        By :func:`measurement_key`; times are ignored if the job will run on another device.
     cluster : Cluster
         Its ``gpu`` decides whether jobs that can use a GPU request it.
     margin : float
-        Factor for measured times; the defaults already include a margin.
+        Factor for estimated times; the defaults already include a margin.
     """
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
-        PAPER_KIND_DEFAULT, device_mb=PAPER_KIND_DEVICE_MB if job.uses_gpu else 0.0
+        PAPER_KIND_DEFAULT, gpu=job.uses_gpu
     )
-    times = measured.get(measurement_key(job))
-    if times is None:
+    cost = measured.get(measurement_key(job))
+    if cost is None:
         return default
-    on_device = bool(default.device_mb) and cluster.gpu != "none"
-    fits = (times.device != "cpu") == on_device
-    minutes = margin * (times.fixed + times.step * job.steps) / 60 if fits else default.minutes
-    block_mb = times.seed_mb * len(job.runs)
-    mem_mb = default.mem_mb + times.sampler_mb * len(job.runs) + (0 if on_device else block_mb)
-    return Need(minutes, mem_mb, (block_mb or default.device_mb) if default.device_mb else 0.0)
+    fits = (cost.device != "cpu") == (default.gpu and cluster.gpu != "none")
+    minutes = margin * cost.step * job.steps / 60 if fits else default.minutes
+    return Need(minutes, default.mem_mb + cost.seed_mb * len(job.runs), default.gpu)
 
 
 def largest(needs: Iterable[Need]) -> Need:
     """Return the needs of a process that runs several small jobs one after the other.
 
-    Parameters
-    ----------
-    needs : iterable of Need
-        At least one.
-
-    Returns
-    -------
-    Need
-        The maximum of each field.  Minutes are not summed: each job takes seconds but requests
-        minutes.
+    Minutes are not summed: each job takes seconds but requests minutes.
     """
     jobs = list(needs)
-    return Need(
-        max(job.minutes for job in jobs),
-        max(job.mem_mb for job in jobs),
-        max(job.device_mb for job in jobs),
-    )
+    minutes, mem_mb = max(job.minutes for job in jobs), max(job.mem_mb for job in jobs)
+    return Need(minutes, mem_mb, any(job.gpu for job in jobs))
 
 
 def measurement_key(job: Job) -> str:
@@ -146,7 +120,7 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     """
     minutes = math.ceil((START_UP_MINUTES + need.minutes) * attempt)
     mem_mb = math.ceil(need.mem_mb * attempt)
-    gpu = cluster.gpu if need.device_mb else "none"
+    gpu = cluster.gpu if need.gpu else "none"
     model = cluster.gpu_model
     return {
         "runtime": min(minutes, cluster.max_runtime),
@@ -158,14 +132,58 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     }
 
 
+def excesses(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cluster) -> list[str]:
+    """Return a line for each request that exceeds the limits of this site's partitions.
+
+    SLURM would accept such jobs but never start them.
+    """
+    limits = partition_limits()
+    requested: dict[str, int] = {}
+    needs = [need(job, measured, cluster, cluster.margin) for job in jobs]
+    for job_need in [*needs, *OTHER_STEPS.values()]:
+        resources = request(job_need, cluster, MAX_ATTEMPTS)
+        partition = resources["slurm_partition"] or ""
+        requested[partition] = max(requested.get(partition, 0), resources["runtime"])
+    lines = []
+    for partition, minutes in requested.items():
+        name, limit = limits.get(partition, (partition, math.inf))
+        if minutes > limit:
+            lines.append(
+                f"cluster.max_runtime: jobs may request {minutes} minutes, but partition {name} "
+                f"allows {limit:.0f} and would never start them; must be at most {limit:.0f}"
+            )
+        if limits and partition not in limits:
+            known = ", ".join(sorted(filter(None, limits)))
+            lines.append(f"cluster: unknown partition '{partition}'; known: {known}")
+    return lines
+
+
+def partition_limits() -> dict[str, tuple[str, float]]:
+    """Return {partition: (name, minutes)}, with '' for the default; empty without SLURM."""
+    if shutil.which("sinfo") is None:
+        return {}
+    command = ["sinfo", "--noheader", "--format=%P|%l"]
+    try:
+        listing = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    limits: dict[str, tuple[str, float]] = {}
+    for line in listing.stdout.split():
+        name, _, limit = line.partition("|")
+        seconds = parse_left(limit)
+        entry = (name.rstrip("*"), math.inf if seconds is None else seconds / 60)
+        limits[entry[0]] = entry
+        if name.endswith("*"):
+            limits[""] = entry
+    return limits
+
+
 def load_measurements(results: Path) -> dict[str, Measured]:
     """Read the saved measurements; empty if the file is missing or corrupt."""
     try:
         content = json.loads(read_bytes(results / MEASURED))
-        measured = {name: Measured(**times) for name, times in content.items()}
-        numbers = [
-            x for times in measured.values() for x in (times.fixed, times.step, times.seed_mb)
-        ]
+        measured = {name: Measured(**cost) for name, cost in content.items()}
+        numbers = [x for cost in measured.values() for x in (cost.step, cost.seed_mb)]
         return measured if all(math.isfinite(x) and x >= 0 for x in numbers) else {}
     except (FileNotFoundError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
@@ -174,4 +192,4 @@ def load_measurements(results: Path) -> dict[str, Measured]:
 def save_measurements(measured: Mapping[str, Measured], results: Path) -> None:
     """Add measurements to the file that :func:`load_measurements` reads."""
     measurements = {**load_measurements(results), **measured}
-    write_json(results / MEASURED, {name: asdict(times) for name, times in measurements.items()})
+    write_json(results / MEASURED, {name: asdict(cost) for name, cost in measurements.items()})

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.cluster import forecast, resources
+from fedsampling.runs.cluster import resources
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class RuleResources:
         Names of the jobs that share a process, by the batch's name.
     cluster : Cluster
     results : Path
-        Folder that holds the measured times.
+        Folder that holds the estimates.
     """
 
     jobs: Mapping[str, Job]
@@ -57,7 +57,7 @@ class RuleResources:
 
     def warn(self) -> None:
         """Print warnings about requests that this cluster would never start."""
-        for line in forecast.obstacles(self.jobs.values(), self._measured, self.cluster):
+        for line in resources.excesses(self.jobs.values(), self._measured, self.cluster):
             print(f"fedsampling: {line}", file=sys.stderr, flush=True)
 
     def _need(self, job: Job) -> resources.Need:

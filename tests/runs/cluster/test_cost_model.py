@@ -1,0 +1,109 @@
+"""The cost of a run, against counts by hand and against the time that the run takes."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fedsampling.base.errors import InputError
+from fedsampling.experiments.config import Config
+from fedsampling.experiments.simulations.network import Network
+from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.specs import Job, RunSpec
+from fedsampling.runs.cluster.cost_model import available_data, batch_cost, measure, work_of
+from fedsampling.runs.cluster.resources import Measured
+from fedsampling.workflow.plan import plan
+
+PAPERS, WHERE = Path(__file__).parents[3] / "papers", Where(Path("unused"), None)
+# The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
+FULL = {"name": "full"}
+
+
+def settings(sampler, **changes):
+    defaults = {
+        "kind": "network",
+        "dataset": {"name": "mnist", "partition": {"name": "by_digit"}},
+        "inputs": "unit",
+        "model": {"name": "mlp"},
+        "work": {"batch": 50, "step": 0.01, **changes.pop("work", {"steps": 1})},
+        "sampler": sampler,
+        "rounds": 20,
+        "evaluation": {"every": 10},
+        "delays": {"name": "synthetic"},
+    }
+    return Network.model_validate(defaults | changes)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "slots"),
+    [
+        ({"name": "md", "m": 10}, 10),
+        (FULL, 100),
+        ({"name": "flanp", "first": 10, "stop": "rounds", "rounds": 5}, (10 + 20 + 40 + 80) / 4),
+        ({"name": "delayhet_submodular"}, 40),
+    ],
+)
+def test_the_number_of_slots_is_the_samplers(sampler, slots):
+    assert work_of(settings(sampler), "embedded", WHERE).slots == slots
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps", "samples"),
+    [
+        ({}, 1, 700),
+        ({"work": {"epochs": 2}}, 4, 700),  # clients have 60 samples, a batch 50
+        ({"evaluation": {"every": 10, "training_loss": False}}, 1, 100),
+        ({"holdout": 0.5}, 1, 600),  # its test set is of the training samples
+    ],
+)
+def test_operations_are_those_of_steps_and_evaluations(changes, steps, samples):
+    work = work_of(settings(FULL, **changes), "embedded", WHERE)
+    weights = 784 * 50 + 50 * 10
+    forward = 2 * weights
+    step = 2 * forward + 2 * 50 * 10  # the first layer's input needs no gradient
+    assert batch_cost(work.batch)[2:] == (50 * forward, 50 * step)
+    assert work.operations == pytest.approx(100 * steps * 50 * step + samples * forward)
+
+
+def test_memory_counts_models_and_one_step_of_each_slot():
+    work = work_of(settings({"name": "md", "m": 10}), "embedded", WHERE)
+    d, step_bytes, *_ = batch_cost(work.batch)
+    assert d == 39_760
+    assert work.bytes == 4 * d * (2 + 3 * 10) + 10 * (4 * 50 * 784 + step_bytes) + 8 * 100
+    assert 4 * d < step_bytes < 3 * 4 * d  # a gradient, and activations
+
+
+def test_a_selection_that_takes_too_long_is_rejected():
+    with pytest.raises(InputError, match="for one selection among 100 clients"):
+        work_of(settings({"name": "approx_opt", "m": 4}), "embedded", WHERE, limit=1e-3)
+
+
+def test_the_estimate_is_the_processor_time_of_the_run(tmp_path):
+    """Within a factor of four, since other work on the machine changes the processor's speed."""
+    run = settings({"name": "md", "m": 10}, work={"steps": 20}, rounds=10)
+    specs = tuple(RunSpec(run.model_dump(mode="json"), "embedded", seed) for seed in (0, 1))
+    job = Job("paper", "experiment", "base", "md", 0, specs, uses_gpu=True)
+    cost = measure(job, tmp_path, Config(device="cpu"))
+    assert cost.device == "cpu"
+    begin = time.process_time()
+    run.simulate("embedded", [0, 1], WHERE)
+    spent = time.process_time() - begin
+    assert spent / 4 < 10 * cost.step < 4 * spent
+
+
+def test_a_run_kind_without_networks_declares_the_seconds_of_a_step():
+    jobs = plan({"papers": ["rizk2022importance"], "scale": "quick"}, PAPERS).jobs.values()
+    job = next(job for job in jobs if job.experiment == "inclusion")
+    seconds = job.kind.step_seconds
+    assert measure(job, Path("nowhere"), Config()) == Measured(len(job.runs) * seconds)
+
+
+@pytest.mark.parametrize(
+    ("held", "data"), [(("ijcnn1.tr", "ijcnn1.val", "ijcnn1.t"), "official"), ((), "embedded")]
+)
+def test_files_in_the_mirror_are_available(tmp_path, held, data):
+    jobs = plan({"papers": ["rizk2022importance"], "scale": "quick"}, PAPERS).jobs
+    job = jobs["rizk2022importance/classification/base/fedavg/block-0"]
+    for name in held:
+        (tmp_path / name).touch()
+    assert available_data(job, tmp_path / "cache", str(tmp_path)) == data
