@@ -1,7 +1,7 @@
 """A user's module trains as in a loop over clients, with the same random numbers."""
 
 import warnings
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -300,17 +300,13 @@ def test_buffers_are_averaged_with_normalised_weights():
 
 
 def test_samplers_and_server_optimisers_see_only_parameters():
-    seen = []
-
-    class Watching(Full):
-        needs = frozenset({"updates"})
-
-        def saw_updates(self, slots, updates):
-            seen.append(updates.shape[1])
-
-    job = replace(learner(Counting), server=None)
-    train(job, Watching(), [0], 1, [])
-    assert seen == [25 * 3 + 3]
+    job, shapes = learner(Counting), []
+    sampler = SimpleNamespace(
+        needs={"updates"}, saw_updates=lambda slots, updates: shapes.append(updates.shape)
+    )
+    slots = Slots.stack([np.array([0, 2])])
+    job.work(job.start(np.array([0])), slots, sampler, Draws(np.array([0]), 0))
+    assert shapes == [(2, 25 * 3 + 3)]
     data = clients("numbers")
     history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
     assert history["value"].notna().all()
