@@ -1,7 +1,6 @@
 """A user's module trains as in a loop over clients, with the same random numbers."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +20,8 @@ from fedsampling.learning.training.network.local_work import LocalWork, dropout_
 from fedsampling.learning.training.network.step import Keeper
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import Full
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.clustered import ClusteredSimilarity
+from fedsampling.samplers.scheme import Setup, Slots
 
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
 SIZES = [6, 9, 12]
@@ -300,13 +300,9 @@ def test_buffers_are_averaged_with_normalised_weights():
 
 
 def test_samplers_and_server_optimisers_see_only_parameters():
-    job, shapes = learner(Counting), []
-    sampler = SimpleNamespace(
-        needs={"updates"}, saw_updates=lambda slots, updates: shapes.append(updates.shape)
-    )
-    slots = Slots.stack([np.array([0, 2])])
-    job.work(job.start(np.array([0])), slots, sampler, Draws(np.array([0]), 0))
-    assert shapes == [(2, 25 * 3 + 3)]
+    job = learner(Counting)
+    setup = Setup(job.n_samples, job.p, 1, dimension=25 * 3 + 3)
+    train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2, [])  # stores updates of this size
     data = clients("numbers")
     history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
     assert history["value"].notna().all()
