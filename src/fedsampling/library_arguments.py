@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +101,9 @@ def own_network_of(
         return own_network(model, sample, data.classes, loss)
     if loss is None:
         return None
-    return replace(settings.model.build(sample, data.classes), criterion=loss, layers=())
+    from fedsampling.learning.models.networks.own import with_loss
+
+    return with_loss(settings.model.build(sample, data.classes), loss, sample, data.classes)
 
 
 def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A user's module trains as in a loop over clients."""
+"""A user's module trains as in a loop over clients, with the same random numbers."""
 
 import warnings
 
@@ -9,6 +9,19 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 import fedsampling as fs
+from fedsampling.base.stopping import Stopped
+from fedsampling.base.streams import Draws
+from fedsampling.learning.models.networks.own import own_network
+from fedsampling.learning.training.checkpoint import Checkpoint
+from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.network.evaluation import evaluate
+from fedsampling.learning.training.network.learner import NetworkLearner
+from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
+from fedsampling.learning.training.network.step import Keeper
+from fedsampling.runs.store import digest
+from fedsampling.samplers.basic import Full
+from fedsampling.samplers.clustered import ClusteredSimilarity
+from fedsampling.samplers.scheme import Setup, Slots
 
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
 SIZES = [6, 9, 12]
@@ -51,6 +64,57 @@ class Transformer(nn.Module):
         return self.last(self.layer(self.symbols(x)).mean(1))
 
 
+class Counting(nn.Module):
+    """A running count and a running mean of its inputs, one replaced and one changed in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(25, 3)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("mean", torch.zeros(25))
+
+    def forward(self, x):
+        x = x.flatten(1)
+        if self.training:
+            self.steps = self.steps + 1
+            self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return self.last(x - self.mean) / (1 + self.steps)
+
+
+class Functional(nn.Module):
+    """Random numbers without a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(25, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        h = F.dropout(self.first(x.flatten(1)), 0.3, self.training)
+        return self.last(h + 0.1 * torch.randn_like(h) if self.training else h)
+
+
+def with_layer(layer):
+    return lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(25, 8), layer(), nn.Tanh(), nn.Linear(8, 3)
+    )
+
+
+def dropout():
+    return nn.Dropout(0.4)
+
+
+def batch_norm():
+    return nn.BatchNorm1d(8)
+
+
+def without_statistics():
+    return nn.BatchNorm1d(8, track_running_stats=False)
+
+
+def both():
+    return nn.Sequential(nn.BatchNorm1d(8), nn.Dropout(0.4))
+
+
 def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(25, 8), nn.Tanh(), nn.Linear(8, 3))
 
@@ -66,27 +130,41 @@ def clients(kind):
 
 
 def by_hand(module, data, rounds, loss=F.cross_entropy):
-    """Train all clients one after the other, average, and return the training loss by round."""
+    """Train all clients one after the other, average parameters and buffers.
+
+    Returns the training loss by round.
+    """
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
-    theta = {key: value.detach().clone() for key, value in module.named_parameters()}
+    theta = {key: value.detach().clone() for key, value in module.state_dict().items()}
     values = []
-    for _ in range(rounds + 1):
+    for t in range(rounds + 1):
         module.load_state_dict(theta)
-        total, moved = 0.0, {key: torch.zeros_like(value) for key, value in theta.items()}
+        outputs = module.eval()(x)
+        moved = {key: torch.zeros(value.shape) for key, value in theta.items()}
+        total = 0.0
         for k, p in enumerate(data.p):
             part = slice(data.start[k], data.start[k + 1])
+            total += p * float(loss(outputs[part], y[part]).mean().detach())
             module.load_state_dict(theta)
-            total += p * float(loss(module(x[part]), y[part]).mean().detach())
+            module.train()
             optimizer = torch.optim.SGD(module.parameters(), lr=STEP)
-            for _ in range(STEPS):
+            for step in range(STEPS):
                 optimizer.zero_grad()
+                torch.manual_seed(generator_seed(t, k, step))
                 loss(module(x[part]), y[part]).mean().backward()
                 optimizer.step()
-            for key, value in module.named_parameters():
-                moved[key] += p * (value.detach() - theta[key])
+            for key, value in module.state_dict().items():
+                moved[key] += p * (value - theta[key])
         values.append(total)
-        theta = {key: value + moved[key] for key, value in theta.items()}
+        theta = {key: value + moved[key].to(value.dtype) for key, value in theta.items()}
     return values
+
+
+def generator_seed(t, client, step):
+    """Return the seed of PyTorch's generator in a local step of the run with seed 0."""
+    slots = Slots(np.zeros(1, int), np.array([client]), np.ones(1))
+    keys = torch.from_numpy(dropout_keys(slots, Draws(np.zeros(1, int), t)))
+    return int(Keeper(keys, torch.tensor(step)).seeds(0)[0])
 
 
 WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
@@ -105,6 +183,13 @@ def trained(module, data, **settings):
         (Cnn, "numbers", True),
         (Recurrent, "symbols", False),
         (Transformer, "symbols", True),
+        (with_layer(dropout), "numbers", True),
+        (with_layer(nn.RReLU), "numbers", True),
+        (Functional, "numbers", True),
+        (with_layer(batch_norm), "numbers", True),
+        (with_layer(without_statistics), "numbers", True),
+        (with_layer(both), "numbers", True),
+        (Counting, "numbers", True),
     ],
 )
 def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
@@ -142,9 +227,7 @@ def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
 @pytest.mark.parametrize(
     ("model", "line"),
     [
-        (nn.BatchNorm1d(3), "model: Sequential: 1 is BatchNorm1d, whose running statistics belong"),
-        (nn.Dropout(0.5), "model: Sequential: 1 has dropout with rate 0.5 from a generator that"),
-        (nn.Linear(25, 4), "model: Sequential returns (2, 4) for 2 samples; must be (2, 3), one"),
+        (nn.Linear(25, 4), "model: Sequential returns (4, 4) for 4 samples; must be (4, 3), one"),
         (nn.Linear(7, 3), "model: Sequential fails on samples of shape (5, 5): RuntimeError: mat1"),
         (lambda: 5, "model: int is invalid; must be a torch.nn.Module"),
         (
@@ -163,6 +246,63 @@ def test_an_invalid_module_is_one_line(model, line):
 
 def test_a_loss_must_be_one_number_per_sample():
     with pytest.raises(
-        fs.InputError, match=r"^loss: it gives shape \(\) for 27 samples; must be one"
+        fs.InputError, match=r"^loss: it returns shape \(\) for 4 samples; must be one"
     ):
         fs.train(clients("numbers"), "full", model=mlp(), loss=nn.CrossEntropyLoss(), **WORK)
+
+
+STATEFUL = [with_layer(both), Counting, Functional]
+
+
+@pytest.mark.parametrize("make", STATEFUL)
+def test_a_seed_does_not_depend_on_the_seeds_stacked_with_it(make):
+    def losses(seeds):
+        work = {**WORK, "batch": 4}
+        history = fs.train(
+            clients("numbers"), fs.scheme("md", m=2), model=make, seeds=seeds, **work
+        )
+        return history[(history["metric"] == "loss") & (history["seed"] == 7)]["value"].to_numpy()
+
+    np.testing.assert_array_equal(losses([7]), losses([0, 7, 3]))
+
+
+def learner(make):
+    work = LocalWork(batch=4, step=STEP, steps=STEPS)
+    return NetworkLearner(own_network(make, (5, 5), 3), clients("numbers"), work, "raw")
+
+
+@pytest.mark.parametrize("make", STATEFUL)
+def test_a_job_that_stops_resumes_bit_for_bit(make, tmp_path):
+    def digests(checkpoint):
+        job = learner(make)
+        measures = [(1, lambda theta, _: evaluate(job, theta))]
+        tables = train(job, Full(), [0, 4], 6, measures, checkpoint=checkpoint)
+        return [digest(table) for table in tables]
+
+    answers = iter([False] * 4 + [True] * 2)
+    with pytest.raises(Stopped):
+        digests(Checkpoint(tmp_path / "job.npz", seconds=1e9, stop=lambda: next(answers)))
+    assert Checkpoint(tmp_path / "job.npz").load().round == 4
+    resumed = digests(Checkpoint(tmp_path / "job.npz", seconds=1e9))
+    assert resumed == digests(Checkpoint(None))
+
+
+def test_buffers_are_averaged_with_normalised_weights():
+    job = learner(Counting)
+    theta = job.start(np.array([0]))
+    slots = Slots(np.zeros(3, int), np.arange(3), np.ones(3))
+    updates = torch.zeros(3, theta.shape[1])
+    updates[:, -25:] = torch.tensor([1.0, 2.0, 4.0])[:, None]  # the trained means
+    moved = job.advance(theta, updates, slots, np.array([1.5, 1.5, -1.0]))
+    np.testing.assert_allclose(moved[0, -25:], 1.5)
+    np.testing.assert_array_equal(moved[0, : job.network.dimension], theta[0, :-26])
+    assert job.advance(theta, updates, slots, np.zeros(3)).equal(theta)
+
+
+def test_samplers_and_server_optimisers_see_only_parameters():
+    job = learner(Counting)
+    setup = Setup(job.n_samples, job.p, 1, dimension=25 * 3 + 3)
+    train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2, [])  # stores updates of this size
+    data = clients("numbers")
+    history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
+    assert history["value"].notna().all()

@@ -9,7 +9,7 @@ import torch
 from fedsampling.learning.models.model import Mlp, Softmax
 from fedsampling.learning.models.networks.network import everything
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.step import keeper, mix, sgd_step
+from fedsampling.learning.training.network.step import Keeper, mix, sgd_step
 
 NETWORKS = {
     "mlp": Mlp(hidden=5).build((3, 2), 4),
@@ -96,7 +96,7 @@ KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
 def mask(keys, step, *shape, rate=0.2):
-    return keeper(keys, torch.tensor(step))(torch.ones(len(keys), *shape), rate)
+    return Keeper(keys, torch.tensor(step))(torch.ones(len(keys), *shape), rate)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
@@ -108,7 +108,7 @@ def test_dropout_has_its_rate_and_preserves_the_expectation(rate):
 
 
 def test_neighbouring_positions_steps_layers_and_slots_are_independent():
-    keep = keeper(KEYS, torch.tensor(0))
+    keep = Keeper(KEYS, torch.tensor(0))
     first, second = (keep(torch.ones(3, 50_001), 0.5) > 0 for _ in range(2))
     later = mask(KEYS, 1, 50_001, rate=0.5) > 0
     pairs = [

@@ -262,7 +262,7 @@ class Training(Strict):
             final = on_own_samples(learner, theta, self.evaluation.dropout)
             return {**learner.by_client_metrics(rounds), **final}
 
-        return train(
+        tables = train(
             learner,
             sampler,
             seeds,
@@ -275,6 +275,8 @@ class Training(Strict):
             watch=watch,
             by_client=by_client if self.evaluation.by_client else None,
         )
+        learner.network.verify()
+        return tables
 
 
 class Network(Training, Simulation, name="network"):

@@ -27,7 +27,7 @@ from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.network.samples import Inputs
-from fedsampling.learning.training.network.step import keeper, sgd_step
+from fedsampling.learning.training.network.step import Keeper, sgd_step
 from fedsampling.runs.execute import choose_products, environment
 from fedsampling.runs.execute import device as chosen_device
 from fedsampling.samplers.basic import MD
@@ -210,7 +210,7 @@ def in_double(stacked: NetworkLearner, theta: Tensor, slots: Slots) -> Array:
         rows = torch.from_numpy(stacked.data.start[slots.client][:, None] + index)
         x, y = on_cpu.samples.gather(rows)
         x = x if stacked.inputs == "tokens" else x.double()
-        keep = keeper(keys, torch.tensor(number))
+        keep = Keeper(keys, torch.tensor(number))
         sgd_step(stacked.network, stacked.local, w, start, velocity, step, x, y, weight, keep)
     updates: Array = (w - start).numpy()
     return updates

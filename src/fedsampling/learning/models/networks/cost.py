@@ -7,6 +7,7 @@ batches and rounds.
 import ctypes
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,7 +34,7 @@ class Operations:
 
 
 def operations(network: Network, sample: tuple[int, ...], batch: int) -> Operations:
-    """Count the operations of a batch on PyTorch's ``meta`` device, which has no data.
+    """Count the operations of a batch, where possible on a device without data.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def operations(network: Network, sample: tuple[int, ...], batch: int) -> Operati
     """
     from torch.utils.flop_counter import FlopCounterMode  # the import takes a second
 
-    theta, x = _blank(network, sample, batch, "meta")
+    theta, x = blank(network, sample, batch, "meta" if network.module is None else "cpu")
     with torch.no_grad(), FlopCounterMode(display=False) as outputs:
         network.outputs(theta, x)
     with FlopCounterMode(display=False) as step:
@@ -64,7 +65,7 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
     sample : tuple of int
         Shape of one sample.
     """
-    theta, x = _blank(network, sample, batch, "cpu")
+    theta, x = blank(network, sample, batch, "cpu")
     saved_bytes: dict[int, int] = {}
 
     def record(array: Tensor) -> Tensor:
@@ -99,12 +100,16 @@ def keep_memory() -> bool:
     return bool(mallopt(_MMAP_THRESHOLD, _NEVER)) and bool(mallopt(_TRIM_THRESHOLD, _NEVER))
 
 
-def _blank(
+def blank(
     network: Network, sample: tuple[int, ...], batch: int, device: str
 ) -> tuple[Tensor, Tensor]:
-    # One slot's parameters [1, d], with gradients, and a batch [1, batch, ...] of zeros.
-    # Inputs of an embedding are integers.
+    """Return one slot's parameters [1, size], with gradients, and a batch [1, batch, ...] of zeros.
+
+    Inputs of an embedding are integers.
+    """
     theta = torch.zeros(1, network.dimension, device=device, requires_grad=True)
+    if network.module is not None:  # which may have no outputs at zero
+        theta = torch.from_numpy(network.initial(np.random.default_rng(0)))[None].requires_grad_()
     symbols = any(name.startswith("embedding") for name in network.shapes)
     kind = torch.int64 if symbols else None
     return theta, torch.zeros(1, batch, *sample, device=device, dtype=kind)

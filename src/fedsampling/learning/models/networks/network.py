@@ -16,15 +16,20 @@ Glorot and Bengio, Understanding the difficulty of training deep feedforward neu
 He et al., Delving deep into rectifiers, 2015.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import prod, sqrt
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from fedsampling.base import memory
+from fedsampling.base.blame import described
+from fedsampling.base.errors import InputError
 
 Array = NDArray[np.float64]
 Parts = Mapping[str, Tensor]
@@ -35,6 +40,24 @@ Law = Callable[[np.random.Generator, tuple[int, ...]], Array]
 def everything(h: Tensor, rate: float) -> Tensor:
     """Drop nothing: the `keep` of an evaluation."""
     return h
+
+
+class Guest(Protocol):
+    """A user's module or loss, for all slots; :mod:`.own` keeps its effects to the call.
+
+    Called with ``(w, x, keep, sizes)`` or ``(z, y, keep, sizes)``.  Only the first ``sizes[k]``
+    samples of slot k are its own, the others are padding; None: all of them are.
+    """
+
+    separate: bool  # each slot is computed alone, on its own samples
+
+    def __call__(
+        self, first: Any, second: Tensor, keep: Keep, sizes: Sequence[int] | None, /
+    ) -> Tensor:
+        """Return the outputs [slots, batch, ..., classes], or the losses [slots, batch]."""
+
+    def verify(self) -> None:
+        """Raise InputError if it has changed since it was tried."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +82,13 @@ class Network:
     layers : tuple of str
         Names of the dense layers, from inputs to outputs, if the network consists only of these
         with rectifiers in between, and the loss is cross entropy; otherwise empty.
-    criterion : callable, optional
-        Replaces `loss`: ``criterion(z, targets)`` of one copy's batch, one number per sample.
+    criterion : Guest, optional
+        Replaces `loss`.
+    module : Guest, optional
+        Replaces `body` and `head`.
+    buffers : mapping
+        Shape of each buffer of `module` that training changes.  Buffers follow the parameters in a
+        copy's vector.
     """
 
     name: str
@@ -70,12 +98,40 @@ class Network:
     head: Callable[[Parts, Tensor], Tensor]
     loss: Literal["cross_entropy", "squared"] = "cross_entropy"
     layers: tuple[str, ...] = ()
-    criterion: Callable[[Tensor, Tensor], Tensor] | None = None
+    criterion: Guest | None = None
+    module: Guest | None = None
+    buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def dimension(self) -> int:
         """Number of parameters d of one copy."""
         return sum(map(prod, self.shapes.values()))
+
+    @property
+    def size(self) -> int:
+        """Length of one copy's vector: its parameters and buffers."""
+        return self.dimension + sum(map(prod, self.buffers.values()))
+
+    @property
+    def separate(self) -> bool:
+        """Whether a user's module or loss needs each slot's samples without padding."""
+        return any(guest is not None and guest.separate for guest in (self.module, self.criterion))
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Report an error in a user's module or loss, also of its gradient, in one line."""
+        try:
+            yield
+        except Exception as error:
+            if self.module is None and self.criterion is None:
+                raise
+            raise blamed("loss" if self.module is None else f"model: {self.name}", error) from error
+
+    def verify(self) -> None:
+        """Raise InputError if a user's module or loss has changed during training."""
+        for guest in (self.module, self.criterion):
+            if guest is not None:
+                guest.verify()
 
     @property
     def biases(self) -> int:
@@ -84,22 +140,54 @@ class Network:
         return shape[0] if name.rpartition(".")[2] == "bias" and len(shape) == 1 else 0
 
     def initial(self, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Draw one copy's parameters, shape (d,)."""
+        """Draw one copy's parameters and buffers, shape (size,)."""
         drawn = self.draw(rng)
-        return np.concatenate([drawn[name].ravel() for name in self.shapes]).astype(np.float32)
+        names = (*self.shapes, *self.buffers)
+        return np.concatenate([drawn[name].ravel() for name in names]).astype(np.float32)
 
     def parts(self, theta: Tensor) -> Parts:
-        """Return views of the flat parameters, shape (slots, d), by name, shape (slots, *shape)."""
-        pieces = torch.split(theta, [prod(shape) for shape in self.shapes.values()], dim=1)
+        """Return views of the flat vectors, shape (slots, size), by name, shape (slots, *shape)."""
+        shapes = {**self.shapes, **self.buffers}
+        pieces = torch.split(theta, [prod(shape) for shape in shapes.values()], dim=1)
         return {
             name: piece.view(len(theta), *shape)
-            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+            for (name, shape), piece in zip(shapes.items(), pieces, strict=True)
         }
 
-    def outputs(self, theta: Tensor, x: Tensor, keep: Keep = everything) -> Tensor:
+    def outputs(
+        self,
+        theta: Tensor,
+        x: Tensor,
+        keep: Keep = everything,
+        sizes: Sequence[int] | None = None,
+    ) -> Tensor:
         """Apply every copy to its own batch: [slots, batch, ..., classes]."""
-        w = self.parts(theta)
+        return self.apply(self.parts(theta), x, keep, sizes)
+
+    def apply(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
+        """Apply every copy, as :meth:`outputs`, to its parameters by name."""
+        if self.module is not None:
+            return self.module(w, x, keep, sizes)
         return self.head(w, self.body(w, x, keep))
+
+
+def blamed(place: str, error: BaseException) -> InputError:
+    """Return the line for an error of users' code."""
+    try:
+        with memory.in_a_line():
+            raise error
+    except InputError as line:
+        return line
+    except BaseException:
+        return InputError(f"{place}: {described(error)}")
+
+
+def private(x: Tensor) -> Tensor:
+    """Return a copy of `x` for a user's function; the memory is copied when it is written to."""
+    try:
+        return torch._lazy_clone(x)
+    except (AttributeError, RuntimeError):  # memory that is not PyTorch's, such as NumPy's
+        return x.clone()
 
 
 @dataclass(frozen=True)

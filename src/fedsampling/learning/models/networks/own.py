@@ -1,36 +1,48 @@
-"""A user's ``torch.nn.Module`` as a stacked network.
+"""A user's ``torch.nn.Module`` and loss as a stacked network.
 
-``torch.func.functional_call`` makes the module a function of its parameters, and ``torch.vmap``
-applies it to all slots at once.  If ``vmap`` fails for a module, it is applied slot by slot, with a
-warning.
+``torch.func.functional_call`` makes the module a function of its parameters and buffers, and
+``torch.vmap`` applies it to all slots at once.  Modules that draw random numbers, change buffers,
+mix the samples of a batch, or that ``vmap`` does not support, are applied slot by slot.
+
+Users' code is a guest: it gets copies, or memory that is copied when it is written to, and numbers
+from PyTorch's generator that are keyed as all others.  :class:`OwnModule` and :class:`OwnLoss` are
+tried on a few samples before training, and what cannot be isolated is refused in one line.
 """
 
 import copy
 import inspect
+import random
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.parameter import is_lazy
 
 from fedsampling.base.blame import described, import_error_lines
 from fedsampling.base.errors import InputError
 from fedsampling.base.own_files import import_file
 from fedsampling.learning.models.model import ModelFile
-from fedsampling.learning.models.networks.network import Keep, Network, Parts
+from fedsampling.learning.models.networks.cost import blank
+from fedsampling.learning.models.networks.network import Keep, Network, Parts, blamed, private
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OwnModel = nn.Module | Callable[[], nn.Module]
 
-ROWS = 2  # samples in the test of a module
-BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
-DROPOUTS = (nn.modules.dropout._DropoutNd,)
+ROWS = 4  # samples in the test of a module; of two, BatchNorm returns ±1 whatever they are
+WRAPPERS = {  # modules that only run another one, and their attribute with it
+    "DataParallel": "module",
+    "DistributedDataParallel": "module",
+    "OptimizedModule": "_orig_mod",
+}
 
 
 def own_network(
@@ -57,28 +69,48 @@ def own_network(
     Raises
     ------
     InputError
-        If the module keeps state from batch to batch or draws random numbers, or does not fit the
-        samples or labels.
+        If the module does not fit the samples or labels, or its effects cannot be isolated.
     """
-    instance = module if isinstance(module, nn.Module) else _without_arguments(module)()
-    if not isinstance(instance, nn.Module):
-        raise InputError(f"model: {type(instance).__name__} is invalid; must be a torch.nn.Module")
-    name = type(instance).__name__
-    template = copy.deepcopy(instance).train()  # kernels for evaluation may have no gradient
-    _refuse_state(template, name)
-    symbols = _takes_symbols(template, name, sample, classes)
-    trained = _parameters(template)
-    if not trained:
-        raise InputError(f"model: {name} has no parameters to train; set requires_grad")
+    make = _maker(module)
+    template, symbols = _fitted(make(0), sample, classes)
+    own = OwnModule(_copied(template), symbols, sample)
+    trained = _trained(template)
+    state = {key: value for key, value in template.named_buffers() if key in own.buffers}
+    if not isinstance(module, nn.Module):
+        drawn = [_fitted(make(seed), sample, classes)[0] for seed in (0, 1)]
+        _refuse_unkeyed(own, template, *drawn)
 
     def draw(rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
-        initial = template if isinstance(module, nn.Module) else _seeded(module, rng)
-        parameters = _parameters(initial)
-        return {key: value.detach().double().cpu().numpy() for key, value in parameters.items()}
+        initial = template
+        if not isinstance(module, nn.Module):
+            initial, _ = _fitted(make(int(rng.integers(2**62))), sample, classes)
+        drawn = {**_trained(initial), **dict(initial.named_buffers())}
+        if any(key not in drawn or drawn[key].shape != shape for key, shape in shapes.items()):
+            raise InputError(f"model: {own.name} differs from seed to seed; use one architecture")
+        return {key: drawn[key].detach().double().numpy() for key in (*trained, *state)}
 
     shapes = {key: tuple(value.shape) for key, value in trained.items()}
     kind: Literal["cross_entropy", "squared"] = "squared" if classes is None else "cross_entropy"
-    return Network(name, shapes, draw, _Applied(template, symbols), _identity, kind, criterion=loss)
+    return Network(
+        own.name,
+        shapes,
+        draw,
+        lambda w, x, keep: own(w, x, keep, None),
+        lambda w, h: h,  # the module includes its last layer
+        kind,
+        criterion=None if loss is None else OwnLoss(loss, own.outputs_shape, classes),
+        module=own,
+        buffers={key: tuple(value.shape) for key, value in state.items()},
+    )
+
+
+def with_loss(
+    network: Network, loss: Loss, sample: tuple[int, ...], classes: int | None
+) -> Network:
+    """Replace the loss of a built-in network; arguments as for :func:`own_network`."""
+    theta, x = blank(network, sample, ROWS, "meta")
+    shape = tuple(network.outputs(theta, x)[0].shape)
+    return replace(network, criterion=OwnLoss(loss, shape, classes), layers=())
 
 
 def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> Network:
@@ -101,7 +133,397 @@ def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> N
         raise InputError(*import_error_lines(error, path, module)) from None
 
 
-def _without_arguments(make: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+class Trial(NamedTuple):
+    """Result of a module on a few samples: its outputs, and its buffers afterwards."""
+
+    outputs: Tensor
+    buffers: dict[str, Tensor]
+    drew: bool  # from PyTorch's generator
+
+
+class OwnModule:
+    """A module as a function of all slots' parameters, buffers and batches.
+
+    Training mode is on in local steps, where `keep` has seeds, and off otherwise.
+
+    Attributes
+    ----------
+    buffers : dict of str to dtype
+        The buffers that the module changes.
+    outputs_shape : tuple of int
+        Shape of the outputs for ``ROWS`` samples.
+    separate : bool
+        Whether slots are computed one after the other, on their own samples.
+    """
+
+    def __init__(self, module: nn.Module, symbols: bool, sample: tuple[int, ...]) -> None:
+        self.name = type(module).__name__
+        self.buffers: dict[str, torch.dtype] = {}
+        self._module, self._symbols = module, symbols
+        self._mode: tuple[bool, torch.device] | None = None
+        # Copies, since a module can change its frozen parameters.
+        self._parameters = {key: value.detach().clone() for key, value in _trained(module).items()}
+        self._buffers = {key: value.detach().clone() for key, value in module.named_buffers()}
+        self._tied = _tied(module)
+        self._samples = _samples(sample, symbols)
+        self._writes = False  # into its samples
+        self._expected = {training: self._repeated(training) for training in (True, False)}
+        for trial in self._expected.values():
+            for key, value in self._buffers.items():
+                if not _equal(value, trial.buffers[key]):
+                    self.buffers[key] = value.dtype
+        trained = self._expected[True]
+        self.outputs_shape = tuple(trained.outputs.shape)
+        self.separate = trained.drew or bool(self.buffers) or self._mixes() or not self._stacks()
+
+    def __call__(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
+        """Return the outputs [slots, batch, ..., classes]; see :class:`.network.Guest`."""
+        seeds = _seeds(keep, 0, len(x))
+        x = x.long() if self._symbols else x
+        self._set(seeds is not None, x.device)
+        if seeds is None or self.separate:
+            return self._one_by_one(w, x, seeds, sizes)
+        version = x._version
+        try:
+            return torch.vmap(self._apply)(dict(w), x)
+        except (RuntimeError, ValueError, NotImplementedError) as error:
+            if x._version != version:  # the samples cannot be used again
+                raise blamed(f"model: {self.name}", error) from error
+            self._warn(error)
+            self.separate = True
+            return self._one_by_one(w, x, seeds, sizes)
+
+    def verify(self) -> None:
+        """Compare the module with its first trials.
+
+        Raises
+        ------
+        InputError
+            If something that the module remembers outside its buffers has changed its outputs.
+        """
+        for training, expected in self._expected.items():
+            if not _same(self._trial(training, self._samples), expected):
+                raise InputError(
+                    f"model: {self.name} has changed during training, apart from parameters and "
+                    "buffers; keep what forward remembers in buffers (register_buffer)"
+                )
+
+    def _one_by_one(
+        self, w: Parts, x: Tensor, seeds: list[int] | None, sizes: Sequence[int] | None
+    ) -> Tensor:
+        """Compute the slots one after the other, each from its own seed and buffers."""
+        parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
+        outputs = []
+        with _seedable(x.device) as seed:
+            for k in range(len(x)):
+                rows = x[k] if sizes is None else x[k, : sizes[k]]
+                arguments = {name: part[k] for name, part in parts.items()}
+                for name, dtype in self.buffers.items():
+                    value = w[name][k].detach()
+                    value = value if dtype.is_floating_point else value.round()  # an average
+                    arguments[name] = value.to(dtype, copy=True)
+                if seeds is None:
+                    rows = private(rows)
+                elif self._writes:
+                    rows = rows.clone()
+                seed(0 if seeds is None else seeds[k])
+                z = self._checked(arguments, rows)
+                if seeds is not None and torch.is_grad_enabled():
+                    for name in self.buffers:
+                        self._store(w[name][k], name, arguments[name])
+                outputs.append(_padded(z, x.shape[1]))
+        return torch.stack(outputs)
+
+    def _store(self, column: Tensor, name: str, value: Tensor) -> None:
+        """Store a buffer after a local step, in single precision."""
+        value = value.detach()
+        if value.shape != column.shape:
+            raise InputError(f"model: {self.name}: buffer {name!r} changes its shape in forward")
+        # The memory of parameters, which autograd has saved, is next to it and does not change.
+        column.data.copy_(value)
+        if not value.is_floating_point() and not torch.equal(column.to(value.dtype), value):
+            raise InputError(
+                f"model: {self.name}: buffer {name!r} exceeds 2**24; use a smaller one"
+            )
+
+    def _apply(self, arguments: dict[str, Tensor], x: Tensor) -> Tensor:
+        """Apply the module; a buffer that it replaces is replaced in `arguments`, too."""
+        pairs = self._tied.items()
+        tied = {alias: arguments[key] for alias, key in pairs if key in arguments}
+        entries = {**arguments, **tied}
+        # PyTorch's own handling of tied weights does not restore shared submodules.
+        outputs: Tensor = functional_call(self._module, entries, (x,), tie_weights=False)
+        arguments.update((key, entries[key]) for key in arguments)
+        return outputs
+
+    def _checked(self, arguments: dict[str, Tensor], x: Tensor) -> Tensor:
+        try:
+            return self._apply(arguments, x)
+        except (Exception, SystemExit) as error:  # a user's forward may raise anything
+            raise blamed(f"model: {self.name}", error) from error
+
+    def _set(self, training: bool, device: torch.device) -> None:
+        if self._mode != (training, device):
+            self._module.train(training)
+            self._module.to(device)
+            self._mode = training, device
+
+    def _repeated(self, training: bool) -> Trial:
+        """Apply the module twice to the same samples, with other samples in between."""
+        first = self._trial(training, self._samples)
+        self._trial(training, self._samples.flip(0))
+        if not _same(first, self._trial(training, self._samples)):
+            raise InputError(
+                f"model: {self.name} returns different outputs for the same samples; keep what "
+                "forward remembers in buffers (register_buffer), and use PyTorch's generator"
+            )
+        return first
+
+    def _trial(self, training: bool, samples: Tensor) -> Trial:
+        """Apply the module to samples, and compute a gradient in training mode."""
+        self._set(training, samples.device)
+        parameters = {key: value.clone() for key, value in self._parameters.items()}
+        buffers = {key: value.clone() for key, value in self._buffers.items()}
+        arguments = {key: value.requires_grad_(training) for key, value in parameters.items()}
+        arguments |= buffers
+        with torch.set_grad_enabled(training), keyed(f"model: {self.name}", samples.device) as drew:
+            z = self._checked(arguments, copied := samples.clone())
+        self._writes |= not torch.equal(copied, samples)
+        for key, value in self._parameters.items():
+            if not _equal(arguments[key], value):
+                raise InputError(
+                    f"model: {self.name}: forward changes the parameter {key!r}; change a copy"
+                )
+        for key, value in self._buffers.items():
+            if arguments[key].shape != value.shape:
+                raise InputError(f"model: {self.name}: forward changes the shape of buffer {key!r}")
+        if training:
+            self._check_gradient(z, list(parameters.values()))
+        after = {key: arguments[key].detach().clone() for key in self._buffers}
+        return Trial(z.detach().clone(), after, drew[0])
+
+    def _check_gradient(self, z: Tensor, parameters: Sequence[Tensor]) -> None:
+        if not z.requires_grad:
+            raise InputError(f"model: {self.name}: the outputs do not depend on its parameters")
+        try:
+            torch.autograd.grad(z.sum(), parameters, allow_unused=True)
+        except RuntimeError as error:
+            raise blamed(f"model: {self.name}", error) from error
+
+    def _mixes(self) -> bool:
+        """Whether a sample's outputs depend on other samples of its batch."""
+        others = torch.cat([self._samples[:1], self._samples[1:].flip(0)])
+        before = self._expected[True].outputs
+        return not torch.equal(self._trial(True, others).outputs[0], before[0])
+
+    def _stacks(self) -> bool:
+        """Whether ``torch.vmap`` returns the outputs of two slots, with gradients."""
+        self._set(True, self._samples.device)
+        w = {k: torch.stack([v, v]).requires_grad_() for k, v in self._parameters.items()}
+        x = torch.stack([self._samples, self._samples])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of operations that vmap computes in a loop
+                z = torch.vmap(self._apply)(dict(w), x)
+            torch.autograd.grad(z.sum(), list(w.values()), allow_unused=True)
+        except (RuntimeError, ValueError, NotImplementedError) as error:
+            self._warn(error)
+            return False
+        expected = self._expected[True].outputs
+        return bool(torch.allclose(z[1], expected, rtol=1e-3, atol=1e-4, equal_nan=True))
+
+    def _warn(self, error: Exception) -> None:
+        warnings.warn(
+            f"{self.name}: torch.vmap cannot stack it ({described(error):.120}); slots are "
+            "computed one after the other",
+            stacklevel=2,
+        )
+
+
+class OwnLoss:
+    """A user's loss ``loss(outputs, targets)``, for all slots.
+
+    Parameters
+    ----------
+    loss : callable
+        Returns one number per sample.
+    shape : tuple of int
+        Shape of the outputs for a few samples.
+    classes : int or None
+        As for :func:`own_network`.
+    """
+
+    def __init__(self, loss: Loss, shape: tuple[int, ...], classes: int | None) -> None:
+        if not callable(loss):
+            raise InputError(
+                f"loss: {loss!r} is invalid; must be a function of outputs and targets"
+            )
+        if isinstance(loss, nn.Module) and _trained(loss):
+            raise InputError("loss: its parameters would not be trained; move them to the model")
+        self._loss = loss
+        self._z = _samples(shape[1:], symbols=False)
+        labels = torch.arange(prod(shape[:-1])).view(shape[:-1])
+        self._y = torch.arange(ROWS) / ROWS if classes is None else labels % classes
+        self._writes = self.separate = False
+        self._expected, self._draws = self._trial(self._z)
+        if not _equal(self._expected, self._trial(self._z)[0]):
+            raise InputError(
+                "loss: returns different numbers for the same outputs; remove its memory"
+            )
+        others = torch.cat([self._z[:1], self._z[1:].flip(0)])
+        self.separate = self._draws or not torch.equal(self._trial(others)[0][0], self._expected[0])
+
+    def __call__(self, z: Tensor, y: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
+        """Return the losses [slots, batch]; see :class:`.network.Guest`."""
+        seeds = _seeds(keep, 1, len(z))
+        losses = []
+        with _seedable(z.device) as seed:
+            for k, outputs in enumerate(z.unbind()):
+                n = z.shape[1] if sizes is None else sizes[k]
+                rows = outputs[:n].clone() if self._writes else outputs[:n]
+                targets = y[k, :n].clone() if seeds is None or self._writes else y[k, :n]
+                if self._draws:
+                    seed(0 if seeds is None else seeds[k])
+                losses.append(_padded(self._checked(rows, targets), z.shape[1]))
+        return torch.stack(losses)
+
+    def verify(self) -> None:
+        """Compare the loss with its first trial; raise InputError if it has changed."""
+        if not _equal(self._trial(self._z)[0], self._expected):
+            raise InputError("loss: has changed during training; remove its memory")
+
+    def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
+        outputs = z.clone().requires_grad_()
+        copied, targets = outputs.clone(), self._y.clone()
+        with keyed("loss", z.device) as drew:
+            losses = self._checked(copied, targets)
+        if not losses.requires_grad:
+            raise InputError("loss: does not depend on the outputs; its gradient is needed")
+        try:
+            torch.autograd.grad(losses.sum(), outputs)
+        except RuntimeError as error:
+            raise blamed("loss", error) from error
+        self._writes |= not (torch.equal(copied.detach(), z) and torch.equal(targets, self._y))
+        return losses.detach(), drew[0]
+
+    def _checked(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        try:
+            losses: Any = self._loss(outputs, targets)
+        except (Exception, SystemExit) as error:  # a user's function may raise anything
+            raise blamed("loss", error) from error
+        n = len(targets)
+        if not isinstance(losses, Tensor) or losses.shape != (n,):
+            kind = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
+            raise InputError(
+                f"loss: it returns {kind:.60} for {n} samples; must be one number per sample, such "
+                "as with reduction='none'"
+            )
+        return losses
+
+
+@contextmanager
+def keyed(place: str, device: torch.device, key: int = 0) -> Iterator[list[bool]]:
+    """Key PyTorch's generator in the body, and refuse the use of NumPy's and Python's.
+
+    At the end, the list says whether the body has drawn from PyTorch's generator.
+
+    Raises
+    ------
+    InputError
+        If the body has changed the state of NumPy's or Python's generator; it is restored.
+    """
+    legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    with _seedable(device) as seed:
+        seed(key)
+        before = torch.default_generator.get_state()
+        drew: list[bool] = []
+        yield drew
+        drew.append(not torch.equal(before, torch.default_generator.get_state()))
+    after = np.random.get_state()  # noqa: NPY002
+    same = all(np.array_equal(*pair) for pair in zip(legacy, after, strict=True))
+    if not same or random.getstate() != python:
+        np.random.set_state(legacy)  # noqa: NPY002
+        random.setstate(python)
+        raise InputError(
+            f"{place}: draws from the global generator of NumPy or Python, which no seed of a run "
+            "determines; use PyTorch's"
+        )
+
+
+@contextmanager
+def _seedable(device: torch.device) -> Iterator[Callable[[int], None]]:
+    """Yield a function that seeds PyTorch's generators, and restore them at the end."""
+    generators = [torch.default_generator]
+    if device.type == "cuda":
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    states = [generator.get_state() for generator in generators]
+
+    def seed(value: int) -> None:
+        for generator in generators:
+            generator.manual_seed(value)
+
+    try:
+        yield seed
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+def _seeds(keep: Keep, purpose: int, slots: int) -> list[int] | None:
+    """Return the seed of each slot in a local step; None in an evaluation."""
+    seeds: Callable[[int], Tensor] | None = getattr(keep, "seeds", None)
+    return None if seeds is None else seeds(purpose).tolist()
+
+
+def _padded(rows: Tensor, n: int) -> Tensor:
+    """Append zeros up to `n` rows."""
+    if len(rows) == n:
+        return rows
+    return torch.cat([rows, rows.new_zeros(n - len(rows), *rows.shape[1:])])
+
+
+def _same(first: Trial, second: Trial) -> bool:
+    pairs = zip(first.buffers.values(), second.buffers.values(), strict=True)
+    return _equal(first.outputs, second.outputs) and all(_equal(*pair) for pair in pairs)
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Whether tensors are equal up to the rounding of a kernel that sums in another order."""
+    if first.shape != second.shape:
+        return False
+    if not first.is_floating_point():
+        return torch.equal(first, second)
+    return torch.allclose(first, second, rtol=1e-6, atol=1e-7, equal_nan=True)
+
+
+def _samples(sample: tuple[int, ...], symbols: bool) -> Tensor:
+    """Draw samples for trials: numbers in [0, 1), or the symbols 0 and 1."""
+    numbers = np.random.default_rng(0).random((ROWS, *sample))
+    drawn = torch.from_numpy(numbers.round() if symbols else numbers)
+    return drawn.long() if symbols else drawn.float()
+
+
+def _trained(module: nn.Module) -> dict[str, Tensor]:
+    return {key: value for key, value in module.named_parameters() if value.requires_grad}
+
+
+def _tied(module: nn.Module) -> dict[str, str]:
+    """Return the other names of parameters and buffers that several submodules have."""
+    names: dict[int, str] = {}
+    tied = {}
+    for prefix, part in module.named_modules():
+        for key, value in (*part._parameters.items(), *part._buffers.items()):
+            name = f"{prefix}.{key}" if prefix else key
+            if value is not None and names.setdefault(id(value), name) != name:
+                tied[name] = names[id(value)]
+    return tied
+
+
+def _maker(module: OwnModel) -> Callable[[int], Any]:
+    """Return a function that returns the module for a seed."""
+    if isinstance(module, nn.Module):
+        return lambda seed: module
+    make = module
     with suppress(ValueError):  # some callables have no signature
         try:
             inspect.signature(make).bind()
@@ -110,66 +532,53 @@ def _without_arguments(make: Callable[[], nn.Module]) -> Callable[[], nn.Module]
             raise InputError(
                 f"model: {called}() is incomplete ({error}); use a function without arguments"
             ) from None
-    return make
 
-
-class _Applied:
-    """The module as a function of all slots' parameters and batches."""
-
-    def __init__(self, module: nn.Module, symbols: bool) -> None:
-        self._module, self._symbols = module, symbols
-        self._stacked = True
-
-    def __call__(self, w: Parts, x: Tensor, keep: Keep) -> Tensor:
-        x = x.long() if self._symbols else x
-        self._module.to(x.device)
-        if self._stacked:
+    def seeded(seed: int) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
             try:
-                return torch.vmap(self._apply)(dict(w), x)
-            except (RuntimeError, ValueError, NotImplementedError) as error:
-                self._stacked = False
-                warnings.warn(
-                    f"{type(self._module).__name__}: torch.vmap cannot stack it "
-                    f"({described(error):.120}); slots are computed one after the other",
-                    stacklevel=2,
-                )
-        slots = range(len(x))
-        return torch.stack([self._apply({key: w[key][k] for key in w}, x[k]) for k in slots])
+                return make()
+            except (Exception, SystemExit) as error:  # a user's function may raise anything
+                raise blamed("model", error) from error
 
-    def _apply(self, parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-        outputs: Tensor = functional_call(self._module, parameters, (x,))
-        return outputs
+    return seeded
 
 
-def _identity(w: Parts, h: Tensor) -> Tensor:
-    """Return the outputs: the module includes its last layer."""
-    return h
+def _fitted(instance: Any, sample: tuple[int, ...], classes: int | None) -> tuple[nn.Module, bool]:
+    """Copy a module, apply it to zeros, and return the copy and whether samples are symbols.
+
+    Lazy layers get their shapes from the zeros.
+
+    Raises
+    ------
+    InputError
+        If it is not a module, cannot be copied, or does not fit the samples or labels.
+    """
+    while (wrapper := type(instance).__name__) in WRAPPERS and hasattr(instance, WRAPPERS[wrapper]):
+        instance = getattr(instance, WRAPPERS[wrapper])
+    name = type(instance).__name__
+    if isinstance(instance, torch.jit.ScriptModule):
+        raise InputError(f"model: {name} is TorchScript; use the module that it was compiled from")
+    if not isinstance(instance, nn.Module):
+        raise InputError(f"model: {name} is invalid; must be a torch.nn.Module")
+    try:
+        module = _copied(instance).cpu().float()
+    except Exception as error:  # a user's attributes may refuse the copy in any way
+        raise InputError(f"model: {name} cannot be copied: {described(error)}") from error
+    symbols = _takes_symbols(module.eval(), name, sample, classes)
+    entries = [*module.named_parameters(), *module.named_buffers()]
+    if odd := [key for key, value in entries if value.is_complex()]:
+        raise InputError(f"model: {name}: {odd[0]} has complex numbers; must be real numbers")
+    if not _trained(module):
+        raise InputError(f"model: {name} has no parameters to train; set requires_grad")
+    return module, symbols
 
 
-def _parameters(module: nn.Module) -> dict[str, Tensor]:
-    return {key: value for key, value in module.named_parameters() if value.requires_grad}
-
-
-def _seeded(make: Callable[[], nn.Module], rng: np.random.Generator) -> nn.Module:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(rng.integers(2**62)))
-        return make()
-
-
-def _refuse_state(module: nn.Module, name: str) -> None:
-    for key, part in module.named_modules():
-        place = f"model: {name}: {key or 'itself'}"
-        if isinstance(part, BATCH_NORMS):
-            raise InputError(
-                f"{place} is {type(part).__name__}, whose running statistics belong to no client; "
-                "use GroupNorm or LayerNorm"
-            )
-        rate = part.p if isinstance(part, DROPOUTS) else getattr(part, "dropout", 0.0)
-        if isinstance(rate, float) and rate > 0:
-            raise InputError(
-                f"{place} has dropout with rate {rate:g} from a generator that all runs share; "
-                "set it to 0"
-            )
+def _copied(module: nn.Module) -> nn.Module:
+    """Copy a module; results of earlier calls, such as of ``weight_norm``, without their graph."""
+    values = [value for part in module.modules() for value in vars(part).values()]
+    results = [v for v in values if isinstance(v, Tensor) and not is_lazy(v) and not v.is_leaf]
+    return copy.deepcopy(module, {id(value): value.detach().clone() for value in results})
 
 
 def _takes_symbols(
@@ -179,17 +588,48 @@ def _takes_symbols(
     errors: list[BaseException] = []
     for kind in (torch.float32, torch.int64):
         try:
-            with torch.no_grad():
+            with torch.no_grad(), keyed(f"model: {name}", torch.device("cpu")):
                 outputs: Any = module(torch.zeros(ROWS, *sample, dtype=kind))
-        except Exception as error:  # a user's forward may raise anything
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # a user's forward may raise anything
             errors.append(error)
             continue
         shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
         expected = (ROWS, 1 if classes is None else classes)
-        if not isinstance(outputs, Tensor) or (shape[0], shape[-1]) != expected or len(shape) < 2:
+        if not isinstance(outputs, Tensor) or (*shape[:1], *shape[-1:]) != expected:
             meaning = "one number" + ("" if classes is None else f" for each of {classes} classes")
             raise InputError(
                 f"model: {name} returns {shape} for {ROWS} samples; must be {expected}, {meaning}"
             )
+        if not outputs.is_floating_point():
+            raise InputError(f"model: {name} returns {outputs.dtype}; must be real numbers")
         return kind == torch.int64
     raise InputError(f"model: {name} fails on samples of shape {sample}: {described(errors[0])}")
+
+
+def _refuse_unkeyed(own: OwnModule, first: nn.Module, again: nn.Module, other: nn.Module) -> None:
+    """Compare a function's modules for the seeds 0, 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If PyTorch's seed does not determine the module, or a part that is not trained depends on
+        the seed.
+    """
+    states = [
+        {**dict(m.named_parameters()), **dict(m.named_buffers())} for m in (first, again, other)
+    ]
+    if any(state.keys() != states[0].keys() for state in states):
+        raise InputError(f"model: {own.name} differs from call to call; use one architecture")
+    changing = {*_trained(first), *own.buffers}
+    for key, value in states[0].items():
+        if not _equal(value, states[1][key]):
+            raise InputError(
+                f"model: {own.name}: {key} is not drawn from PyTorch's generator; use torch.rand, …"
+            )
+        if key not in changing and not _equal(value, states[2][key]):
+            raise InputError(
+                f"model: {own.name}: {key} is random but not trained, so it would differ from "
+                "seed to seed; pass one module in place of the function"
+            )

@@ -5,6 +5,7 @@ applied.  Sums per client follow from the position of each client's first sample
 """
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.networks.network import Keep, Network, everything
+from fedsampling.learning.models.networks.network import Keep, Network, everything, private
 from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.step import dense_outputs, keeper, sample_losses
+from fedsampling.learning.training.network.step import Keeper, dense_outputs, sample_losses
 
 Array = NDArray[np.float64]
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
@@ -100,7 +101,7 @@ def on_own_samples(
     data, runs = learner.data, len(theta)
     start_test = np.zeros(data.n_clients + 1, int) if data.start_test is None else data.start_test
     tested = np.diff(start_test) > 0
-    measures = {"client_loss": sample_losses}
+    measures: dict[str, Measure] = {"client_loss": sample_losses}
     if data.classes is not None:
         measures["client_accuracy"] = _correct
     measured = {"client_tests": np.tile(np.diff(start_test).astype(np.float64), (runs, 1))}
@@ -156,8 +157,7 @@ def _per_sample(
     outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
     # In other networks, conversion takes little of the time.
     converted = learner.samples.converted(x) if network.layers else None
-    for begin in range(0, len(x), BLOCK_SAMPLES):
-        part = slice(begin, begin + BLOCK_SAMPLES)
+    for part in _blocks(len(x), network.separate):
         if converted is None:
             inputs = learner.samples.convert(x[part].to(learner.device))
         else:
@@ -172,6 +172,17 @@ def _per_sample(
     return values
 
 
+def _blocks(samples: int, separate: bool) -> list[slice]:
+    """Split samples into blocks; without a block of one sample where a user's module may mix them.
+
+    BatchNorm without running statistics fails on a single sample.
+    """
+    begins = [*range(0, samples, BLOCK_SAMPLES)]
+    if separate and len(begins) > 1 and samples - begins[-1] == 1:
+        begins.pop()
+    return [slice(*pair) for pair in pairwise([*begins, samples])]
+
+
 def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[[Tensor], Tensor]:
     """Return a function from inputs [1, B, ...] to all models' outputs [runs, B, ..., classes]."""
     network, runs = learner.network, len(theta)
@@ -179,6 +190,9 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         # Contiguous, so that the runs' weights form one matrix in every block.
         w = {name: part.contiguous() for name, part in network.parts(theta).items()}
         return lambda x: dense_outputs(network.layers, w, x.expand(runs, *x.shape[1:]))
+
+    if network.module is not None:
+        theta = private(theta)
 
     def outputs(x: Tensor) -> Tensor:
         keep = _dropout(learner, runs) if dropout else everything
@@ -195,7 +209,7 @@ def _correct(network: Network, z: Tensor, y: Tensor) -> Tensor:
 def _dropout(learner: NetworkLearner, slots: int) -> Keep:
     """Return the dropout of an evaluation, with the same masks each time."""
     zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
-    return keeper(zero, zero[0])
+    return Keeper(zero, zero[0])
 
 
 def _client_means(values: Array, start: NDArray[np.int64]) -> Array:

@@ -24,7 +24,7 @@ from fedsampling.learning.training.charges import bits, participation, request_s
 from fedsampling.learning.training.network.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.network.participation import Participation
 from fedsampling.learning.training.network.samples import Inputs, Samples
-from fedsampling.learning.training.network.step import keeper, sgd_step
+from fedsampling.learning.training.network.step import Keeper, sgd_step
 from fedsampling.learning.training.server import Server
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
@@ -61,7 +61,18 @@ class SlotLosses(NamedTuple):
 
 @dataclass
 class NetworkLearner:
-    """A :class:`fedsampling.learning.training.loop.Learner`; θ is a tensor of shape [runs, d].
+    """A :class:`fedsampling.learning.training.loop.Learner`; θ is a tensor of shape [runs, size].
+
+    A copy's vector is its d parameters and, for users' modules, its buffers.  Samplers and server
+    optimisers see only parameters.  Buffers are averaged: the server's are those of the slots,
+    with weights ω_i normalised to sum 1, as FedAvg averages the statistics of BatchNorm.
+
+    References
+    ----------
+    McMahan et al.: Communication-efficient learning of deep networks from decentralized data.
+    AISTATS 2017 (FedAvg averages the whole model).
+    Li et al.: FedBN: federated learning on non-IID features via local batch normalization.
+    ICLR 2021 (clients that keep their statistics, which this class does not support).
 
     Parameters
     ----------
@@ -164,7 +175,7 @@ class NetworkLearner:
         if not len(slots):
             self.training_costs, self.work_losses = {}, np.empty(0)
             return theta.new_empty(0, theta.shape[1])
-        first = None if start is None else torch.from_numpy(start).to(theta)
+        first = None if start is None else self._with_buffers(start, theta[slots.run])
         updates, losses = self.train(theta, slots, rng, first)
         self.work_losses = losses.root_mean_square
         samples = np.bincount(slots.run, losses.samples, len(theta))
@@ -175,8 +186,19 @@ class NetworkLearner:
             **self._observation_bits(theta, slots, sampler),
         }
         if "updates" in sampler.needs:
-            call(sampler, "saw_updates", rng.round, slots, updates.cpu().numpy())
+            parameters = self._parameters(updates).cpu().numpy()
+            call(sampler, "saw_updates", rng.round, slots, parameters)
         return updates
+
+    def _parameters(self, vectors: Tensor) -> Tensor:
+        """Return the parameters in the vectors of models, [..., d]."""
+        return vectors[:, : self.network.dimension]
+
+    def _with_buffers(self, parameters: Models, vectors: Tensor) -> Tensor:
+        """Append the buffers in the vectors of models to parameters, shape (models, d)."""
+        return _joined(
+            torch.from_numpy(parameters).to(vectors), vectors[:, self.network.dimension :]
+        )
 
     def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
         """Update the participants' reports; return the bits of all observations, shape (runs,)."""
@@ -191,11 +213,13 @@ class NetworkLearner:
     def train(
         self, theta: Tensor, slots: Slots, rng: Draws, first: Tensor | None = None
     ) -> tuple[Tensor, SlotLosses]:
-        """Train all slots, in stacks that fit into memory; return updates [slots, d] and losses.
+        """Train all slots, in stacks that fit into memory; return updates [slots, size] and losses.
+
+        In place of the buffers' updates, it returns the trained buffers.
 
         Parameters
         ----------
-        first : tensor, shape [slots, d], optional
+        first : tensor, shape [slots, size], optional
             Each slot's first model; by default its run's model.
         """
         batches = self.local.batches(self.n_samples[slots.client], slots, rng)
@@ -218,7 +242,7 @@ class NetworkLearner:
 
         Returns
         -------
-        updates : tensor, shape [slots of `part`, d]
+        updates : tensor, shape [slots of `part`, size]
         total, squares : float arrays, shape (slots of `part`,)
             As in :class:`SlotLosses`.
         """
@@ -236,11 +260,15 @@ class NetworkLearner:
         live = (size > 0).sum(1)  # slots that take each step
         for s, n in enumerate(live[live > 0]):
             x, y = self.samples.gather(pooled_rows[s, :n])
-            keep = keeper(keys[:n], torch.tensor(s, device=self.device))
+            keep = Keeper(keys[:n], torch.tensor(s, device=self.device))
             local = w[:n], start[:n], velocity[:n], step[:n]
-            losses[s, :n] = sgd_step(self.network, self.local, *local, x, y, weight[s, :n], keep)
+            with self.network.blaming():
+                losses[s, :n] = sgd_step(
+                    self.network, self.local, *local, x, y, weight[s, :n], keep
+                )
         mean = losses.cpu().double().numpy()
-        return w.sub_(start), (mean * size).sum(0), (mean**2 * size).sum(0)
+        self._parameters(w).sub_(self._parameters(start))
+        return w, (mean * size).sum(0), (mean**2 * size).sum(0)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
@@ -248,6 +276,7 @@ class NetworkLearner:
     def report(self, needs: frozenset[str], updates: Tensor) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
         report: dict[str, Array] = {}
+        updates = self._parameters(updates)
         if "update_norms" in needs:
             report["update_norms"] = updates.double().norm(dim=1).cpu().numpy()
         if "work_losses" in needs:
@@ -274,6 +303,7 @@ class NetworkLearner:
         base : float array, shape (runs, d), optional
             Models to step from, in place of θ.
         """
+        vectors, theta = theta, self._parameters(theta)
         if base is not None:
             theta = torch.from_numpy(base).to(theta)
         moved = theta.clone()
@@ -282,16 +312,26 @@ class NetworkLearner:
             moved += steps[:, None] * torch.from_numpy(added).to(self.device)
         weight = self._tensor(self._server_steps(slots.run) * omega)
         ends = np.searchsorted(slots.run, np.arange(len(theta) + 1))
+        before = vectors[:, self.network.dimension :]
+        buffers = before.clone()
         for run, (begin, end) in enumerate(pairwise(ends)):
-            moved[run] += weight[begin:end] @ updates[begin:end]
-        self.step_taken = theta, moved
+            moved[run] += weight[begin:end] @ self._parameters(updates)[begin:end]
+            if buffers.shape[1]:
+                trained = updates[begin:end, self.network.dimension :]
+                buffers[run] += self._shares(omega[begin:end]) @ (trained - buffers[run])
+        self.step_taken = _joined(theta, before), _joined(moved, buffers)
         if self.server is None:
-            return moved
+            return self.step_taken[1]
         if self.moments is None:
             self.moments = self.server.start(theta)
         step = float(self.server_step)  # the same for all runs, where the server has an optimiser
         change = (moved - theta).div_(step)
-        return theta + step * self.server.step(change, *self.moments)
+        return _joined(theta + step * self.server.step(change, *self.moments), buffers)
+
+    def _shares(self, omega: Array) -> Tensor:
+        """Return the positive weights, divided by their sum: statistics need a convex average."""
+        positive = np.maximum(omega, 0)
+        return self._tensor(positive / max(positive.sum(), 1e-300))
 
     def _server_steps(self, run: Ints | int) -> Array | float:
         """Return η_g of some runs."""
@@ -323,7 +363,7 @@ class NetworkLearner:
         runs, offered = len(rng.seeds), self.offered(rng.round)
         costs = {
             **participation(slots, omega, self.labels, runs),
-            **bits(sampler, slots, omega, self.network.dimension, runs),
+            **bits(sampler, slots, omega, self.network.size, runs),
             **self.training_costs,
         }
         if self.delays is not None:
@@ -362,8 +402,9 @@ class NetworkLearner:
         rows = []
         for run, after in enumerate(moved):
             everyone = Slots(np.full(len(offered), run), offered, np.ones(len(offered)))
-            full = p @ self.train(theta, everyone, rng)[0].double()
-            update = (after - theta[run]).double() / self._server_steps(run)
+            full = p @ self._parameters(self.train(theta, everyone, rng)[0]).double()
+            d = self.network.dimension
+            update = (after - theta[run])[:d].double() / self._server_steps(run)
             error, full_square = (update - full).square().sum(), full.square().sum()
             norms = (full_square * update.square().sum()).sqrt()
             cosine = update @ full / norms.clamp(min=1e-300)
@@ -386,8 +427,10 @@ class NetworkLearner:
             for key, value in part.state().items()
         }
         moments = [m.cpu().numpy() for m in self.moments or ()]
+        vectors, d = theta.cpu().numpy(), self.network.dimension
         return {
-            "theta": theta.cpu().numpy(),
+            "theta": vectors[:, :d],
+            **({"buffers": vectors[:, d:]} if self.network.buffers else {}),
             **dict(zip(MOMENTS, moments, strict=False)),  # none without an optimiser
             **remembered,
         }
@@ -399,4 +442,10 @@ class NetworkLearner:
         if MOMENTS[0] in state:
             m, v = (torch.from_numpy(state[name].copy()).to(self.device) for name in MOMENTS)
             self.moments = m, v
-        return torch.from_numpy(state["theta"]).to(self.device)
+        vectors = [state["theta"], *([state["buffers"]] if self.network.buffers else [])]
+        return torch.from_numpy(np.concatenate(vectors, axis=1)).to(self.device)
+
+
+def _joined(parameters: Tensor, buffers: Tensor) -> Tensor:
+    """Return the vectors of models; without a copy if they have no buffers."""
+    return torch.cat([parameters, buffers], dim=1) if buffers.shape[1] else parameters

@@ -109,12 +109,15 @@ class BatchLosses(Losses):
         rows = fresh(learner.n_samples, B, u)
         index = learner.data.start[clients][:, None] + rows.index[0, clients]
         x, y = learner.samples.gather(torch.from_numpy(index).to(learner.device))
+        sizes = rows.size[0, clients].tolist()
         present = np.arange(index.shape[1]) < rows.size[0, clients][:, None]
         losses = np.full((len(theta), n), np.nan)
         for run, w in enumerate(theta):
             with torch.no_grad():
-                z = learner.network.outputs(w[None].expand(len(clients), -1), x)
-                by_sample = sample_losses(learner.network, z, y).double().cpu().numpy()
+                models = w[None].expand(len(clients), -1)
+                z = learner.network.outputs(models, x, everything, sizes)
+                losses_of = sample_losses(learner.network, z, y, everything, sizes)
+                by_sample = losses_of.double().cpu().numpy()
             losses[run, clients] = (by_sample * present).sum(1) / present.sum(1)
         self.sent = np.full(len(theta), 32.0 * len(clients))
         return losses
@@ -300,14 +303,14 @@ class Gradients(Observation):
 
     def _gradients(self, w: Tensor, clients: Ints) -> NDArray[np.float32]:
         learner = self.learner
-        gradients = np.empty((len(clients), w.numel()), np.float32)
+        gradients = np.empty((len(clients), learner.network.dimension), np.float32)
         for row, client in enumerate(clients):
             begin, end = learner.data.start[client : client + 2]
             x, y = learner.samples.gather(torch.arange(begin, end, device=learner.device)[None])
             leaf = w[None].detach().requires_grad_()
             losses = sample_losses(learner.network, learner.network.outputs(leaf, x), y)
             (gradient,) = torch.autograd.grad(losses.mean(), leaf)
-            gradients[row] = gradient[0].cpu().numpy()
+            gradients[row] = gradient[0, : gradients.shape[1]].cpu().numpy()
         return gradients
 
 

@@ -1,7 +1,6 @@
 """Users' metrics of a global model on the test samples."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,12 @@ from torch import Tensor
 
 from fedsampling.base.blame import described
 from fedsampling.base.errors import InputError
+from fedsampling.learning.models.networks.network import private
+from fedsampling.learning.models.networks.own import keyed
 from fedsampling.learning.training.network.learner import NetworkLearner
 
-Metric = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor], Any]
+Model = Callable[[Tensor], Tensor]
+Metric = Callable[[Model, Tensor, Tensor], Any]
 
 
 def measure(
@@ -21,24 +23,29 @@ def measure(
 ) -> dict[str, NDArray[np.float64]]:
     """Compute users' metrics of every run's global model, each of shape (runs,).
 
+    Each call gets its own model and samples, and the same random numbers from PyTorch's generator.
+
     Raises
     ------
     InputError
-        If a metric fails, or does not return a number.
+        If a metric fails, does not return a number, or uses NumPy's or Python's generator.
     """
     data = learner.data
-    x = learner.samples.convert(torch.from_numpy(data.x_test).to(learner.device))
-    y = torch.from_numpy(data.y_test).to(learner.device)
+    x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))
+    y = torch.tensor(data.y_test, device=learner.device)
     values = {name: np.empty(len(theta)) for name in metrics}
-    for run, w in enumerate(theta):
+    for run in range(len(theta)):
         for name, metric in metrics.items():
+            model = _model(learner, private(theta[run : run + 1]))
             try:
-                with torch.no_grad():
-                    values[name][run] = float(metric(partial(_outputs, learner, w), x, y))
-            except Exception as error:  # a user's function may raise anything
+                with torch.no_grad(), keyed(f"metrics.{name}", theta.device):
+                    values[name][run] = float(metric(model, private(x), private(y)))
+            except InputError:
+                raise
+            except (Exception, SystemExit) as error:  # a user's function may raise anything
                 raise InputError(f"metrics.{name}: {described(error)}; return a number") from error
     return values
 
 
-def _outputs(learner: NetworkLearner, w: Tensor, x: Tensor) -> Tensor:
-    return learner.network.outputs(w[None], x[None])[0]
+def _model(learner: NetworkLearner, w: Tensor) -> Model:
+    return lambda x: learner.network.outputs(w, x[None])[0]

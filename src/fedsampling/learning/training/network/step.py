@@ -10,8 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from fedsampling.base.errors import InputError
-from fedsampling.learning.models.networks.network import Keep, Network, Parts
+from fedsampling.learning.models.networks.network import Keep, Network, Parts, everything
 from fedsampling.learning.models.networks.products import multiply, subtract_product
 from fedsampling.learning.training.network.local_work import LocalWork
 
@@ -51,15 +50,25 @@ def sgd_step(
     if network.layers and work.plain:
         return dense_step(network.layers, parts, x, y, weight, step)
     # One leaf per parameter: with a flat leaf, autograd would copy the gradients together.
-    leaves = {name: part.detach().requires_grad_() for name, part in parts.items()}
-    z = network.head(leaves, network.body(leaves, x, keep))
-    loss = (sample_losses(network, z, y) * weight).sum(1)
-    gradients: Sequence[Tensor] = torch.autograd.grad(loss.sum(), list(leaves.values()))
+    leaves = {name: parts[name].detach().requires_grad_() for name in network.shapes}
+    sizes = (weight > 0).sum(1).tolist() if network.separate else None
+    # A user's module updates its buffers in place.
+    z = network.apply({**parts, **leaves}, x, keep, sizes)
+    loss = (sample_losses(network, z, y, keep, sizes) * weight).sum(1)
+    gradients = _gradients(network, loss.sum(), leaves)
     if not work.plain:
         gradients = _directions(network, work, parts, start, velocity, gradients)
-    for part, gradient in zip(parts.values(), gradients, strict=True):
-        part.addcmul_(gradient, _along(step, part), value=-1)
+    for name, gradient in gradients.items():
+        parts[name].addcmul_(gradient, _along(step, gradient), value=-1)
     return loss.detach()
+
+
+def _gradients(network: Network, loss: Tensor, leaves: Parts) -> Parts:
+    """Return the gradient of each parameter, except for those that a user's module did not use."""
+    unused = network.module is not None
+    gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=unused)
+    pairs = zip(leaves, gradients, strict=True)
+    return {name: gradient for name, gradient in pairs if gradient is not None}
 
 
 def _directions(
@@ -68,26 +77,28 @@ def _directions(
     parts: Parts,
     start: Tensor,
     velocity: Tensor,
-    gradients: Sequence[Tensor],
-) -> Sequence[Tensor]:
-    """Turn the loss' gradients into directions: FedProx, clipping, weight decay, momentum."""
+    gradients: Parts,
+) -> Parts:
+    """Turn the loss' gradients into directions: FedProx, clipping, weight decay, momentum.
+
+    Parameters without a gradient do not move, as in ``torch.optim.SGD``.
+    """
     if work.prox:
-        firsts = network.parts(start).values()
-        gradients = [
-            gradient + work.prox * (part - first)
-            for part, first, gradient in zip(parts.values(), firsts, gradients, strict=True)
-        ]
+        first = network.parts(start)
+        gradients = {
+            name: gradient + work.prox * (parts[name] - first[name])
+            for name, gradient in gradients.items()
+        }
     if work.clip is not None:
-        squares = [gradient.flatten(1).square().sum(1) for gradient in gradients]
+        squares = [gradient.flatten(1).square().sum(1) for gradient in gradients.values()]
         norm = torch.stack(squares).sum(0).sqrt()
         factor = (work.clip / norm.clamp(min=work.clip))[:, None]
-        gradients = [gradient * _along(factor, gradient) for gradient in gradients]
+        gradients = {name: g * _along(factor, g) for name, g in gradients.items()}
     if work.weight_decay:
-        pairs = zip(gradients, parts.values(), strict=True)
-        gradients = [gradient + work.weight_decay * part for gradient, part in pairs]
+        gradients = {name: g + work.weight_decay * parts[name] for name, g in gradients.items()}
     if work.momentum:
-        moved = zip(network.parts(velocity).values(), gradients, strict=True)
-        gradients = [v.mul_(work.momentum).add_(gradient) for v, gradient in moved]
+        moved = network.parts(velocity)
+        gradients = {n: moved[n].mul_(work.momentum).add_(g) for n, g in gradients.items()}
     return gradients
 
 
@@ -96,16 +107,16 @@ def _along(values: Tensor, part: Tensor) -> Tensor:
     return values.view(-1, *[1] * (part.dim() - 1))
 
 
-def sample_losses(network: Network, z: Tensor, y: Tensor) -> Tensor:
+def sample_losses(
+    network: Network,
+    z: Tensor,
+    y: Tensor,
+    keep: Keep = everything,
+    sizes: Sequence[int] | None = None,
+) -> Tensor:
     """Return every sample's loss, [slots, B]; for sequences, the mean over the steps."""
     if network.criterion is not None:
-        by_slot = [network.criterion(*pair) for pair in zip(z, y, strict=True)]
-        if by_slot[0].shape != y.shape[1:2]:
-            raise InputError(
-                f"loss: it gives shape {tuple(by_slot[0].shape)} for {y.shape[1]} samples; must "
-                "be one number per sample, such as with reduction='none'"
-            )
-        return torch.stack(by_slot)
+        return network.criterion(z, y, keep, sizes)
     if network.loss == "squared":
         return 0.5 * (z.squeeze(-1) - y) ** 2
     losses = F.cross_entropy(z.movedim(-1, 1), y, reduction="none")  # contiguous along samples
@@ -178,12 +189,16 @@ def _affine(w: Parts, name: str, h: Tensor) -> Tensor:
     return multiply(w[f"{name}.weight"], h).add_(w[f"{name}.bias"][..., None])
 
 
-def keeper(keys: Tensor, step: Tensor) -> Keep:
-    """Return the dropout of one local step; its masks depend only on their key.
+class Keeper:
+    """The dropout of one local step; its masks depend only on their key.
 
     With a generator's sequence, a client's masks would depend on earlier computations and on the
     device.  Here 64 bits are hashed from (key of the slot, step, layer, position) and split into
     four decisions of 16 bits each, which are the same for every stacking, order and device.
+
+    ``keep(h, rate)`` sets each element of h [slots, ...] to zero with probability `rate`, rounded
+    to 16 bits, and scales the others to preserve the expectation.  Layers are distinguished by the
+    order of their calls.
 
     Parameters
     ----------
@@ -191,28 +206,25 @@ def keeper(keys: Tensor, step: Tensor) -> Keep:
         Hash of seed, round, client and occurrence.
     step : int64 tensor, shape ()
         Number of the local step.
-
-    Returns
-    -------
-    callable
-        ``keep(h, rate)`` sets each element of h [slots, ...] to zero with probability `rate`,
-        rounded to 16 bits, and scales the others to preserve the expectation.  Layers are
-        distinguished by the order of their calls.
     """
-    layers = 0
 
-    def keep(h: Tensor, rate: float) -> Tensor:
-        nonlocal layers
-        layers += 1
+    def __init__(self, keys: Tensor, step: Tensor) -> None:
+        self._keys, self._step, self._layers = keys, step, 0
+
+    def __call__(self, h: Tensor, rate: float) -> Tensor:
+        """Drop elements of h [slots, ...] with probability `rate`."""
+        self._layers += 1
         drop = round(rate * 2**16)
         count = prod(h.shape[1:])
         word = torch.arange(-(-count // LANES), device=h.device)
-        stream = mix(keys + (step * 64 + layers) * _GAMMA)
+        stream = mix(self._keys + (self._step * 64 + self._layers) * _GAMMA)
         lanes = mix(stream[:, None] + word * _GAMMA).view(torch.int16)[:, :count]
         mask = (lanes >= drop - 2**15).view(h.shape)
         return h * (mask.to(h.dtype) * (2**16 / (2**16 - drop)))
 
-    return keep
+    def seeds(self, purpose: int) -> Tensor:
+        """Return a seed for each slot's generator, in users' modules (0) and losses (1)."""
+        return mix(mix(self._keys + self._step * 64 * _GAMMA) + purpose * _GAMMA) & (2**63 - 1)
 
 
 def mix(z: Tensor) -> Tensor:

@@ -1,0 +1,383 @@
+"""Users' modules, losses and metrics change no data and no result, or are refused in one line."""
+
+import random
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils import parametrizations
+
+import fedsampling as fs
+from fedsampling.learning.models.networks import own
+
+WORK = {"steps": 2, "batch": 4, "step": 0.1, "rounds": 2}
+DTYPES = ["floats", "bytes", "tokens"]
+calls = []  # global state that users' code changes
+
+
+def clients(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(27, 5, 5)).astype(np.float32)
+    if kind == "bytes":
+        x = rng.integers(0, 256, size=(27, 5, 5)).astype(np.uint8)
+    elif kind == "tokens":
+        x = rng.integers(0, 3, size=(27, 6))
+    y = np.arange(27) % 3
+    owner = np.repeat(np.arange(3), [6, 9, 12])
+    tests = {"x_test": x[::2].copy(), "y_test": y[::2].copy()}
+    return fs.federated(x, y, clients=owner, tokens=kind == "tokens", **tests)
+
+
+class Net(nn.Module):
+    """A network with a function before its layers, and one after them."""
+
+    def __init__(self, before=None, after=None, kind="floats", setup=None):
+        super().__init__()
+        torch.manual_seed(3)
+        self.layer = nn.Embedding(3, 8) if kind == "tokens" else nn.Linear(25, 8)
+        self.last, self.tokens = nn.Linear(8, 3), kind == "tokens"
+        self.before, self.after = before or (lambda m, x: x), after or (lambda m, z: z)
+        if setup:
+            setup(self)
+
+    def forward(self, x):
+        x = self.before(self, x)
+        h = self.layer(x.clamp(0, 2)).mean(1) if self.tokens else self.layer(x.flatten(1))
+        return self.after(self, self.last(h.relu()))
+
+
+def outcome(model, kind="floats", **options):
+    """Return the history, or the line of an InputError; the data stay as they are."""
+    data = clients(kind)
+    arrays = data.x, data.y, data.x_test, data.y_test
+    before = [array.copy() for array in arrays]
+    try:
+        history = fs.train(data, "full", model=model, seeds=2, **WORK, **options)
+        result = history.drop(columns="metric").to_numpy()
+    except fs.InputError as error:
+        (result,) = error.lines
+        assert "\n" not in result
+    for array, unchanged in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, unchanged)
+    return result
+
+
+def set_first(m, x):
+    x[:, 0] = 1
+    return x
+
+
+def with_first(m, x):
+    x = x.clone()
+    x[:, 0] = 1
+    return x
+
+
+def only_in_evaluation(m, x):
+    return x if m.training else x.sub_(1)
+
+
+def only_where_large(m, x):
+    return x.sub_(1) if x.abs().max() > 1 else x
+
+
+# An operation in place, and its twin that changes nothing.
+IN_PLACE = {
+    "sub_": (lambda m, x: x.sub_(1), lambda m, x: x - 1),
+    "iadd": (lambda m, x: x.__iadd__(1), lambda m, x: x + 1),
+    "relu": (lambda m, x: F.relu(x, inplace=True), lambda m, x: F.relu(x)),
+    "view": (lambda m, x: x.flatten(1).clamp_(0, 1), lambda m, x: x.flatten(1).clamp(0, 1)),
+    "index": (set_first, with_first),
+    "out": (lambda m, x: torch.add(x, 1, out=x), lambda m, x: x + 1),
+    "detach": (lambda m, x: x.detach().mul_(2), lambda m, x: x * 2),
+    "evaluation": (only_in_evaluation, lambda m, x: x if m.training else x - 1),
+    "condition": (only_where_large, lambda m, x: x - 1 if x.abs().max() > 1 else x),
+}
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_a_module_that_changes_its_inputs_agrees_with_its_twin(name, kind):
+    results = [outcome(Net(before, kind=kind), kind) for before in IN_PLACE[name]]
+    if isinstance(results[0], str):
+        assert results[0].startswith("model: Net: ")
+    else:
+        np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+def count(m, x):
+    m.n = getattr(m, "n", 0) + 1
+    return x * m.n
+
+
+def remember(m, x):
+    previous = getattr(m, "previous", x)
+    m.previous = x.detach()
+    return x + previous.mean()
+
+
+def append(m, x):
+    calls.append(0)
+    return x * len(calls)
+
+
+def after_some_calls(m, x):
+    m.n = getattr(m, "n", 0) + 1
+    return x * 2 if m.n > 20 else x
+
+
+def grow(m, x):
+    m.queue = torch.cat([m.queue, x.flatten(1)[:1]])
+    return x
+
+
+def parameter(m, x):
+    m.last.weight.data.mul_(0.5)
+    return x
+
+
+def exits(m, x):
+    sys.exit(3)
+
+
+def buffer(name, value):
+    return lambda m: m.register_buffer(name, value)
+
+
+REFUSED = {
+    "hidden count": ({"before": count}, "returns different outputs for the same samples"),
+    "hidden state": ({"before": remember}, "returns different outputs for the same samples"),
+    "global state": ({"before": append}, "returns different outputs for the same samples"),
+    "late state": ({"before": after_some_calls}, "has changed during training"),
+    "numpy": ({"before": lambda m, x: x * np.random.rand()}, "draws from the global"),  # noqa: NPY002
+    "python": ({"before": lambda m, x: x * random.random()}, "draws from the global"),
+    "entropy": ({"before": lambda m, x: x * np.random.default_rng().random()}, "different"),
+    "own generator": (
+        {"after": lambda m, z: z + torch.rand(1, generator=GENERATOR)},
+        "returns different outputs for the same samples",
+    ),
+    "parameter": ({"before": parameter}, "forward changes the parameter 'last.weight'"),
+    "growing buffer": (
+        {"before": grow, "setup": buffer("queue", torch.zeros(1, 25))},
+        "forward changes the shape of buffer 'queue'",
+    ),
+    "error": ({"before": lambda m, x: 1 / 0}, "ZeroDivisionError"),
+    "exit": ({"before": exits}, "SystemExit(3)"),
+    "detached": ({"after": lambda m, z: z.detach()}, "do not depend on its parameters"),
+    "integers": ({"after": lambda m, z: z.long()}, "returns torch.int64"),
+    "array": ({"after": lambda m, z: z.detach().numpy()}, "returns ndarray"),
+    "nothing": ({"after": lambda m, z: None}, "returns NoneType"),
+    "transposed": ({"after": lambda m, z: z.T}, "returns (3, 4)"),
+    "complex": (
+        {"setup": lambda m: m.register_parameter("c", nn.Parameter(torch.ones(1) * 1j))},
+        "has complex numbers",
+    ),
+    "lock": ({"setup": lambda m: setattr(m, "lock", threading.Lock())}, "cannot be copied"),
+}
+GENERATOR = torch.Generator()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_module_whose_effects_cannot_be_isolated_is_one_line(name):
+    options, text = REFUSED[name]
+    line = outcome(Net(**options))
+    assert isinstance(line, str), "not refused"
+    assert line.startswith("model: Net")
+    assert text in line
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: nn.Sequential(nn.Flatten(), Noise()), "1.w is not drawn from PyTorch's generator"),
+        (
+            lambda: Net(setup=buffer("projection", torch.rand(3))),
+            "projection is random but not trained",
+        ),
+        (lambda: torch.jit.script(nn.Linear(5, 3)), "is TorchScript; use the module that"),
+        (lambda: 1 / 0, "model: ZeroDivisionError"),
+    ],
+)
+def test_a_function_whose_modules_no_seed_determines_is_one_line(make, text):
+    assert text in outcome(make)
+
+
+class Noise(nn.Module):
+    """Initial parameters from NumPy."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor(np.random.default_rng().random((25, 3))))
+
+    def forward(self, x):
+        return x @ self.w
+
+
+SUPPORTED = {
+    "unused parameter": lambda: Net(setup=lambda m: setattr(m, "unused", nn.Linear(2, 2))),
+    "unused attribute": lambda: Net(setup=lambda m: setattr(m, "dropout", 0.5)),
+    "shared submodule": lambda: nn.Sequential(nn.Flatten(), shared := nn.Linear(25, 25), shared,
+                                              nn.Linear(25, 3)),
+    "lazy": lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(3)),
+    "weight norm": lambda: Net(setup=lambda m: nn.utils.weight_norm(m.last)),
+    "spectral norm": lambda: Net(setup=lambda m: parametrizations.spectral_norm(m.last)),
+    "old spectral norm": lambda: Net(setup=lambda m: nn.utils.spectral_norm(m.last)),
+    "data parallel": lambda: nn.DataParallel(Net()),
+    "compiled": lambda: torch.compile(Net()),
+    "double": lambda: Net().double(),
+    "bernoulli": lambda: Net(lambda m, x: x * torch.bernoulli(torch.full_like(x, 0.5))),
+    "gumbel": lambda: Net(after=lambda m, z: F.gumbel_softmax(z) if m.training else z),
+    "noise in evaluation": lambda: Net(after=lambda m, z: z + torch.rand_like(z)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_a_supported_module_is_reproducible_and_learns(name):
+    torch.manual_seed(0)
+    model = SUPPORTED[name]()
+    first = outcome(model)
+    torch.rand(3)  # PyTorch's generator moves on
+    np.testing.assert_array_equal(first, outcome(model))
+    assert np.isfinite(first.astype(float)).all()
+
+
+def entropy(z, y):
+    return F.cross_entropy(z, y, reduction="none")
+
+
+class Memory(nn.Module):
+    """A loss that remembers its calls."""
+
+    n = 0
+
+    def forward(self, z, y):
+        self.n += 1
+        return entropy(z, y) * self.n
+
+
+LOSSES = {
+    "outputs": (lambda z, y: entropy(z.sub_(1), y), entropy),
+    "targets": (lambda z, y: entropy(z, y.add_(1).remainder_(3)),
+                lambda z, y: entropy(z, (y + 1) % 3)),
+    "array": (lambda z, y: entropy(z, torch.from_numpy(np.add(y.numpy(), 1, out=y.numpy()) % 3)),
+              lambda z, y: entropy(z, (y + 1) % 3)),
+    "random": (lambda z, y: entropy(z, y) * torch.rand(1), None),
+    "text": ("mse", "loss: 'mse' is invalid"),
+    "nothing": (lambda z, y: None, "loss: it returns None for 4 samples"),
+    "scalar": (nn.CrossEntropyLoss(), "loss: it returns shape () for 4 samples"),
+    "labels": (lambda z, y: (z.argmax(-1) != y).float(), "loss: does not depend on the outputs"),
+    "numpy": (lambda z, y: entropy(z, y) * np.random.rand(), "loss: draws from the global"),  # noqa: NPY002
+    "memory": (Memory(), "loss: returns different numbers for the same outputs"),
+    "parameters": (nn.Bilinear(3, 3, 1), "loss: its parameters would not be trained"),
+    "error": (lambda z, y: 1 / 0, "loss: ZeroDivisionError"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["mlp", "own"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_agrees_with_its_twin_or_is_one_line(name, model):
+    loss, expected = LOSSES[name]
+    module = Net() if model == "own" else model
+    result = outcome(module, loss=loss)
+    if isinstance(expected, str):
+        assert isinstance(result, str)
+        assert result.startswith(expected)
+    else:
+        twin = outcome(module, loss=expected or loss)
+        np.testing.assert_allclose(result, twin, rtol=1e-5)
+
+
+METRICS = {
+    "inputs": (lambda m, x, y: (x.mul_(0), 1.0)[1], 1.0),
+    "targets": (lambda m, x, y: (y.mul_(0), 1.0)[1], 1.0),
+    "array": (lambda m, x, y: (np.multiply(x.numpy(), 0, out=x.numpy()), 1.0)[1], 1.0),
+    "data": (lambda m, x, y: (x.data.zero_(), 1.0)[1], 1.0),
+    "outputs": (lambda m, x, y: (m(x).zero_(), 1.0)[1], 1.0),
+    "random": (lambda m, x, y: torch.rand(1), None),
+    "numpy": (lambda m, x, y: np.random.rand(), "metrics.z: draws from the global"),  # noqa: NPY002
+    "nothing": (lambda m, x, y: None, "metrics.z: TypeError"),
+    "text": (lambda m, x, y: "good", "metrics.z: ValueError"),
+    "exit": (lambda m, x, y: sys.exit(3), "metrics.z: SystemExit(3)"),
+}
+
+
+@pytest.mark.parametrize("model", ["mlp", "own"])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_changes_nothing_or_is_one_line(name, model):
+    metric, expected = METRICS[name]
+    module = Net() if model == "own" else model
+    result = outcome(module, metrics={"z": metric})
+    if isinstance(expected, str):
+        assert isinstance(result, str)
+        assert result.startswith(expected)
+    else:
+        twin = outcome(
+            module, metrics={"z": metric if expected is None else lambda m, x, y: expected}
+        )
+        np.testing.assert_array_equal(result, twin)
+
+
+def test_a_module_that_returns_its_bias_gives_metrics_a_copy():
+    class Constant(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = nn.Parameter(torch.ones(3))
+
+        def forward(self, x):
+            return self.bias.expand(len(x), 3)
+
+    spoiling = {"z": lambda m, x, y: float(m(x).mul_(0).sum())}
+    clean = {"z": lambda m, x, y: 0.0}
+    results = [outcome(Constant(), metrics=metrics) for metrics in (spoiling, clean)]
+    np.testing.assert_array_equal(*results)
+
+
+operations = st.lists(
+    st.tuples(st.sampled_from([n for n in IN_PLACE if n != "out"]), st.booleans()), max_size=4
+)
+
+
+def check_chain(chain, kind):
+    """Compare operations in place with their twins, before the layers and after them."""
+
+    def function(twin, place):
+        steps = [IN_PLACE[name][twin] for name, after in chain if after is place]
+
+        def apply(m, x):
+            for step in steps:
+                x = step(m, x)
+            return x
+
+        return apply
+
+    nets = [Net(function(twin, False), function(twin, True), kind) for twin in (0, 1)]
+    results = [outcome(net, kind) for net in nets]
+    if not isinstance(results[0], str):
+        np.testing.assert_allclose(*results, rtol=1e-4)
+
+
+@given(operations, st.sampled_from(DTYPES))
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_chains_of_operations_in_place_agree_with_their_twins(chain, kind):
+    check_chain(chain, kind)
+
+
+@pytest.mark.long
+@given(operations, st.sampled_from(DTYPES))
+@settings(max_examples=500, deadline=None)
+def test_many_chains_of_operations_in_place_agree_with_their_twins(chain, kind):
+    check_chain(chain, kind)
+
+
+def test_samples_of_users_code_are_copied_only_when_written_to():
+    x = torch.rand(100, 10)
+    read = own.private(x)
+    assert read.sum() == x.sum()
+    assert torch._C._data_address(read) == torch._C._data_address(x)
+    assert read.mul_(0).sum() != x.sum()
