@@ -45,6 +45,7 @@ def train(
     until: Until | None = None,
     watch: "Watch | None" = None,
     by_client: ByClient | None = None,
+    each_until: int = 0,
 ) -> list["pd.DataFrame"]:
     """Train all seeds of a job together.
 
@@ -72,6 +73,8 @@ def train(
     by_client : callable, optional
         `by_client(theta, rounds)` returns named arrays of shape (runs, n).  It is called after the
         last round.
+    each_until : int, optional
+        All measures are also taken in each round up to this one.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def train(
         if checkpoint.due():
             checkpoint.save(Progress(t, history, learner.state(theta), sampler.state()))
         for period, measure in measures:
-            if t % period == 0 or t == rounds:
+            if t % period == 0 or t <= each_until or t == rounds:
                 history.measure(t, measure(theta, sampler))
         progress(t)
         ended = until is not None and bool((until.ended_at(history) >= 0).all())

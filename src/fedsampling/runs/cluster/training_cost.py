@@ -158,7 +158,8 @@ def training_cost(
         raise InputError(str(error)) from None
     slots = min(sampler.expected_clients(n, rounds), float(n))
     steps = float(work.steps or (work.epochs or 1) * np.mean(-(-np.array(sizes) // work.batch)))
-    evaluations = rounds // settings.evaluation.every + 1
+    every, dense = settings.evaluation.every, min(settings.evaluation.each_until, rounds)
+    evaluations = rounds // every + 1 + dense - dense // every
     per_evaluation = tests + (sum(sizes) if settings.evaluation.training_loss else 0)
     per_selection = sum(sizes) * getattr(sampler, "d", n) / n if "losses" in sampler.needs else 0.0
     sample_shape, classes = layout[0], layout[-1]
