@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, wilcoxon
 
+from fedsampling.base.records import check
 from fedsampling.evidence.numbers import listed, show, show_interval
 from fedsampling.evidence.statistics import mean
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.advice import (
-    ALL_INFORMATION,
     INFORMATION,
     NOTHING_BETTER,
     Advice,
@@ -26,15 +26,28 @@ from fedsampling.report.which_sampler.advice import (
     over_families,
 )
 from fedsampling.samplers.scheme import Scheme
-from fedsampling.base.records import check
 
-from .costs import UNTUNED, compared_datasets, dataset_facts, gains_from_tuning, grid_scores, speed_ups_by_dataset
-from .presentation import UNITS, alphabetical, by_dataset, draw_bands, label, requires_comparison, title
+from .costs import (
+    UNTUNED,
+    compared_datasets,
+    dataset_facts,
+    gains_from_tuning,
+    grid_scores,
+    speed_ups_by_dataset,
+)
+from .presentation import (
+    UNITS,
+    by_dataset,
+    draw_bands,
+    label,
+    requires_comparison,
+    title,
+)
 
 SITUATIONS = [
     (information, unequal, skewed)
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
-    for information in (frozenset(), frozenset({"delays"}), ALL_INFORMATION - {"delays"}, ALL_INFORMATION)
+    for information in map(frozenset, ((), ("delays",), ("losses", "updates"), INFORMATION))
 ]
 
 
@@ -52,7 +65,7 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     families = speed_ups["family"].nunique()
     return Artefact(
         table,
-        draw_bands(table, families, lambda row: "" if np.isnan(row["rank"]) else f"{row['rank']:g}"),
+        draw_bands(table, families),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with intervals "
         "over families of datasets, and that on its worst family.",
         notes=(_scope(speed_ups, summaries), *_faster_and_slower(table)),
@@ -179,7 +192,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
     best = next(iter((*advice.recommended, *advice.others)), None)
-    regret = advice.regret.get("advice"), advice.regret.get("md")
+    regret = [advice.regret.get(rule, ()) for rule in ("advice", "md")]
     return {
         "measure": advice.measure,
         "situation": situation.in_words,
@@ -192,7 +205,7 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
         "worlds": advice.worlds[1],
         "advice": label(advice.sampler) if advice.recommended else NOTHING_BETTER,
         "best candidate": best.text if best else "none",
-        "regret": f"{show(regret[0][0])} (MD: {show(regret[1][0])})" if regret[0] and regret[1] else "–",
+        "regret": f"{show(regret[0][0])} (MD: {show(regret[1][0])})" if all(regret) else "–",
         "mean_regret": regret[0][0] if regret[0] else np.nan,
         "mean_regret_md": regret[1][0] if regret[1] else np.nan,
     }

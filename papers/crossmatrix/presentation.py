@@ -1,6 +1,5 @@
 """Names and drawings that several figures of the cross matrix share."""
 
-from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
@@ -65,18 +64,16 @@ def requires_comparison(draw: Draw) -> Draw:
     return drawn
 
 
-def draw_bands(table: pd.DataFrame, families: int, remark: Callable[[pd.Series], str]) -> Figure:
+def draw_bands(table: pd.DataFrame, families: int) -> Figure:
     """Draw speed-ups with intervals, a row for each sampler and a panel for each measure.
 
     Parameters
     ----------
     table : DataFrame
-        Columns ``measure``, ``scheme``, ``speed_up``, ``low``, ``high``, ``worst``, ``families``,
-        ``reached`` and ``runs``.
+        Columns ``measure``, ``scheme``, ``speed_up``, ``low``, ``high``, ``worst``, ``rank``,
+        ``families``, ``reached`` and ``runs``.
     families : int
         Number of families; samplers with fewer say so.
-    remark : callable
-        Text at the right of a row.
     """
     rounds = table[table["measure"] == "rounds"].sort_values(["speed_up", "scheme"])
     order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))
@@ -93,10 +90,9 @@ def draw_bands(table: pd.DataFrame, families: int, remark: Callable[[pd.Series],
             axis.minorticks_off()
             axis.grid(axis="x")
             for row, (_, cells) in zip(rows, part.iterrows(), strict=True):
+                rank = "" if np.isnan(cells["rank"]) else f"{cells['rank']:g}"
                 place, coordinates = (1.01, row), ("axes fraction", "data")
-                axis.annotate(
-                    remark(cells), place, xycoords=coordinates, va="center", fontsize=7.5
-                )
+                axis.annotate(rank, place, xycoords=coordinates, va="center", fontsize=7.5)
         axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
             if name not in NAMES:  # a user's sampler

@@ -1,6 +1,6 @@
 """The report on one page, as PDF: summary, evidence map, clearest findings and advice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten, wrap
@@ -74,7 +74,10 @@ class _Page:
 
 
 def write(
-    root: Path, chapters: Sequence[Chapter], comparison: Comparison | None, software: Software
+    root: Path,
+    chapters: Sequence[Chapter],
+    comparisons: Mapping[str, Comparison],
+    software: Software,
 ) -> str:
     """Write the page; return its name relative to `root`."""
     with style(), rc_context({"figure.constrained_layout.use": False}):
@@ -86,8 +89,8 @@ def write(
         page.top += 0.15
         _draw_map(page, evidence_map(chapters))
         _findings(page, chapters)
-        if comparison:
-            _advice(page, comparison)
+        if comparisons:
+            _advice(page, comparisons)
         when = period(chapters)
         dated = f"; last run {when[1][:10]}" if when else ""
         page.top = HEIGHT - MARGIN
@@ -139,22 +142,9 @@ def _outcome(claim: Claim) -> str:
     return f"→ {GLYPHS[claim.verdict]} {claim.verdict}. {reason}"
 
 
-def _advice(page: _Page, comparison: Comparison) -> None:
+def _advice(page: _Page, comparisons: Mapping[str, Comparison]) -> None:
     page.top += 0.2
     page.write("Which sampler?", 11, weight="bold")
-    for line in _advised(comparison):
-        page.write(line, 8.5)
-
-
-def _advised(comparison: Comparison) -> Iterator[str]:
-    recommended = comparison.recommended()
-    for column, rows in recommended.items():
-        texts = "; ".join(
-            f"{row.display.title}, {row.speed_up(column).text} × as fast as MD sampling "
-            f"{row.speed_up(column).interval}"
-            for row in rows[:2]
-        )
-        fallback = "no sampler is significantly better than MD sampling"
-        yield f"To save {column.title}: {texts or fallback}."
-    if any(recommended.values()):
-        yield comparison.on_other_datasets()
+    page.write(next(iter(comparisons.values())).gain_from_tuning, 8.5)
+    for measure, comparison in comparisons.items():
+        page.write(f"To save {measure}: {' '.join(comparison.advice().lines[:2])}", 8.5)
