@@ -154,8 +154,7 @@ def play_round(
         slots = validator.checked_slots(slots, view, partial(diverging, view))
 
         # The clients' step: U_i = θ_i − θ.
-        start, base = _local_models(learner, sampler, theta, slots, view)
-        updates = learner.work(theta, slots, sampler, rng, start)
+        updates = learner.work(theta, slots, sampler, rng)
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
         omega = sampler.weigh(slots, view, rng)
@@ -164,20 +163,11 @@ def play_round(
         )
 
         # The server's step: θ + η_g Σ_i ω_i U_i.
-        moved = learner.advance(theta, updates, slots, omega, sampler.addition(), base)
+        moved = learner.advance(theta, updates, slots, omega, sampler.addition())
         costs = learner.charge(sampler, slots, omega, rng)
         for name, cost in costs.items():
             validator.check_per_run(name, cost, view)
     return moved, costs
-
-
-def _local_models(
-    learner: "Learner", sampler: Scheme, theta: Any, slots: Slots, view: View
-) -> tuple[Models | None, Models | None]:
-    """Return the models to train and the models to step from; None for the global models."""
-    if getattr(sampler.local_models, "__func__", None) is Scheme.local_models:
-        return None, None  # without a copy of θ
-    return sampler.local_models(slots, view, learner.state(theta)["theta"]) or (None, None)
 
 
 def _diverging(
@@ -224,13 +214,8 @@ class Learner(Protocol):
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
 
-    def work(
-        self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws, start: Models | None = None
-    ) -> Any:
-        """Run the local training of a round; return the updates, one row per slot.
-
-        Slots train the models `start`, shape (slots, d); by default their run's θ.
-        """
+    def work(self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws) -> Any:
+        """Run the local training of a round; return the updates, one row per slot."""
 
     def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
@@ -242,7 +227,6 @@ class Learner(Protocol):
         slots: Slots,
         omega: Array,
         added: NDArray[np.float32] | None = None,
-        base: Models | None = None,
     ) -> Any:
         """Return θ after the server's step.
 
@@ -250,8 +234,6 @@ class Learner(Protocol):
         ----------
         added : float array, shape (runs, d), optional
             The sampler's addition to the updates.
-        base : float array, shape (runs, d), optional
-            The models to which the step is added; by default θ.
         """
 
     def finite(self, theta: Any) -> Bools:

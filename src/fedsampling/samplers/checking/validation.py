@@ -137,7 +137,7 @@ class Validator:
         mean = float(sums.mean())
         low = 0.0 if self.sampler.shrinks else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
         text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
-        if mean < low or (mean > WEIGHT_SUM_RANGE[1] and not self.sampler.grows):
+        if mean < low or mean > WEIGHT_SUM_RANGE[1]:
             text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
         elif not sums.all():
             empty = np.flatnonzero(self.live & (self._sums == 0))
