@@ -391,19 +391,24 @@ def schemes() -> None:
 def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> None:
     """Rank all samplers by cost, with the information that each of them needs.
 
-    The flags marked "Advice" describe your situation. With any of them, only the advice is printed,
-    with its expected cost.
+    The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
     """
     from fedsampling.experiments.cross_matrix import PAPER
-    from fedsampling.report.which_sampler.reading import read
+    from fedsampling.report.which_sampler.advice import Situation
+    from fedsampling.report.which_sampler.reading import comparisons, read
     from fedsampling.report.which_sampler.terminal import advice_lines, comparison_lines
 
     folder = project.results / "artefacts" / PAPER
-    yes = frozenset(key for key, answer in answers.items() if answer)
-    output = [*advice_lines(folder, yes)]
-    if not yes:
-        output += ["", *comparison_lines(read(folder, by), needs.split(",") if needs else None)]
-    for line in output:
+    if needs or not any(answers.values()):
+        for line in comparison_lines(read(folder, by), needs.split(",") if needs else None):
+            click.echo(line)
+        return
+    known = frozenset(name for name in ("delays", "losses", "updates") if answers[name])
+    situation = Situation(
+        known, answers["away"], answers["unequal"] or None, answers["skewed"] or None
+    )
+    read(folder, by)  # an error if the artefacts are missing
+    for line in advice_lines(comparisons(folder), situation):
         click.echo(line)
 
 
@@ -481,7 +486,7 @@ def list_names(project: "Project", kind: str) -> None:
     "--scale",
     type=click.Choice(["quick", "reduced", "paper"]),
     help="quick needs no data; its results are not evidence.  [default: paper for the benchmark "
-    "and for datasets bench_… and long_…, otherwise reduced]",
+    "and for datasets bench_…, otherwise reduced]",
 )
 @click.option(
     "--data",

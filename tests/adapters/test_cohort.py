@@ -81,7 +81,6 @@ def test_a_client_that_is_away_is_not_selected():
             "scheme: available scales the clients' steps, which other frameworks do not support; "
             "use another sampler, or fedsampling.train",
         ),
-        ({"name": "fedawe", "m": 2}, {}, "scheme: fedawe trains clients' own models"),
         ({"name": "mifa", "m": 2}, {}, "scheme: mifa adds remembered updates"),
     ],
 )

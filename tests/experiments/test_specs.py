@@ -303,6 +303,18 @@ class TestHash:
     def test_settings_data_and_seed_change_the_hash(self, changes):
         assert not set(hashes(TRAINING, e=changes)) & set(hashes(TRAINING))
 
+    def test_in_worlds_each_seed_is_the_problem_seed_of_all_samplers(self):
+        listed = jobs(paper(e=TRAINING | {"worlds": True, "seeds": [3, 8]}), config())
+        seeds = {
+            (job.sampler, run.seed): run.settings["problem_seed"]
+            for job in listed
+            for run in job.runs
+        }
+        assert seeds == {(name, k): k for name in TRAINING["samplers"] for k in (3, 8)}
+        assert [job.simulation.problem_seed for job in listed[:2]] == [3, 8]
+        with pytest.raises(InputError, match="seed_block: 2 seeds with worlds have different"):
+            jobs(paper(e=TRAINING | {"worlds": True, "seed_block": 2}), config())
+
     def test_scales_differ(self):
         assert not set(hashes(TRAINING, scale="quick")) & set(hashes(TRAINING, scale="paper"))
 

@@ -51,7 +51,6 @@ RECORDS = [
     {"name": "mifa", "m": 4},
     {"name": "fedvarp", "m": 4},
     {"name": "hics", "m": 4},
-    {"name": "fedawe", "m": 4},
     {"name": "fedgs", "m": 4},
     {"name": "oort_fedscale", "m": 4, "window": 1},
     {"name": "fedcor", "m": 4, "warm_up": 1, "interval": 2, "first_steps": 2, "later_steps": 2},

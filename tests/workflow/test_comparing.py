@@ -13,7 +13,7 @@ from fedsampling.experiments.cross_matrix import BENCH, PAPER
 from fedsampling.workflow.comparing import compare as comparing
 from fedsampling.workflow.comparing import entries
 from fedsampling.workflow.comparing.entries import Entry, check_entry
-from fedsampling.workflow.comparing.lines import chosen_steps, properties, ranking, wins_and_losses
+from fedsampling.workflow.comparing.lines import chosen_steps, ranking, wins_and_losses
 from fedsampling.workflow.comparing.overrides import Comparison
 from fedsampling.workflow.comparing.own_problem import OwnProblem
 from fedsampling.workflow.plan import plan
@@ -69,7 +69,10 @@ def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
         assert header[:3] == ["cost", "rank", "of"]
         assert [line[0] for line in ranked] == ["rounds", "bits", "seconds"]
     page = Path(lines[-1].removeprefix("page: "))
-    assert "mine_compared-factor-0.5" in (page.parent / "crossmatrix/ranks/ranks.csv").read_text()
+    assert (
+        "mine_compared-factor-0.5"
+        in (page.parent / "crossmatrix/bench_ranks/bench_ranks.csv").read_text()
+    )
     assert '<tr id="mine-compared-factor-0-5" class="own"' in page.read_text()
     # The configuration's own summaries and artefacts are left as they are.
     assert not (shared / "results" / "summaries").exists()
@@ -79,7 +82,7 @@ def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
     ("sets", "problem", "scale"),
     [
         ([], comparing.NO_PROBLEM, "paper"),
-        (["bench_spam", "long_digit"], comparing.NO_PROBLEM, "paper"),
+        (["bench_spam", "bench_digit_100"], comparing.NO_PROBLEM, "paper"),
         (["digit"], comparing.NO_PROBLEM, "reduced"),
         (["bench_spam", "digit"], comparing.NO_PROBLEM, "reduced"),
         ([], OwnProblem(data=Path("clients.csv")), "reduced"),
@@ -230,7 +233,9 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     assert result.exit_code == 0, result.stderr
     assert "on mine.npz" in result.stdout
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
-    table = pd.read_csv(folder / "artefacts" / PAPER / "matrix_rounds" / "matrix_rounds.csv")
+    table = pd.read_csv(
+        folder / "artefacts" / PAPER / "bench_matrix_rounds" / "bench_matrix_rounds.csv"
+    )
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
     assert {*table["title"]} == {"mine.npz"}
     assert table["differ"].isna().all()  # in what the clients differ is not known
@@ -245,7 +250,7 @@ def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, 
     assert result.exit_code == 0, result.stderr
     assert "  1 of 1" in result.stdout  # runs that reached the target
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
-    grid = pd.read_csv(folder / "artefacts" / PAPER / "tuning" / "tuning.csv")
+    grid = pd.read_csv(folder / "artefacts" / PAPER / "bench_tuning" / "bench_tuning.csv")
     assert {*grid["step"]} == {0.05, 0.5}
     assert "at the edge of the grid, which --learning-rates extends" in result.stdout
 
@@ -276,22 +281,15 @@ def test_the_chosen_learning_rate_is_shown_and_whether_it_is_at_the_edge_of_the_
 
 
 def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
-    columns = ["measure", "scheme", "speed_up", "low", "high", "rank", "rank_low", "rank_high"]
-    rows = [("bits", "mine", 2.0, 1.5, 2.5, 1, 1, 2), ("bits", "md", 1.0, 0.9, 1.1, 2, 1, 2)]
-    rows += [("rounds", "mine", 1.2, 1.0, 1.4, *[np.nan] * 3), ("rounds", "md", 1, 1, 1, 1, 1, 1)]
-    table = pd.DataFrame(rows, columns=columns).assign(
-        reached=5, runs=10, sets=3, set_low=0.7, set_high=3.1
-    )
-    better = pd.DataFrame({"measure": ["bits", "rounds"], "scheme": "mine", "probability": 0.61})
-    assert ranking(table.drop(index=3).assign(sets=1), None, "mine") == [
-        "  cost    rank of 2  speed-up           reached target",
-        "  bits    1 [1, 2]   2.00 [1.50, 2.50]  5 of 10",
-        "  rounds  none       1.20 [1.00, 1.40]  5 of 10",
+    columns = ["measure", "scheme", "speed_up", "low", "high", "rank", "families"]
+    rows = [("bits", "mine", 2.0, 1.5, 2.5, 1, 3), ("bits", "md", 1.0, 0.9, 1.1, 2, 3)]
+    rows += [("rounds", "mine", 1.2, 1.0, 1.4, np.nan, 1)]
+    table = pd.DataFrame(rows, columns=columns).assign(reached=5, runs=10, worst=0.8)
+    assert ranking(table, "mine") == [
+        "  cost    rank of 2  speed-up           worst family  reached target",
+        "  bits    1          2.00 [1.50, 2.50]  0.80          5 of 10",
+        "  rounds  none       1.20               0.80          5 of 10",
     ]
-    single = ranking(table.assign(sets=[1, 1, 3, 3]), None, "mine")  # bits on a single dataset
-    assert [line.count(" to ") for line in single] == [0, 0, 1]
-    row = ranking(table, better, "mine")[1].split("  ")
-    assert [cell.strip() for cell in row if cell][3:] == ["0.70 to 3.10", "5 of 10", "61% of runs"]
 
 
 def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
@@ -300,19 +298,4 @@ def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
     assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
         "  faster than MD in rounds: Synthetic, IID; DNA",
         "  slower than MD in rounds: on no dataset",
-    ]
-
-
-def test_properties_that_change_a_samplers_speed_up_are_named():
-    effects = pd.DataFrame(
-        [
-            ("rounds", "mine", "labels", "skewed", 1.31, True),
-            ("rounds", "mine", "sizes", "unequal", 0.8, True),
-            ("rounds", "mine", "work", "long", 1.02, False),
-        ],
-        columns=["measure", "scheme", "factor", "level", "effect", "counts"],
-    )
-    assert properties(effects, "mine") == [
-        "  effects on its speed-up in rounds: labels skewed × 1.31, sizes unequal × 0.80",
-        "  effects on its speed-up in seconds: none",
     ]

@@ -1,5 +1,6 @@
 """The plan, and the functions that only the Snakefile calls."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import plan as workflow
+from fedsampling.workflow import plan_file
 from fedsampling.workflow.snakefile import (
     check_file,
     is_stopped_by_user,
@@ -34,6 +36,18 @@ def test_jobs_are_listed_by_paper_and_experiment():
     assert planned.jobs_of(RIZK, "regression")[0] == JOB
     listed = [name for key in planned.experiments for name in planned.jobs_of(*key.split("/"))]
     assert listed == list(planned.jobs)
+
+
+def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
+    name = "crossmatrix/worlds_spam"
+    settings = {"papers": ["crossmatrix"], "experiments": [name], "scale": "paper"}
+    planned = workflow.plan({**settings, "data": "official"}, ROOT / "papers")
+    path = tmp_path / "plan.json"
+    plan_file.write(path, "key", planned, {})
+    saved, _ = plan_file.read(path, "key", planned.config, None)
+    runs = [run for job in saved.jobs.values() for run in job.runs]
+    assert {run.settings["problem_seed"] == run.seed for run in runs} == {True}
+    assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
 
 
 def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():

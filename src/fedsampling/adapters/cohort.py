@@ -64,11 +64,6 @@ class Cohort:
                 f"scheme: {scheme.named} adds remembered updates to the server's step, which other "
                 "frameworks do not; use another sampler, or fedsampling.train"
             )
-        if type(scheme).local_models is not Scheme.local_models:
-            raise InputError(
-                f"scheme: {scheme.named} trains clients' own models, which other frameworks do "
-                "not; use another sampler, or fedsampling.train"
-            )
         sizes = np.asarray(n_samples, np.int64)
         self._n_samples, self._p, self._seeds = sizes, sizes / sizes.sum(), np.array([seed])
         self._delays = None if delays is None else np.asarray(delays, float)

@@ -5,10 +5,9 @@
 
 PAPER = "crossmatrix"
 TUNING = "tuning_"  # prefix of the experiments that tune samplers, one for each dataset
-LARGER = "long_"  # prefix of the experiments that two cores can run at paper scale
-BENCH = "bench_"  # prefix of the experiments of many small datasets
+BENCH = "bench_"  # prefix of the benchmark's experiments, one for each dataset
+WORLDS = "worlds_"  # prefix of the experiments that run the benchmark in several worlds
 CLIENTS = "clients_"  # prefix of the experiments that record each client
-FACTORS = "factors"  # experiment over all combinations of the clients' properties
 REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
 FULL = "full"  # full participation: the upper limit in rounds, selects no clients
 MEASURES = ("rounds", "bits", "seconds")

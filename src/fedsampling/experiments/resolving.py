@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
@@ -34,8 +34,8 @@ class Experiment(Strict):
         {"base": {}},
         description="named changes to the settings, and under `samplers` to single samplers'",
     )
-    always: tuple[str, ...] = Field(
-        (), description="cases that always run at paper scale, whether in chosen.csv or not"
+    always: dict[str, tuple[str, ...]] = Field(
+        {}, description="samplers, by case, that run the case at paper scale besides the chosen one"
     )
     tuned_as: str = Field(
         "",
@@ -45,6 +45,12 @@ class Experiment(Strict):
     samplers: dict[str, dict[str, Any]]
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
+    worlds: bool = Field(
+        False,
+        description="each seed is its own problem_seed: it draws its own clients, delays and "
+        "availability, the same for all samplers",
+        exclude_if=lambda worlds: not worlds,
+    )
     settings: dict[str, Any] = Field(description="settings of all runs")
 
     @field_validator("kind")
@@ -58,6 +64,18 @@ class Experiment(Strict):
         if not named:
             raise ValueError("empty; add at least one")
         return check_names(named)
+
+    @model_validator(mode="after")
+    def _separate_worlds(self) -> "Experiment":
+        if self.worlds and "problem_seed" not in Simulation.member(self.kind).model_fields:
+            raise ValueError(f"worlds: run kind '{self.kind}' has no problem_seed; remove worlds")
+        if self.worlds and "problem_seed" in self.settings:
+            raise ValueError("problem_seed: worlds sets it to the seed; remove one of the two")
+        if self.worlds and self.seed_block > 1:
+            raise ValueError(
+                f"seed_block: {self.seed_block} seeds with worlds have different clients; must be 1"
+            )
+        return self
 
 
 class Resolved(NamedTuple):

@@ -127,8 +127,8 @@ class Job:
 def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None = None) -> list[Job]:
     """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
 
-    At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and the cases listed
-    as ``always``.
+    At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and those for which
+    ``always`` lists it.  With ``worlds``, the seed of a run is also its ``problem_seed``.
     """
     listed = []
     for name, (experiment, simulations) in (resolved or resolve_experiments(paper, config)).items():
@@ -136,8 +136,8 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
         at_paper_scale = paper.scales.get(name, config.scale) == "paper"
         chosen = paper.chosen.get(experiment.tuned_as or name, {}) if at_paper_scale else {}
         for (case, sampler), simulation in simulations.items():
-            selected = {chosen.get(sampler, case), *experiment.always}
-            if case not in selected and chosen[sampler] in experiment.cases:
+            is_chosen = case == chosen.get(sampler, case) or chosen[sampler] not in experiment.cases
+            if not is_chosen and sampler not in experiment.always.get(case, ()):
                 continue
             settings = simulation.model_dump(mode="json")
             files = simulation.files()
@@ -148,7 +148,15 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
             official = files if data == "official" else ()
             for block, first in enumerate(blocks):
                 seeds = experiment.seeds[first : first + experiment.seed_block]
-                runs = tuple(RunSpec(settings, data, seed, users_code) for seed in seeds)
+                runs = tuple(
+                    RunSpec(
+                        settings | {"problem_seed": seed} if experiment.worlds else settings,
+                        data,
+                        seed,
+                        users_code,
+                    )
+                    for seed in seeds
+                )
                 path = paper.key, name, case, sampler, block
                 listed.append(Job(*path, runs, paper.folder, code, official, simulation.gpu))
     return listed

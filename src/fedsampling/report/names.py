@@ -33,9 +33,6 @@ NAMES: Mapping[str, Name] = {
         "Power-of-Choice, mini-batch",
         ("Cho et al. 2022",),
     ),
-    "fedawe": Name(
-        "Agile weight re-equalisation (FedAWE)", "FedAWE", ("availability", "gossip", "echo")
-    ),
     "fedgs": Name(
         "Graph-based sampling (FedGS)", "FedGS", ("availability", "labels", "3DG", "graph")
     ),

@@ -27,7 +27,7 @@ from fedsampling.evidence.agreement import (
 from fedsampling.evidence.grading import LABELS
 from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.verdicts import GRADES, Claim, Grade
-from fedsampling.experiments.cross_matrix import LARGER, PAPER, REFERENCE
+from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
 from fedsampling.report import citation, linked_data
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
@@ -66,7 +66,7 @@ from fedsampling.report.overview import (
 )
 from fedsampling.report.printed_numbers import printed_numbers
 from fedsampling.report.typesetting import symbols, typeset, typeset_html
-from fedsampling.report.which_sampler import clients, decision_map, reading
+from fedsampling.report.which_sampler import clients, reading
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import Comparison
 
@@ -74,13 +74,6 @@ COMMANDS = {
     "This report, from finished runs": FROM_PUBLISHED_RUNS,
     "Everything recomputed, at paper scale": "snakemake --cores all "
     "--config scale=paper shipped=false",
-}
-# Situations of which the page shows the advice, with the answers of the decision map that are yes.
-ADVICE_SHOWN: Mapping[str, frozenset[str]] = {
-    "equal sizes": frozenset(),
-    "unequal sizes": frozenset({"unequal"}),
-    "equal sizes, delays known": frozenset({"delays"}),
-    "unequal sizes, delays known": frozenset({"delays", "unequal"}),
 }
 # CSS class of each grade: filled, dotted or hatched for other data, outlined for smaller runs.
 GRADE_CLASSES: Mapping[Grade, str] = {
@@ -145,6 +138,7 @@ def write(
     environment.globals |= {
         "cards": cards,
         "comparison": comparison,
+        "advice": {measure: each.advice() for measure, each in comparisons.items()},
         "reference": REFERENCE,
         "chapters": chapters,
         "explored": explored,
@@ -225,15 +219,10 @@ def write(
             start=_first_view(explored, comparison),
         )
     if matrix and comparison:
-        advice = decision_map.read(root / PAPER)
         texts["schemes.html"] = environment.get_template("schemes.html.j2").render(
             chapter=matrix,
             questions=QUESTIONS,
-            lookup=as_json(lookup_table(comparisons, advice)),
-            advice={
-                words: [entry for (_, answers), entry in advice.items() if answers == yes]
-                for words, yes in ADVICE_SHOWN.items()
-            },
+            lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
             left_out=clients.read(root / PAPER, matrix),
@@ -288,14 +277,13 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 
 def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
-    """Return the address of the first view: the cross matrix with the recommended samplers."""
+    """Return the address of the first view: the cross matrix with the best candidates."""
     matrix = [view for view in explored if view.paper == PAPER]
     if not matrix or comparison is None:
         return f"view={explored[0].key}"
-    larger = [view for view in matrix if view.experiment.startswith(LARGER)]
-    best = [row.name for rows in comparison.recommended().values() for row in rows[:2]]
-    samplers = ",".join(dict.fromkeys([REFERENCE, *best]))
-    return f"view={(larger or matrix)[0].key}&samplers={samplers}"
+    advice = comparison.advice()
+    best = [candidate.sampler for candidate in (*advice.recommended, *advice.others)[:3]]
+    return f"view={matrix[0].key}&samplers={','.join([REFERENCE, *best])}"
 
 
 def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -162,6 +163,8 @@ def _compute(
     job: Job, due: Sequence[tuple[Job, RunSpec]], where: Where, progress: Progress
 ) -> tuple[Simulated, dict[str, Any]]:
     """Simulate the runs that are due; return the results and their common metadata."""
+    # A result must never be stored under the hash of other settings.
+    assert all(run.hash == replace(run, hash="").hash for _, run in due), job.name
     total = job.steps if job.counter else len(due)
 
     def report(steps: int) -> None:

@@ -115,9 +115,11 @@ class FedCor(Scheme, name="fedcor"):
     """
 
     m: Positive
-    warm_up: Positive = Field(25, description="rounds in which all clients report their losses")
+    warm_up: Positive = Field(
+        25, description="last round, counted from 0, in which all clients report their losses"
+    )
     interval: Positive = Field(5, description="Δt: rounds between later updates of the covariance")
-    history: Positive = Field(10, description="M: rounds that the covariance is learned from")
+    history: Positive = Field(10, description="M: age in rounds of the oldest observed change")
     forget: Part = Field(0.8, description="γ: factor on the weight of a round for each later one")
     discount: Part = Field(0.9, description="β: factor on a client's gain for each selection")
     dimension: Positive = Field(15, description="of the clients' positions")
@@ -131,8 +133,8 @@ class FedCor(Scheme, name="fedcor"):
 
     _X: Array  # positions, shape (runs, dimension, n); drawn in the first round
     _before: Array  # losses before the last observed round, shape (runs, n)
-    _changes: Array  # loss changes, shape (runs, history, n)
-    _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history,)
+    _changes: Array  # loss changes, shape (runs, history + 1, n)
+    _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history + 1,)
     _alpha: Array  # shape (runs, n)
     _reporting: Bools
 
@@ -145,8 +147,8 @@ class FedCor(Scheme, name="fedcor"):
         n = len(setup.p)
         self._X = np.zeros((setup.runs, self.dimension, n))
         self._before = np.zeros((setup.runs, n))
-        self._changes = np.zeros((setup.runs, self.history, n))
-        self._times = np.full(self.history, -1)
+        self._changes = np.zeros((setup.runs, self.history + 1, n))
+        self._times = np.full(self.history + 1, -1)
         self._alpha = np.ones((setup.runs, n))
 
     def select(self, view: View, rng: Draws) -> Slots:
@@ -186,15 +188,17 @@ class FedCor(Scheme, name="fedcor"):
 
     def _observed(self, t: int) -> bool:
         """Whether the covariance is learned from the loss changes of a round."""
-        return t >= 0 and (t < self.warm_up or t % self.interval == 0)
+        return t >= 0 and (t <= self.warm_up or t % self.interval == 0)
 
     def _learn(self, change: Array, t: int) -> None:
         """Add the loss changes of round t, shape (runs, n), and fit the covariance again."""
         self._changes = np.roll(self._changes, -1, axis=1)
         self._times = np.roll(self._times, -1)
         self._changes[:, -1], self._times[-1] = change, t
-        weight = np.where(self._times >= 0, self.forget ** (t - self._times), 0.0)
-        steps = self.first_steps if t < self.warm_up else self.later_steps
+        age = t - self._times
+        recent = (self._times >= 0) & (age <= self.history)
+        weight = np.where(recent, self.forget**age, 0.0)
+        steps = self.first_steps if t <= self.warm_up else self.later_steps
         bound = 1e6  # losses of runs that diverge
         changes = np.clip(self._changes, -bound, bound)
         self._X = fitted(self._X, changes, weight, self.noise, steps)

@@ -130,8 +130,8 @@ class Scheme(Named, package="fedsampling.samplers"):
     memory : tuple of str
         Names, without the underscore, of the arrays ``self._name`` that are also remembered from
         round to round.
-    shrinks, grows : bool
-        Whether Σ ω_i may be far below or above one, for instance because clients that are not
+    shrinks : bool
+        Whether Σ ω_i may be far below one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(clients, clients)]`` of ``heterogeneity``,
@@ -144,7 +144,6 @@ class Scheme(Named, package="fedsampling.samplers"):
     counts: ClassVar[tuple[str, ...]] = ("m",)
     memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
-    grows: ClassVar[bool] = False
     reads_blocks: ClassVar[bool] = False
 
     def prepare(self, setup: Setup) -> None:
@@ -169,17 +168,6 @@ class Scheme(Named, package="fedsampling.samplers"):
 
         For samplers that remember updates: the part of the server's step that belongs to clients
         that did not train.  It is requested after :meth:`weigh`.  None, the default, adds nothing.
-        """
-        return None
-
-    def local_models(
-        self, slots: Slots, view: View, theta: NDArray[np.floating]
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]] | None:
-        """Return models to train, shape (slots, d), and the model to step from, shape (runs, d).
-
-        For samplers whose clients keep models of their own.  None, the default: slots train their
-        run's global model in `theta`, shape (runs, d), and the server's step starts from it, too.
-        It is requested after :meth:`select`.
         """
         return None
 

@@ -93,22 +93,25 @@ def _head(body: str) -> str:
 
 
 def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
-    def of(job: Job) -> tuple[str, str, str, str]:
-        return job.paper, job.experiment, job.case, job.sampler
+    """Yield an entry for jobs that differ only in their seeds, so that settings are stored once."""
 
-    for key, group in groupby(plan.jobs.values(), of):
+    def of(job: Job) -> tuple[tuple[str, str, str, str], dict[str, Any]]:
+        return (job.paper, job.experiment, job.case, job.sampler), job.runs[0].settings
+
+    for (key, settings), group in groupby(plan.jobs.values(), of):
         jobs = list(group)
         first = jobs[0].runs[0]
         yield {
             "of": key,
-            "settings": first.settings,
+            "settings": settings,
             "data": first.data,
             "scheme": first.scheme,
             "code": jobs[0].code,
             "files": jobs[0].files,
             "uses_gpu": jobs[0].uses_gpu,
             "blocks": [
-                [job.name in plan.due, [[run.seed, run.hash] for run in job.runs]] for job in jobs
+                [job.block, job.name in plan.due, [[run.seed, run.hash] for run in job.runs]]
+                for job in jobs
             ],
         }
 
@@ -120,7 +123,7 @@ def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], fr
     for entry in json.loads(entries):
         shared = entry["settings"], entry["data"]
         files = tuple(entry["files"])
-        for block, (is_due, seeds) in enumerate(entry["blocks"]):
+        for block, is_due, seeds in entry["blocks"]:
             runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
             paper, experiment, case, sampler = entry["of"]
             place = paper, experiment, case, sampler, block

@@ -57,6 +57,12 @@ class Evaluation(Strict):
     """How global models are measured."""
 
     every: Positive = Field(description="rounds between measurements")
+    each_until: int = Field(
+        0,
+        ge=0,
+        description="every round up to this one is measured, too",
+        exclude_if=lambda rounds: not rounds,  # keeps the hashes of runs that do not name it
+    )
     dropout: bool = Field(False, description="leave dropout on, as some authors' code does")
     training_loss: bool = Field(
         True,
@@ -111,7 +117,9 @@ class Training(Strict):
     rounds: Positive
     evaluation: Evaluation
     precision: Precision = Precision()
-    problem_seed: Seed = Field(0, description="draws the partition: the same for all seeds")
+    problem_seed: Seed = Field(
+        0, description="draws partition, delays and availability: the same for all seeds"
+    )
     delays: DelayModel | None = Field(None, description="the clients' seconds; null: no clock")
     feature_batch: Positive = Field(
         100, description="samples of a client's batch, where a scheme needs their features"
@@ -270,6 +278,7 @@ class Training(Strict):
             measures,
             progress,
             costs="since measurement" if self.evaluation.thin else "each",
+            each_until=self.evaluation.each_until,
             checkpoint=where.checkpoint,
             until=self.until,
             watch=watch,

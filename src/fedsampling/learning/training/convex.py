@@ -89,16 +89,9 @@ class ConvexLearner:
         }
         return {name: view(theta, self.data) for name, view in views.items() if name in needs}
 
-    def work(
-        self,
-        theta: Array,
-        slots: Slots,
-        sampler: Scheme,
-        rng: Draws,
-        start: NDArray[np.floating] | None = None,
-    ) -> Array:
+    def work(self, theta: Array, slots: Slots, sampler: Scheme, rng: Draws) -> Array:
         """Run the local training; return the updates, shape (slots, M)."""
-        start = theta[slots.run] if start is None else np.asarray(start, np.float64)
+        start = theta[slots.run]
         return local_sgd(self, start, slots, sampler, rng) - start
 
     def report(self, needs: frozenset[str], updates: Array) -> Mapping[str, Any]:
@@ -112,11 +105,9 @@ class ConvexLearner:
         slots: Slots,
         omega: Array,
         added: NDArray[np.float32] | None = None,
-        base: NDArray[np.floating] | None = None,
     ) -> Array:
         """Add the weighted updates of each run to its model, and the sampler's addition."""
-        first = theta if base is None else np.asarray(base, np.float64)
-        moved = first + aggregate(omega[:, None] * updates, slots, len(theta))
+        moved = theta + aggregate(omega[:, None] * updates, slots, len(theta))
         return moved if added is None else moved + added
 
     def finite(self, theta: Array) -> NDArray[np.bool_]:

@@ -46,6 +46,7 @@ def train(
     until: Until | None = None,
     watch: "Watch | None" = None,
     by_client: ByClient | None = None,
+    each_until: int = 0,
 ) -> list["pd.DataFrame"]:
     """Train all seeds of a job together.
 
@@ -73,6 +74,8 @@ def train(
     by_client : callable, optional
         `by_client(theta, rounds)` returns named arrays of shape (runs, n).  It is called after the
         last round.
+    each_until : int, optional
+        All measures are also taken in each round up to this one.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def train(
         if checkpoint.due():
             checkpoint.save(Progress(t, history, learner.state(theta), sampler.state()))
         for period, measure in measures:
-            if t % period == 0 or t == rounds:
+            if t % period == 0 or t <= each_until or t == rounds:
                 history.measure(t, measure(theta, sampler))
         progress(t)
         ended = until is not None and bool((until.ended_at(history) >= 0).all())
@@ -163,8 +166,7 @@ def play_round(
         slots = validator.checked_slots(slots, view, partial(diverging, view))
 
         # The clients' step: U_i = θ_i − θ.
-        start, base = _local_models(learner, sampler, theta, slots, view)
-        updates = learner.work(theta, slots, sampler, rng, start)
+        updates = learner.work(theta, slots, sampler, rng)
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
         omega = call(sampler, "weigh", rng.round, slots, view, rng)
@@ -174,20 +176,10 @@ def play_round(
 
         # The server's step: θ + η_g Σ_i ω_i U_i.
         added = call(sampler, "addition", rng.round)
-        moved = learner.advance(theta, updates, slots, omega, added, base)
+        moved = learner.advance(theta, updates, slots, omega, added)
         costs = learner.charge(sampler, slots, omega, rng)
         costs = {name: validator.checked_per_run(name, cost, view) for name, cost in costs.items()}
     return moved, costs
-
-
-def _local_models(
-    learner: "Learner", sampler: Scheme, theta: Any, slots: Slots, view: View
-) -> tuple[Models | None, Models | None]:
-    """Return the models to train and the models to step from; None for the global models."""
-    if getattr(sampler.local_models, "__func__", None) is Scheme.local_models:
-        return None, None  # without a copy of θ
-    models = learner.state(theta)["theta"]
-    return call(sampler, "local_models", view.round, slots, view, models) or (None, None)
 
 
 def _diverging(
@@ -234,13 +226,8 @@ class Learner(Protocol):
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
 
-    def work(
-        self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws, start: Models | None = None
-    ) -> Any:
-        """Run the local training of a round; return the updates, one row per slot.
-
-        Slots train the models `start`, shape (slots, d); by default their run's θ.
-        """
+    def work(self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws) -> Any:
+        """Run the local training of a round; return the updates, one row per slot."""
 
     def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
@@ -252,7 +239,6 @@ class Learner(Protocol):
         slots: Slots,
         omega: Array,
         added: NDArray[np.float32] | None = None,
-        base: Models | None = None,
     ) -> Any:
         """Return θ after the server's step.
 
@@ -260,8 +246,6 @@ class Learner(Protocol):
         ----------
         added : float array, shape (runs, d), optional
             The sampler's addition to the updates.
-        base : float array, shape (runs, d), optional
-            The models to which the step is added; by default θ.
         """
 
     def finite(self, theta: Any) -> Bools:

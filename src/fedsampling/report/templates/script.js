@@ -109,22 +109,16 @@ for (const place of document.querySelectorAll("[data-switch]")) {
   place.append(label);
 }
 
-// The chooser: looks up the samplers for the chosen answers.
+// The chooser: looks up the advice for the chosen answers.
 const chooser = document.getElementById("chooser");
 if (chooser) {
   const {texts, picks} = JSON.parse(document.getElementById("picks").textContent);
-  const form = chooser.querySelector("form"), list = chooser.querySelector("ol");
+  const form = chooser.querySelector("form"), list = chooser.querySelector("ul");
   const fields = [...form.querySelectorAll("select")];
-  const item = ([name, title, why]) => {
-    const line = document.createElement("li"), link = document.createElement("a");
-    link.href = `#${name.replace(/[^a-z0-9]+/g, "-")}`;
-    link.textContent = title;
-    line.append(link, `: ${why}`);
-    return line;
-  };
+  const item = text => Object.assign(document.createElement("li"), {textContent: text});
   const answer = () => {
-    const places = picks[fields.map(field => field.value).join(" ")] ?? [];
-    list.replaceChildren(...places.map(place => item(texts[place])));
+    const lines = texts[picks[fields.map(field => field.value).join(" ")]] ?? [];
+    list.replaceChildren(...lines.map(item));
   };
   form.addEventListener("input", answer);
   form.addEventListener("submit", event => event.preventDefault());

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.names import Name
+from fedsampling.report.which_sampler.advice import Advice, Situation, advise
 
 # In place of a sampler's information: its settings decide and it has no runs; it needs none.
 DEPENDS, NOTHING = "depends on settings", "nothing"
@@ -176,13 +178,14 @@ class Comparison:
     badges : tuple of str
         Why these runs are not evidence for the datasets' full size.
     overall, datasets : tuple of Column
-        Measures over all datasets; single datasets.
+        Measures over all families of datasets; single datasets.
     rows : tuple of SamplerRow
     sources : tuple of str
         Artefacts that provide the columns of `overall` and of `datasets`.
-    significant : mapping of str to tuple of str, optional
-        By measure, the samplers that differ significantly from MD sampling over the datasets, after
-        correction for the number of samplers; None if this was not tested.
+    speed_ups : DataFrame
+        Of all samplers on all datasets in the measure, from which :mod:`.advice` follows.
+    gain_from_tuning : str
+        What tuning the learning rate gains, in a sentence; empty if unknown.
     """
 
     by: str
@@ -191,7 +194,8 @@ class Comparison:
     datasets: tuple[Column, ...]
     rows: tuple[SamplerRow, ...]
     sources: tuple[str, str]
-    significant: Mapping[str, tuple[str, ...]] | None = None
+    speed_ups: pd.DataFrame
+    gain_from_tuning: str = ""
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -210,73 +214,22 @@ class Comparison:
         """Return the datasets on which a sampler is faster (``+``) or slower (``−``) than MD."""
         return [column.title for column in self.datasets if row.speed_up(column).side == side]
 
-    def recommended(self) -> dict[Column, tuple[SamplerRow, ...]]:
-        """Return the samplers that are significantly better than MD sampling, by measure.
+    def advice(self, situation: Situation | None = None, unbiased: bool = False) -> Advice:
+        """Apply the rule for advice in a situation, by default with everything known.
 
-        A recommended sampler was run on every dataset, reached every target, selects clients, and
-        needs no information that is unavailable to servers.  Its whole interval is above 1.  The
-        best is first; there may be none.
+        With `unbiased`, only unbiased samplers are allowed.
         """
-        by_measure = {}
-        for column in self.overall:
-            better = [
-                (speed_up.rank, row)
-                for row in self.rows
-                if row.is_practical
-                and (speed_up := row.speed_up(column)).side == "+"
-                and speed_up.rank is not None
-                and not speed_up.missed
-            ]
-            ranked = sorted(better, key=lambda pair: pair[0])
-            by_measure[column] = tuple(row for _, row in ranked)
-        return by_measure
-
-    def best_speed_ups(self) -> list[str]:
-        """Return the largest speed-up in each measure, of the samplers that are recommended."""
-        best = ((column, rows[0]) for column, rows in self.recommended().items() if rows)
-        return [row.speed_up(column).text for column, row in best]
-
-    def leaders(self) -> dict[str, list[Column]]:
-        """Return the measures in which each sampler is the best recommended, by its name."""
-        leaders: dict[str, list[Column]] = {}
-        for column, rows in self.recommended().items():
-            leaders.setdefault(rows[0].name if rows else REFERENCE, []).append(column)
-        return leaders
+        situation = situation or Situation()
+        usable = [
+            row.name
+            for row in self.rows
+            if row.is_practical
+            and situation.allows(set(row.needs) - {NOTHING})
+            and (not situation.away or row.allows_absence)
+            and (not unbiased or row.unbiased == "yes")
+        ]
+        return advise(self.speed_ups, usable, situation, self.by)
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
-        """Name the measures and datasets for which a sampler is significantly better than MD."""
-        measures = [f"in {c.title}" for c in self.overall if row.speed_up(c).side == "+"]
-        datasets = [
-            f"if clients differ in {column.differ}" if column.differ else f"on {column.title}"
-            for column in self.datasets
-            if row.speed_up(column).side == "+"
-        ]
-        return [*measures, *datasets]
-
-    def on_other_datasets(self) -> str:
-        """Name the samplers that are significantly faster over datasets; empty if not tested."""
-        if self.significant is None:
-            return ""
-        faster = {
-            row.display.title: None
-            for column in self.overall
-            for row in self.rows
-            if row.name in self.significant.get(column.key, ())
-            and row.is_practical
-            and row.speed_up(column).value > 1
-        }
-        samplers = f"only {listed(list(faster))}" if faster else "no sampler"
-        return (
-            "The evidence is weaker for other datasets: tested across datasets, and corrected for "
-            f"the number of samplers, {samplers} is significantly faster than MD sampling."
-        )
-
-    def unreliable(self) -> list[tuple[SamplerRow, SpeedUp]]:
-        """Return the samplers with runs that missed a target, the worst first."""
-        pairs = [(row, row.speed_up(self.overall[0])) for row in self.rows]
-        return sorted((pair for pair in pairs if pair[1].missed), key=lambda pair: pair[1].reached)
-
-    @property
-    def averaged_datasets(self) -> int:
-        """Number of datasets in the columns over all datasets: those whose clients stay."""
-        return sum(not column.clients_come_and_go for column in self.datasets)
+        """Name the measures in which a sampler's interval over families is above 1."""
+        return [f"in {c.title}" for c in self.overall if row.speed_up(c).side == "+"]

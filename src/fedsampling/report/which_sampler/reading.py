@@ -17,8 +17,8 @@ import pandas as pd
 from fedsampling.base.catalogue import description
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record
-from fedsampling.evidence.statistics import LEVEL
-from fedsampling.experiments.cross_matrix import BENCH, LARGER, MEASURES, PAPER, REFERENCE
+from fedsampling.evidence.numbers import listed, show
+from fedsampling.experiments.cross_matrix import BENCH, FULL, MEASURES, PAPER, REFERENCE
 from fedsampling.report.all_samplers import in_words, references
 from fedsampling.report.names import display_name
 from fedsampling.report.which_sampler.comparison import (
@@ -64,11 +64,11 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
     """
     if by not in MEASURES:
         raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")
-    prefix = largest(folder)
-    ranks_of, matrix_of = sources = f"{prefix}ranks", f"{prefix}matrix_{by}"
+    ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
     columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs")
     ranks = _table(folder, ranks_of, columns)
-    matrix = _table(folder, matrix_of, ("set", "title", "differ", "reached", "speed_up"))
+    columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds")
+    matrix = _table(folder, matrix_of, columns)
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
@@ -88,21 +88,9 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         ),
         tuple(rows),
         sources,
-        _significant(folder / f"{prefix}agreement" / f"{prefix}agreement.csv"),
+        matrix,
+        _gain_from_tuning(folder / f"{BENCH}defaults" / f"{BENCH}defaults.csv", ranks),
     )
-
-
-def largest(folder: Path) -> str:
-    """Return the prefix of the artefacts that compare the most samplers.
-
-    A tie goes to the benchmark of many small datasets, then to the larger of the other two.
-    """
-    counts = {}
-    for prefix in (BENCH, LARGER, ""):
-        path = folder / f"{prefix}ranks" / f"{prefix}ranks.csv"
-        if path.is_file():
-            counts[prefix] = len(set(pd.read_csv(path).get("scheme", ())))
-    return max(counts, key=lambda prefix: counts[prefix], default="")
 
 
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -191,10 +179,21 @@ def _row(
     )
 
 
-def _significant(path: Path) -> dict[str, tuple[str, ...]] | None:
-    """Read the samplers with a significant corrected test over datasets, by measure."""
+def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
+    """Say what tuning MD's learning rate gains, compared with the best sampler over families."""
     table = pd.read_csv(path) if path.is_file() else pd.DataFrame()
-    if not {"measure", "scheme", "holm_p"} <= set(table.columns):
-        return None
-    significant = table[table["holm_p"] < 1 - LEVEL]
-    return {str(name): tuple(part["scheme"]) for name, part in significant.groupby("measure")}
+    if not {"learning rate", "gain", "low", "high", "families"} <= set(table.columns):
+        return ""
+    others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
+    best = others.loc[others["speed_up"].idxmax()]
+    gains = [
+        f"{show(row['gain'])} [{show(row['low'])}, {show(row['high'])}] with {row['learning rate']}"
+        for row in table.to_dict("records")
+    ]
+    more = "more" if table["gain"].max() > best["speed_up"] else "less"
+    return (
+        f"Tuning the learning rate can gain {more} than replacing MD sampling. MD needs the rounds "
+        f"of its best of nine trials times {listed(gains)} ({table['families'].max()} families of "
+        f"datasets); the fastest other sampler saves a factor of {show(best['speed_up'])} "
+        f"({display_name(best['scheme']).short})."
+    )

@@ -90,7 +90,9 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
         raise InputError(f"sampler.{line}")
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
-    evaluated = (tests + samples.sum() * settings.evaluation.training_loss) / every
+    dense = min(settings.evaluation.each_until, settings.rounds) / settings.rounds
+    evaluations = 1 / every + dense * (1 - 1 / every)  # in each round
+    evaluated = (tests + samples.sum() * settings.evaluation.training_loss) * evaluations
     if "losses" in sampler.needs:
         evaluated += samples.mean() * getattr(sampler, "d", n)
     operations = slots * steps * step + evaluated * forward / work.batch

@@ -60,7 +60,6 @@ def play_round(
     view = view if offered is None else view.restricted_to(offered)
     with guest_of(scheme).blaming(t):
         slots = validator.checked_slots(call(scheme, "select", t, view, rng), view)
-        _check_local_models(scheme, slots, view)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
         if "updates" in scheme.needs:
             call(scheme, "saw_updates", t, slots, updates)
@@ -114,13 +113,3 @@ def _check_addition(scheme: Scheme, t: int, runs: int) -> None:
     added = call(scheme, "addition", t)
     if added is not None and np.shape(added) != (runs, D):
         raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")
-
-
-def _check_local_models(scheme: Scheme, slots: Slots, view: View) -> None:
-    """Raise InputError unless the models have a row for each slot, and one for each run."""
-    theta = np.zeros((view.runs, D), np.float32)
-    models = call(scheme, "local_models", view.round, slots, view, theta)
-    if models is not None:
-        shapes, expected = tuple(map(np.shape, models)), ((len(slots), D), (view.runs, D))
-        if shapes != expected:
-            raise InputError(f"local_models: shapes {shapes}; must be {expected}")

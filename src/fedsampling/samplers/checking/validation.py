@@ -161,7 +161,7 @@ class Validator:
         is_low_valid = self.sampler.shrinks or self._rounds < MIN_ROUNDS_AT_END
         low = 0.0 if is_low_valid else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
         text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
-        if mean < low or (mean > WEIGHT_SUM_RANGE[1] and not self.sampler.grows):
+        if mean < low or mean > WEIGHT_SUM_RANGE[1]:
             text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
         elif not sums.all() and self._rounds >= MIN_ROUNDS_AT_END:
             empty = np.flatnonzero(self.live & (self._sums == 0))

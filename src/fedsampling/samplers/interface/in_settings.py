@@ -59,17 +59,21 @@ def expand_star(
     Raises
     ------
     InputError
-        If ``"*"`` holds a setting that none of these samplers has.
+        If ``"*"`` holds a setting that none of these samplers, or of those left out, has.
     """
     common = records["*"]
     labelled = {label: record for label, record in records.items() if label != "*"}
     named = {(record or {}).get("name", label) for label, record in labelled.items()}
-    unlabelled = {
+    members = {
         name: sampler
         for name, sampler in Scheme.members().items()
-        if name not in named and not issubclass(sampler, DataScheme)
+        if not issubclass(sampler, DataScheme)
     }
-    settings = {key for sampler in unlabelled.values() for key in sampler.model_fields}
+    unlabelled = {name: sampler for name, sampler in members.items() if name not in named}
+    # Samplers left out by null count: at scale best, these are the unfinished ones.
+    left_out = [members[name] for name, record in records.items() if not record and name in members]
+    fields = [sampler.model_fields for sampler in (*unlabelled.values(), *left_out)]
+    settings = {key for names in fields for key in names}
     if unknown := [key for key in common if key not in settings]:
         raise InputError(
             *(f"*.{key}: no sampler has this setting; {nearest(key, settings)}" for key in unknown)

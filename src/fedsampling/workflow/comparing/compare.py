@@ -14,7 +14,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.quantities import format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
-from fedsampling.experiments.cross_matrix import BENCH, LARGER, PAPER, TUNING
+from fedsampling.experiments.cross_matrix import BENCH, PAPER, TUNING
 from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.workflow.comparing.entries import all_entries, check_entry
 from fedsampling.workflow.comparing.lines import result_lines
@@ -130,7 +130,7 @@ def compare(options: Options, project: Project, echo: Callable[[str], None]) -> 
 
 def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
     """Return the scale at which the other samplers' runs on these datasets are finished."""
-    finished = all(name.startswith((BENCH, LARGER)) for name in datasets)
+    finished = all(name.startswith(BENCH) for name in datasets)
     return "paper" if finished and not problem else "reduced"
 
 
@@ -161,8 +161,7 @@ def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnPr
             )
         )
     benchmark = [name for name in tuned if name.startswith(BENCH)]
-    larger = [name for name in tuned if name.startswith(LARGER)]
-    return list(dict.fromkeys(names)) or benchmark or larger or tuned
+    return list(dict.fromkeys(names)) or benchmark or tuned
 
 
 def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Project:

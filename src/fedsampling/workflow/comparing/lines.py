@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedsampling.base.columns import align
-from fedsampling.report.which_sampler.reading import largest
+from fedsampling.experiments.cross_matrix import BENCH
 
 INDENT = "  "
 AT_EDGE = "; at the edge of the grid"
@@ -16,7 +16,7 @@ WIDEN = ", which --learning-rates extends"
 def result_lines(
     artefacts: Path, labels: Iterable[str], titles: Mapping[str, str], own_data: bool
 ) -> Iterator[str]:
-    """Yield the results of each entry: ranks, learning rates and, if drawn, the benchmark's tables.
+    """Yield the results of each entry: ranks, learning rates, and datasets won and lost.
 
     Parameters
     ----------
@@ -34,67 +34,45 @@ def result_lines(
         path = artefacts / name / f"{name}.csv"
         return pd.read_csv(path) if path.is_file() else None
 
-    prefix = largest(artefacts)
     ranks, grid = (
         pd.read_csv(artefacts / name / f"{name}.csv")
-        for name in (f"{prefix}ranks", f"{prefix}tuning")
+        for name in (f"{BENCH}ranks", f"{BENCH}tuning")
     )
     grid["experiment"] = grid["experiment"].replace(dict(titles))
-    optional = [
-        (tuned, table("bench_defaults")),
-        (wins_and_losses, table("bench_matrix_rounds")),
-        (properties, table("factors_effects")),
-    ]
+    matrix = table(f"{BENCH}matrix_rounds")
     for label in labels:
-        yield f"{label}, with speed-ups over MD and 95 % intervals:"
-        yield from ranking(ranks, table("bench_improvement"), label)
-        for describe, drawn in optional:
-            if drawn is not None:
-                yield from describe(drawn, label)
+        yield f"{label}, with speed-ups over MD and 95 % intervals over families of datasets:"
+        yield from ranking(ranks, label)
+        if matrix is not None:
+            yield from wins_and_losses(matrix, label)
         yield from chosen_steps(grid, label, AT_EDGE + WIDEN * own_data)
 
 
-def ranking(ranks: pd.DataFrame, better: pd.DataFrame | None, label: str) -> list[str]:
+def ranking(ranks: pd.DataFrame, label: str) -> list[str]:
     """Tabulate a sampler's ranks and speed-ups, one line per measure below a header.
 
     Parameters
     ----------
     ranks : DataFrame
-        The artefact ``ranks``.  Intervals over datasets are shown if there are several datasets.
-    better : DataFrame or None
-        The artefact ``bench_improvement``: how often a run is cheaper than a run of MD.
+        The artefact ``bench_ranks``.  Intervals are shown if there are several families.
     """
     rows: list[dict[str, str]] = []
     by_measure = ranks.groupby("measure", sort=False)
     ranked_samplers = by_measure["rank"].count().max()
-    has_several_datasets = bool((ranks.loc[ranks["scheme"] == label, "sets"] > 1).any())
     for measure, table in by_measure:
         (row,) = table[table["scheme"] == label].to_dict("records")
-        ranked = not pd.isna(row["rank"])
-        place = f"{row['rank']:g} [{row['rank_low']:g}, {row['rank_high']:g}]" if ranked else "none"
-        cells = {
-            "cost": str(measure),
-            f"rank of {ranked_samplers}": place,
-            "speed-up": f"{row['speed_up']:.2f} [{row['low']:.2f}, {row['high']:.2f}]",
-        }
-        if has_several_datasets:
-            interval = f"{row['set_low']:.2f} to {row['set_high']:.2f}"
-            cells["on other datasets"] = interval if row["sets"] > 1 else ""
-        cells["reached target"] = f"{row['reached']} of {row['runs']}"
-        if better is not None:
-            of_measure = better[(better["scheme"] == label) & (better["measure"] == measure)]
-            cells["cheaper than MD"] = f"{of_measure['probability'].item():.0%} of runs"
-        rows.append(cells)
+        rank = "none" if pd.isna(row["rank"]) else f"{row['rank']:g}"
+        interval = f" [{row['low']:.2f}, {row['high']:.2f}]" if row["families"] > 1 else ""
+        rows.append(
+            {
+                "cost": str(measure),
+                f"rank of {ranked_samplers}": rank,
+                "speed-up": f"{row['speed_up']:.2f}{interval}",
+                "worst family": f"{row['worst']:.2f}",
+                "reached target": f"{row['reached']} of {row['runs']}",
+            }
+        )
     return align([[*rows[0]], *([*row.values()] for row in rows)], INDENT)
-
-
-def tuned(defaults: pd.DataFrame, label: str) -> list[str]:
-    """Describe the gain of tuning, from the artefact ``bench_defaults``."""
-    (row,) = defaults[defaults["scheme"] == label].to_dict("records")
-    return [
-        f"  speed-up in rounds: {row['default_speed_up']:.2f} with default settings, "
-        f"{row['speed_up']:.2f} at its best trial"
-    ]
 
 
 def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
@@ -106,17 +84,6 @@ def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
         f"  {side} than MD in rounds: {'; '.join(part['title']) or 'on no dataset'}"
         for side, part in sides.items()
     ]
-
-
-def properties(effects: pd.DataFrame, label: str) -> list[str]:
-    """Name the clients' properties that help or harm, from the artefact ``factors_effects``."""
-    lines = []
-    for measure in ("rounds", "seconds"):
-        rows = effects[(effects["scheme"] == label) & (effects["measure"] == measure)]
-        rows = rows[rows["counts"]].sort_values("effect", ascending=False)
-        texts = [f"{row.factor} {row.level} × {row.effect:.2f}" for row in rows.itertuples()]
-        lines.append(f"  effects on its speed-up in {measure}: {', '.join(texts) or 'none'}")
-    return lines
 
 
 def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list[str]:

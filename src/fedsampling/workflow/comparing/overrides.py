@@ -10,7 +10,7 @@ from typing import Any
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import merge
-from fedsampling.experiments.cross_matrix import FACTORS, PAPER, REFERENCE, TUNING
+from fedsampling.experiments.cross_matrix import PAPER, REFERENCE, TUNING
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
@@ -85,7 +85,7 @@ class Comparison:
         Parameters
         ----------
         is_benchmark : bool
-            Whether to compare on the benchmark, which includes the design of clients' properties.
+            Whether to compare on the whole benchmark.
         echo : callable
             Prints a line, with the datasets and samplers that are left out.
 
@@ -96,8 +96,7 @@ class Comparison:
             the benchmark.
         """
         scale = self.matrix.config.scale
-        has_design = is_benchmark and f"{PAPER}/{FACTORS}" in self.matrix.plan.experiments
-        overrides = self._overrides([*self.datasets, *[FACTORS][: int(has_design)]], ())
+        overrides = self._overrides(self.datasets, ())
         if scale == "quick":
             return overrides
         missing = self._unfinished(overrides)
@@ -107,7 +106,7 @@ class Comparison:
                 f"--on {unusable[0].removeprefix(TUNING)}: the runs of {REFERENCE}, which sets the "
                 f"target, are not finished at {scale} scale; use another dataset or scale"
             )
-        for experiment in unusable:  # a rank needs neither the design nor all datasets
+        for experiment in unusable:  # a rank does not need all datasets
             overrides[experiment] = None
             del missing[experiment]
         for experiment, samplers in missing.items():

@@ -31,7 +31,6 @@ from fedsampling.samplers.scheme import Scheme, Slots
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Models = NDArray[np.floating]
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
 STACK_BYTES = 2**30  # of activations that the slots of one stack may use
@@ -162,21 +161,12 @@ class NetworkLearner:
             observed["delays"] = self.delays.mean
         return observed
 
-    def work(
-        self, theta: Tensor, slots: Slots, sampler: Scheme, rng: Draws, start: Models | None = None
-    ) -> Tensor:
-        """Run every slot's local SGD; return trained minus first models, shape [slots, d].
-
-        Parameters
-        ----------
-        start : float array, shape (slots, d), optional
-            The slots' first models; by default their run's global model.
-        """
+    def work(self, theta: Tensor, slots: Slots, sampler: Scheme, rng: Draws) -> Tensor:
+        """Run every slot's local SGD; return trained minus first models, shape [slots, d]."""
         if not len(slots):
             self.training_costs, self.work_losses = {}, np.empty(0)
             return theta.new_empty(0, theta.shape[1])
-        first = None if start is None else self._with_buffers(start, theta[slots.run])
-        updates, losses = self.train(theta, slots, rng, first)
+        updates, losses = self.train(theta, slots, rng)
         self.work_losses = losses.root_mean_square
         samples = np.bincount(slots.run, losses.samples, len(theta))
         total = np.bincount(slots.run, losses.total, len(theta))
@@ -194,12 +184,6 @@ class NetworkLearner:
         """Return the parameters in the vectors of models, [..., d]."""
         return vectors[:, : self.network.dimension]
 
-    def _with_buffers(self, parameters: Models, vectors: Tensor) -> Tensor:
-        """Append the buffers in the vectors of models to parameters, shape (models, d)."""
-        return _joined(
-            torch.from_numpy(parameters).to(vectors), vectors[:, self.network.dimension :]
-        )
-
     def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
         """Update the participants' reports; return the bits of all observations, shape (runs,)."""
         observations = [part for name, part in self.observations.items() if name in sampler.needs]
@@ -210,17 +194,10 @@ class NetworkLearner:
             sent.append(32.0 * np.bincount(slots.run, minlength=len(theta)))
         return {"observation_bits": sum(sent)} if sent else {}
 
-    def train(
-        self, theta: Tensor, slots: Slots, rng: Draws, first: Tensor | None = None
-    ) -> tuple[Tensor, SlotLosses]:
+    def train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
         """Train all slots, in stacks that fit into memory; return updates [slots, size] and losses.
 
         In place of the buffers' updates, it returns the trained buffers.
-
-        Parameters
-        ----------
-        first : tensor, shape [slots, size], optional
-            Each slot's first model; by default its run's model.
         """
         batches = self.local.batches(self.n_samples[slots.client], slots, rng)
         order = np.argsort(-(batches.size > 0).sum(0), kind="stable")  # by decreasing steps
@@ -229,7 +206,7 @@ class NetworkLearner:
         stack = max(1, int(STACK_BYTES // self.activation_bytes))
         for begin in range(0, len(slots), stack):
             part = order[begin : begin + stack]
-            start = theta[torch.from_numpy(slots.run[part])] if first is None else first[part]
+            start = theta[torch.from_numpy(slots.run[part])]
             updates[part], losses.total[part], losses.squares[part] = self._train_stack(
                 start, slots, batches, part, rng
             )
@@ -292,7 +269,6 @@ class NetworkLearner:
         slots: Slots,
         omega: Array,
         added: NDArray[np.float32] | None = None,
-        base: Models | None = None,
     ) -> Tensor:
         """Return θ + η_g Σ ω_i (θ_i − θ); run by run, since one product would round differently.
 
@@ -300,12 +276,8 @@ class NetworkLearner:
         ----------
         added : float array, shape (runs, d), optional
             The sampler's addition to Σ ω_i (θ_i − θ).
-        base : float array, shape (runs, d), optional
-            Models to step from, in place of θ.
         """
         vectors, theta = theta, self._parameters(theta)
-        if base is not None:
-            theta = torch.from_numpy(base).to(theta)
         moved = theta.clone()
         if added is not None:
             steps = self._tensor(np.full(len(theta), self.server_step))

@@ -1,0 +1,254 @@
+"""The rule for advice: which sampler to use in a situation, from speed-ups on families of datasets.
+
+A sampler is recommended only if, over the families of datasets with the situation's answers,
+
+- its speed-up over MD sampling has a 95 % interval above 1, over at least :data:`MIN_FAMILIES`;
+- it misses no target; and
+- its speed-up is at least :data:`MIN_SPEED_UP` on every family.
+
+Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
+``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.statistics import half_width
+from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.report.names import display_name
+
+MIN_FAMILIES = 3
+MIN_SPEED_UP = 0.9  # on every family
+MAX_CANDIDATES = 2  # shown after the advice
+NOTHING_BETTER = "MD sampling: nothing is reliably better here"
+
+# Information that a server may have, and the samplers' needs that it satisfies.
+INFORMATION: Mapping[str, frozenset[str]] = {
+    "delays": frozenset({"delays"}),
+    "losses": frozenset({"losses", "batch_losses", "work_losses"}),
+    "updates": frozenset({"updates", "update_norms", "bias_updates", "gradients", "heterogeneity"}),
+}
+ALL_INFORMATION = frozenset(INFORMATION)
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A reader's situation; None for unequal sizes or skewed labels includes both kinds."""
+
+    information: frozenset[str] = ALL_INFORMATION
+    away: bool = False
+    unequal: bool | None = None
+    skewed: bool | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The answers in words."""
+        words = [f"{name} known" for name in INFORMATION if name in self.information]
+        words += ["clients come and go"] if self.away else []
+        if self.unequal is not None:
+            words.append("unequal sizes" if self.unequal else "similar sizes")
+        if self.skewed is not None:
+            words.append("skewed labels" if self.skewed else "mixed labels")
+        return listed(words) or "nothing known"
+
+    def allows(self, needs: Collection[str]) -> bool:
+        """Whether the server has the information that a sampler needs."""
+        return set(needs) <= set().union(*(INFORMATION[name] for name in self.information))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sampler's speed-up over MD over the families of datasets in a situation.
+
+    Parameters
+    ----------
+    sampler : str
+    value, low, high : float
+        Geometric mean over families and Student's 95 % interval; NaN for a single family.
+    families, missed : int
+        Families it was run on; runs that missed the target.
+    worst : float
+    worst_family : str
+        Its smallest speed-up on a family.
+    """
+
+    sampler: str
+    value: float
+    low: float
+    high: float
+    families: int
+    missed: int
+    worst: float
+    worst_family: str
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether the rule recommends it."""
+        return bool(
+            self.families >= MIN_FAMILIES
+            and self.low > 1
+            and not self.missed
+            and self.worst >= MIN_SPEED_UP
+        )
+
+    @property
+    def text(self) -> str:
+        """Name, speed-up with interval, and worst family."""
+        interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
+        missed = f", {self.missed} missed" if self.missed else ""
+        return (
+            f"{display_name(self.sampler).short} {show(self.value)}{interval}, "
+            f"worst {show(self.worst)} ({self.worst_family}){missed}"
+        )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The advice in a situation for one measure of cost.
+
+    Parameters
+    ----------
+    measure : str
+    recommended, others : tuple of Candidate
+        Samplers that the rule recommends; others that are faster than MD on average.  The fastest
+        is first.
+    families, datasets : int
+        With the situation's answers.
+    worlds : tuple of int
+        Smallest and largest number of worlds of a dataset.
+    regret : mapping of str to tuple of float
+        Mean and largest regret of ``advice`` and ``md`` on a family that the advice was not learned
+        from: the cost divided by that of the best sampler there.  Empty below two families.
+    """
+
+    measure: str
+    recommended: tuple[Candidate, ...]
+    others: tuple[Candidate, ...]
+    families: int
+    datasets: int
+    worlds: tuple[int, int]
+    regret: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def sampler(self) -> str:
+        """The advised sampler."""
+        return self.recommended[0].sampler if self.recommended else REFERENCE
+
+    @property
+    def evidence(self) -> str:
+        """The number of families, datasets and worlds."""
+        low, high = self.worlds
+        worlds = f"{low}" if low == high else f"{low} to {high}"
+        return (
+            f"{self.datasets} dataset{'s' * (self.datasets != 1)} of {self.families} "
+            f"famil{'y' if self.families == 1 else 'ies'}, {worlds} world{'s' * (high != 1)} each"
+        )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The advice, the best candidates, and the regret: one short sentence each."""
+        if not self.families:
+            return (f"{NOTHING_BETTER} (no dataset has these answers).",)
+        shown = (*self.recommended, *self.others)[:MAX_CANDIDATES]
+        texts = "; ".join(candidate.text for candidate in shown)
+        first = display_name(self.sampler).short if self.recommended else NOTHING_BETTER
+        lines = [f"{first} ({self.evidence})."]
+        if shown:
+            lines.append(f"{'Speed-up over MD' if self.recommended else 'Candidates'}: {texts}.")
+        if self.regret:
+            (mean, worst), (of_md, worst_of_md) = self.regret["advice"], self.regret["md"]
+            lines.append(
+                f"Regret on a new family: {mean:.2f} (worst {worst:.2f}); "
+                f"of MD {of_md:.2f} ({worst_of_md:.2f})."
+            )
+        return tuple(lines)
+
+
+def advise(
+    speed_ups: pd.DataFrame, usable: Collection[str], situation: Situation, measure: str
+) -> Advice:
+    """Apply the rule.
+
+    Parameters
+    ----------
+    speed_ups : DataFrame
+        In one measure: ``scheme``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``,
+        ``worlds``, ``speed_up``, ``reached`` and ``runs``.
+    usable : collection of str
+        Samplers that the situation allows.
+    situation : Situation
+    measure : str
+    """
+    cell = speed_ups[speed_ups["away"] == situation.away]
+    for answer in ("unequal", "skewed"):
+        if (value := getattr(situation, answer)) is not None:
+            cell = cell[cell[answer] == value]
+    allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
+    logs = by_family(cell, allowed)
+    missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
+    found = [_candidate(name, logs[name].dropna(), int(missed[name])) for name in allowed]
+    found.sort(key=lambda candidate: -candidate.value)
+    worlds = cell["worlds"]
+    return Advice(
+        measure,
+        tuple(each for each in found if each.is_recommended),
+        tuple(each for each in found if each.value > 1 and not each.is_recommended),
+        len(logs),
+        cell["set"].nunique(),
+        (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
+        _regret(cell, logs) if len(logs) > 1 and allowed else {},
+    )
+
+
+def by_family(speed_ups: pd.DataFrame, samplers: Collection[str]) -> pd.DataFrame:
+    """Return logarithms of speed-ups: rows are families, columns samplers; NaN if not run."""
+    logs = np.log(speed_ups["speed_up"]).groupby([speed_ups["family"], speed_ups["scheme"]]).mean()
+    return logs.unstack().reindex(columns=[*samplers])
+
+
+def over_families(logs: Array) -> tuple[float, float, float]:
+    """Return the geometric mean over families and Student's interval, from logarithms."""
+    centre = float(logs.mean())
+    half = float(half_width(logs.std(ddof=1), len(logs))) if len(logs) > 1 else np.nan
+    return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half))
+
+
+def _candidate(sampler: str, logs: pd.Series, missed: int) -> Candidate:
+    return Candidate(
+        sampler,
+        *over_families(logs.to_numpy()),
+        len(logs),
+        missed,
+        float(np.exp(logs.min())),
+        str(logs.idxmin()),
+    )
+
+
+def _regret(cell: pd.DataFrame, logs: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
+    values = logs.to_numpy()
+    missed = (cell["runs"] - cell["reached"]).groupby([cell["family"], cell["scheme"]]).sum()
+    misses = missed.unstack().reindex(index=logs.index, columns=logs.columns).fillna(0).to_numpy()
+    advised, best = np.zeros(len(values)), np.zeros(len(values))
+    for left_out, of_family in enumerate(values):
+        others = np.arange(len(values)) != left_out
+        best[left_out] = max(0.0, np.nanmax(of_family)) if not np.isnan(of_family).all() else 0.0
+        names = [
+            column
+            for column in range(values.shape[1])
+            if not np.isnan(of_family[column])
+            and _candidate(
+                "", pd.Series(values[others, column]).dropna(), int(misses[others, column].sum())
+            ).is_recommended
+        ]
+        if names:
+            first = max(names, key=lambda column: np.nanmean(values[others, column]))
+            advised[left_out] = of_family[first]
+    regrets = {"advice": np.exp(best - advised), "md": np.exp(best)}
+    return {name: (float(regret.mean()), float(regret.max())) for name, regret in regrets.items()}
