@@ -134,8 +134,9 @@ def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 def costs_in_worlds(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Return the table of :func:`costs_on`; `reference` are MD's runs, which set the targets."""
     rows = []
-    worlds = dict(tuple(reference.groupby("seed")))
-    for (sampler, seed), run in runs.groupby(["sampler", "seed"], sort=True):
+    worlds = {int(str(seed)): run for seed, run in reference.groupby("seed")}
+    for (sampler, name), run in runs.groupby(["sampler", "seed"], sort=True):
+        seed = int(str(name))
         if seed not in worlds:
             continue
         of_md = worlds[seed]
@@ -143,7 +144,7 @@ def costs_in_worlds(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame
         met = not above.empty
         spent = above.iloc[0] if met else run[[*MEASURES]].max() * PENALTY
         rows.append(
-            {"sampler": str(sampler), "seed": int(seed), "met": met}
+            {"sampler": str(sampler), "seed": seed, "met": met}
             | {measure: float(spent[measure]) for measure in MEASURES}
             | {f"area_{measure}": relative_area(run, of_md, measure) for measure in MEASURES}
         )
@@ -204,7 +205,7 @@ def _speed_ups(costs: pd.DataFrame, facts: Mapping[str, object]) -> pd.DataFrame
     rows = []
     for measure in MEASURES:
         by_world = costs.pivot(index="seed", columns="sampler", values=measure)
-        logs = np.log(by_world.rdiv(by_world[REFERENCE], axis=0))
+        logs = by_world.rdiv(by_world[REFERENCE], axis=0).apply(np.log)
         areas = costs.pivot(index="seed", columns="sampler", values=f"area_{measure}")
         for sampler, part in costs.groupby("sampler"):
             speed_up = mean(logs[sampler].dropna())

@@ -192,7 +192,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
     best = next(iter((*advice.recommended, *advice.others)), None)
-    regret = [advice.regret.get(rule, ()) for rule in ("advice", "md")]
+    regret, of_md = (next(iter(advice.regret.get(rule, ())), np.nan) for rule in ("advice", "md"))
     return {
         "measure": advice.measure,
         "situation": situation.in_words,
@@ -205,9 +205,9 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
         "worlds": advice.worlds[1],
         "advice": label(advice.sampler) if advice.recommended else NOTHING_BETTER,
         "best candidate": best.text if best else "none",
-        "regret": f"{show(regret[0][0])} (MD: {show(regret[1][0])})" if all(regret) else "–",
-        "mean_regret": regret[0][0] if regret[0] else np.nan,
-        "mean_regret_md": regret[1][0] if regret[1] else np.nan,
+        "regret": f"{show(regret)} (MD: {show(of_md)})" if np.isfinite(regret) else "–",
+        "mean_regret": regret,
+        "mean_regret_md": of_md,
     }
 
 

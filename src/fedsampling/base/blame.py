@@ -94,7 +94,10 @@ def _read_only(error: BaseException, module: str) -> str:
 
 def _expressions(position: traceback.FrameSummary) -> list[ast.AST]:
     """Parse the source of the failing instruction; ``out=`` comes first."""
+    if position.lineno is None or position.colno is None:
+        return []
     span = ast.Name(
+        "",
         lineno=position.lineno,
         end_lineno=position.end_lineno,
         col_offset=position.colno,

@@ -209,7 +209,8 @@ def advise(
 def by_family(speed_ups: pd.DataFrame, samplers: Collection[str]) -> pd.DataFrame:
     """Return logarithms of speed-ups: rows are families, columns samplers; NaN if not run."""
     logs = np.log(speed_ups["speed_up"]).groupby([speed_ups["family"], speed_ups["scheme"]]).mean()
-    return logs.unstack().reindex(columns=[*samplers])
+    table: pd.DataFrame = logs.unstack().reindex(columns=[*samplers])
+    return table
 
 
 def over_families(logs: Array) -> tuple[float, float, float]:

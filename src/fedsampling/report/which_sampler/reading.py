@@ -185,7 +185,7 @@ def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
     if not {"learning rate", "gain", "low", "high", "families"} <= set(table.columns):
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
-    best = others.loc[others["speed_up"].idxmax()]
+    best = others.sort_values("speed_up").iloc[-1]
     gains = [
         f"{show(row['gain'])} [{show(row['low'])}, {show(row['high'])}] with {row['learning rate']}"
         for row in table.to_dict("records")

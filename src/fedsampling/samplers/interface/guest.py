@@ -45,10 +45,11 @@ def lent(value: T, writeable: bool = False) -> T:
         copied.update((key, lent(item, writeable)) for key, item in value.items())
         return copied
     if type(value) in (list, tuple):
-        return type(value)(lent(item, writeable) for item in value)
+        items: Any = [lent(item, writeable) for item in value]  # type: ignore[attr-defined]
+        return items if type(value) is list else tuple(items)  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type):
-        items = {item.name: lent(getattr(value, item.name), writeable) for item in fields(value)}
-        return replace(value, **items)
+        changes = {item.name: lent(getattr(value, item.name), writeable) for item in fields(value)}
+        return replace(value, **changes)
     return value
 
 
@@ -116,7 +117,7 @@ def is_user(kind: type) -> bool:
 
 def _generators(is_thorough: bool) -> dict[str, Any]:
     """Return the states of the random generators that all code of a process shares."""
-    bits = np.random.get_bit_generator()
+    bits = np.random.get_bit_generator()  # type: ignore[attr-defined]
     is_usual = type(bits) is np.random.MT19937
     states: dict[str, Any] = {
         # `bits.state` returns the same numbers, but takes a hundred times as long.
@@ -194,8 +195,9 @@ def _functions(base: type) -> list[FunctionType]:
         for code in _codes(function.__code__):
             for name in code.co_names:
                 used = function.__globals__.get(name)
-                is_local = isinstance(used, FunctionType) and used.__module__ == base.__module__
-                if is_local and used not in functions:
+                if not isinstance(used, FunctionType) or used in functions:
+                    continue
+                if used.__module__ == base.__module__:
                     functions.append(used)
     return functions
 
