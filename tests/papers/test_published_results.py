@@ -160,8 +160,8 @@ def check_card(name, claim):
     """Check that a card gives the accepted range, the forecast, and names corrected intervals."""
     if claim.kind == "empirical" and name not in WITHOUT_RANGE:
         assert accepted_values(claim.drawn), name
-    if claim.verdict in UNDECIDED:
-        assert claim.power, name
+    if claim.verdict in UNDECIDED and "only one reading" not in claim.reason:
+        assert claim.power, name  # more seeds would decide
     for interval in claim.drawn:
         assert interval.level <= LEVEL or "corrected" in interval.unit, (name, interval.name)
 
