@@ -258,8 +258,10 @@ def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataF
         best = best_trials(summary, summaries[TUNING + name])
         reference = best[best["sampler"] == REFERENCE]
         tuned = costs_in_worlds(reference, reference).set_index("seed")["rounds"]
+        always = summary.settings.get("always", {})
         for case in UNTUNED:
-            if not (untuned := of_md[of_md["case"] == case]).empty:
+            untuned = of_md[of_md["case"] == case]
+            if REFERENCE in always.get(case, ()) and not untuned.empty:
                 cost = costs_in_worlds(untuned, reference).set_index("seed")["rounds"]
                 gain = float(np.exp(np.log(cost / tuned).mean()))
                 rows.append({"set": name, "case": case, "gain": gain})

@@ -304,7 +304,9 @@ class TestHash:
         assert not set(hashes(TRAINING, e=changes)) & set(hashes(TRAINING))
 
     def test_in_worlds_each_seed_is_the_problem_seed_of_all_samplers(self):
-        listed = jobs(paper(e=TRAINING | {"worlds": True, "seeds": [3, 8]}), config())
+        listed = jobs(
+            paper(e=TRAINING | {"worlds": True, "seeds": [3, 8], "seed_block": 1}), config()
+        )
         seeds = {
             (job.sampler, run.seed): run.settings["problem_seed"]
             for job in listed
@@ -355,10 +357,11 @@ def test_at_paper_scale_a_sampler_runs_only_its_chosen_case():
 
 def test_cases_listed_as_always_run_in_addition_to_the_chosen_case():
     cases = {"slow": {}, "fast": {"work": {"step": 0.1}}, "faster": {"work": {"step": 0.2}}}
-    untuned = paper(training=TRAINING | {"cases": cases, "always": ["slow"]})
+    untuned = paper(training=TRAINING | {"cases": cases, "always": {"slow": ["plain"]}})
     tuned = untuned.model_copy(update={"chosen": {"training": {"plain": "fast"}}})
     result = jobs(tuned, Config(scale="paper"))
     assert {job.case for job in result if job.sampler == "plain"} == {"slow", "fast"}
+    assert {job.case for job in result if job.sampler == "weighted"} == {*cases}
 
 
 def test_a_case_changes_the_settings_of_the_samplers_that_it_names():
