@@ -15,6 +15,7 @@ from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
+    JOINT,
     Finding,
     Part,
     above,
@@ -329,9 +330,10 @@ def _sweep_finding(
         why = "Not every run of both samplers is finished and reaches the target."
         return Finding("inconclusive", ours, why)
     pairs = {label: (table.iloc[:, -1], table.iloc[:, 0]) for label, table in tables.items()}
+    unit = "times from end to end"
     ends = {label: compare(*pair, ratio) for label, pair in pairs.items()}
     if not all(above(end, spec.margin) == "holds" for end in ends.values()):
-        ends = holm(pairs, ratio, spec.margin)  # a verdict on one of them needs the correction
+        ends, unit = holm(pairs, ratio, spec.margin), unit + JOINT  # for a verdict on one of them
     return verdict(
         {label: _rises(tables[label], end, spec.margin) for label, end in ends.items()},
         f"{ours}; "
@@ -343,7 +345,7 @@ def _sweep_finding(
         contrary_decides=False,
         drawn=intervals(
             ends,
-            "times from end to end",
+            unit,
             least=spec.margin,
             effects=_printed_ends(paper, spec.artefact, sign),
         ),
