@@ -22,6 +22,7 @@ from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import Array, Bools, Costs, History, Ints
 from fedsampling.learning.training.until import Until
 from fedsampling.samplers.checking.validation import Validator, call
+from fedsampling.samplers.interface.guest import is_user
 from fedsampling.samplers.interface.one_run import guest_of
 from fedsampling.samplers.scheme import Scheme, Slots, View
 
@@ -122,8 +123,9 @@ def train(
 
 
 def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]) -> None:
-    """Raise InputError if a quantity that the sampler measured has the name of a metric."""
-    if clash := sorted({name for _, name, _ in history.measured} & charges.keys()):
+    """Raise InputError if a quantity that a user's sampler measured has the name of a metric."""
+    clash = sorted({name for _, name, _ in history.measured} & charges.keys())
+    if clash and is_user(type(sampler)):
         raise InputError(
             f"sampler {sampler.named}: measured returns {clash[0]!r}, which is a metric; "
             "use another name"
