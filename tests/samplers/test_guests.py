@@ -92,9 +92,6 @@ class Hostile(fs.Scheme, name="{name}"):
         self.kept = slots.client
 {select}
         return slots
-    def local_models(self, slots, view, theta):
-{local_models}
-        return theta[slots.run], theta
     def saw_updates(self, slots, updates):
         self.total[slots.run, slots.client] += np.abs(updates).sum(1)
 {saw_updates}
@@ -126,7 +123,6 @@ ARRAYS = {
     "stacked": {
         "prepare": ("setup.p", "setup.n_samples", "setup.labels", "setup.delays"),
         "select": (*VIEW, *(f"view.observed['{name}']" for name in OBSERVED), "rng.seeds"),
-        "local_models": ("theta", "slots.run", "slots.client", "view.p"),
         "saw_updates": ("slots.run", "slots.client", "slots.scale", "updates", "self.kept"),
         "weigh": ("slots.run", "slots.times", *VIEW, "view.observed['update_norms']", "rng.seeds"),
         "addition": ("self.kept",),
@@ -218,7 +214,7 @@ def clean_registry():
 def sampler(form, method="", statement="pass", returned="clients", gradients=True):
     """Create the sampler of a form with a statement in one of its methods."""
     name = f"hostile_{next(numbers)}"
-    methods = ("prepare", "select", "local_models", "saw_updates", "weigh", "addition", "measured")
+    methods = ("prepare", "select", "saw_updates", "weigh", "addition", "measured")
     bodies = {key: statement if key == method else "pass" for key in methods}
     text = FORMS[form].format(name=name, **{k: indent(v, " " * 8) for k, v in bodies.items()})
     text = text.replace("return clients", f"return {returned}", 1)

@@ -93,12 +93,11 @@ class Sampler(Scheme):
     def __init_subclass__(cls, name: str = "", **options: Any) -> None:
         """Reject methods that exist only in the stacked form."""
         super().__init_subclass__(name=name, **options)
-        for method in ("addition", "local_models"):
-            if getattr(cls, method) is not getattr(Scheme, method):
-                raise InputError(
-                    f"class {cls.__name__}: {method} needs the stacked form; derive the class from "
-                    "fedsampling.Scheme"
-                )
+        if cls.addition is not Scheme.addition:
+            raise InputError(
+                f"class {cls.__name__}: addition needs the stacked form; derive the class from "
+                "fedsampling.Scheme"
+            )
 
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
