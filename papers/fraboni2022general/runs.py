@@ -161,11 +161,11 @@ def _training_samples(experiment: Mapping[str, Any]) -> int:
     return sum(clients * samples for clients, samples in groups)
 
 
-def _lstm(settings: Mapping[str, Any]) -> Any:
-    """Return the record of an LSTM, with its defaults."""
-    from fedsampling.learning.models.model import Model
+def _of_lstm(settings: Mapping[str, Any], name: str) -> int:
+    """Return a setting of the LSTM, or its default."""
+    from fedsampling.learning.models.model import Lstm
 
-    return Model.member("lstm").model_validate(settings["model"])
+    return int(settings["model"].get(name, getattr(Lstm(), name)))
 
 
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
@@ -173,8 +173,8 @@ SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "rounds": lambda settings: settings["rounds"],
     "K": lambda settings: settings["work"]["steps"],
     "B": lambda settings: settings["work"]["batch"],
-    "layers": lambda settings: _lstm(settings).layers,
-    "hidden units": lambda settings: _lstm(settings).hidden,
+    "layers": lambda settings: _of_lstm(settings, "layers"),
+    "hidden units": lambda settings: _of_lstm(settings, "hidden"),
     "clients": lambda settings: settings["dataset"].get("clients", 0),
     "training samples": _training_samples,
 }

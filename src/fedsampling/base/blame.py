@@ -9,9 +9,6 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fedsampling.base.errors import InputError
 
 READ_ONLY = "{} is read-only, as others use it, too; copy it first"
@@ -73,6 +70,8 @@ def _read_only(error: BaseException, module: str) -> str:
     """Describe the change of an array that NumPy refused; empty for other errors."""
     if not isinstance(error, ValueError) or "read-only" not in str(error):
         return ""
+    import numpy as np  # the Snakefile imports this module
+
     frames = [*traceback.walk_tb(error.__traceback__)]
     positions = traceback.extract_tb(error.__traceback__)
     users = [
@@ -123,8 +122,10 @@ def _value(node: ast.AST, variables: dict[str, Any]) -> Any:
     return None
 
 
-def _origin(array: NDArray[Any], variables: dict[str, Any]) -> str:
+def _origin(array: Any, variables: dict[str, Any]) -> str:
     """Return the attribute of a local record, such as ``view.p``, that holds an array's numbers."""
+    import numpy as np
+
     for name, record in variables.items():
         if is_dataclass(record):
             content = {**vars(record), **getattr(record, "observed", {})}

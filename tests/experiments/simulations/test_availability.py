@@ -57,9 +57,9 @@ def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
     seen = []
     work = NetworkLearner.work
 
-    def watched(self, theta, slots, sampler, rng, start):
+    def watched(self, theta, slots, sampler, rng):
         seen.append((rng.round, slots.client))
-        return work(self, theta, slots, sampler, rng, start)
+        return work(self, theta, slots, sampler, rng)
 
     monkeypatch.setattr(NetworkLearner, "work", watched)
     sampler = {"name": scheme} | ({"m": 4} if scheme not in ("full", "fedcs") else {})

@@ -21,7 +21,7 @@ RUNS = {
 
 def test_every_kind_has_a_small_run():
     load_all_kinds()
-    networks = {"network", "factors"}  # in single precision, whose rounding depends on company
+    networks = {"network"}  # in single precision, whose rounding depends on company
     assert set(Simulation.members()) == {*SMALL, *networks}
 
 

@@ -127,8 +127,10 @@ def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> N
         imported = import_file(path, module, "a torch.nn.Module")
         loss = getattr(imported, settings.loss) if settings.loss else None
         return own_network(getattr(imported, settings.name), sample, classes, loss)
-    except InputError:
-        raise
+    except InputError as line:
+        if line.__cause__ is None or isinstance(line.__cause__, InputError):
+            raise
+        raise InputError(*import_error_lines(line.__cause__, path, module)) from None
     except (Exception, SystemExit) as error:  # a user's file can raise anything
         raise InputError(*import_error_lines(error, path, module)) from None
 
