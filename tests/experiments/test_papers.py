@@ -95,7 +95,7 @@ def test_a_paper_is_read_from_any_folder_and_two_of_the_same_name_are_refused(tm
     assert paper.folder == mine
     assert draw_function(paper, "figure1").__name__ == "figure1"
     with pytest.raises(InputError, match="two folders are called 'fraboni2021clustered'"):
-        load_paper("fraboni2021clustered", PAPERS)
+        draw_function(load_paper("fraboni2021clustered", PAPERS), "figure1")
 
 
 @pytest.mark.usefixtures("forget_own_files")

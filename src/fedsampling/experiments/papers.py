@@ -24,7 +24,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict, check, distinct
 from fedsampling.base.validation_errors import short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.experiments.paper_code import load_function, make_package
+from fedsampling.experiments.paper_code import load_function
 from fedsampling.experiments.shorthand import matching, write_out
 
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
@@ -251,7 +251,6 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         )
     if problems:
         raise InputError(*(origin + line for line in problems))
-    make_package(paper.folder)
     return paper
 
 
