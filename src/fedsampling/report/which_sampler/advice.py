@@ -192,13 +192,13 @@ def advise(
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
     missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
-    found = [_candidate(name, logs[name].dropna(), int(missed[name])) for name in allowed]
-    found.sort(key=lambda candidate: -candidate.value)
+    candidates = [_candidate(name, logs[name].dropna(), int(missed[name])) for name in allowed]
+    candidates.sort(key=lambda candidate: -candidate.value)
     worlds = cell["worlds"]
     return Advice(
         measure,
-        tuple(each for each in found if each.is_recommended),
-        tuple(each for each in found if each.value > 1 and not each.is_recommended),
+        tuple(each for each in candidates if each.is_recommended),
+        tuple(each for each in candidates if each.value > 1 and not each.is_recommended),
         len(logs),
         cell["set"].nunique(),
         (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),

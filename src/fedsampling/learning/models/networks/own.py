@@ -73,12 +73,12 @@ def own_network(
     """
     make = _maker(module)
     template, symbols = _fitted(make(0), sample, classes)
-    own = OwnModule(_copied(template), symbols, sample)
+    guest = OwnModule(_copied(template), symbols, sample)
     trained = _trained(template)
-    state = {key: value for key, value in template.named_buffers() if key in own.buffers}
+    state = {key: value for key, value in template.named_buffers() if key in guest.buffers}
     if not isinstance(module, nn.Module):
         drawn = [_fitted(make(seed), sample, classes)[0] for seed in (0, 1)]
-        _refuse_unkeyed(own, template, *drawn)
+        _refuse_unkeyed(guest, template, *drawn)
 
     def draw(rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
         initial = template
@@ -86,20 +86,20 @@ def own_network(
             initial, _ = _fitted(make(int(rng.integers(2**62))), sample, classes)
         drawn = {**_trained(initial), **dict(initial.named_buffers())}
         if any(key not in drawn or drawn[key].shape != shape for key, shape in shapes.items()):
-            raise InputError(f"model: {own.name} differs from seed to seed; use one architecture")
+            raise InputError(f"model: {guest.name} differs from seed to seed; use one architecture")
         return {key: drawn[key].detach().double().numpy() for key in (*trained, *state)}
 
     shapes = {key: tuple(value.shape) for key, value in trained.items()}
     kind: Literal["cross_entropy", "squared"] = "squared" if classes is None else "cross_entropy"
     return Network(
-        own.name,
+        guest.name,
         shapes,
         draw,
-        lambda w, x, keep: own(w, x, keep, None),
+        lambda w, x, keep: guest(w, x, keep, None),
         lambda w, h: h,  # the module includes its last layer
         kind,
-        criterion=None if loss is None else OwnLoss(loss, own.outputs_shape, classes),
-        module=own,
+        criterion=None if loss is None else OwnLoss(loss, guest.outputs_shape, classes),
+        module=guest,
         buffers={key: tuple(value.shape) for key, value in state.items()},
     )
 
@@ -610,7 +610,7 @@ def _takes_symbols(
     raise InputError(f"model: {name} fails on samples of shape {sample}: {described(errors[0])}")
 
 
-def _refuse_unkeyed(own: OwnModule, first: nn.Module, again: nn.Module, other: nn.Module) -> None:
+def _refuse_unkeyed(guest: OwnModule, first: nn.Module, again: nn.Module, other: nn.Module) -> None:
     """Compare a function's modules for the seeds 0, 0 and 1.
 
     Raises
@@ -623,15 +623,16 @@ def _refuse_unkeyed(own: OwnModule, first: nn.Module, again: nn.Module, other: n
         {**dict(m.named_parameters()), **dict(m.named_buffers())} for m in (first, again, other)
     ]
     if any(state.keys() != states[0].keys() for state in states):
-        raise InputError(f"model: {own.name} differs from call to call; use one architecture")
-    changing = {*_trained(first), *own.buffers}
+        raise InputError(f"model: {guest.name} differs from call to call; use one architecture")
+    changing = {*_trained(first), *guest.buffers}
     for key, value in states[0].items():
         if not _equal(value, states[1][key]):
             raise InputError(
-                f"model: {own.name}: {key} is not drawn from PyTorch's generator; use torch.rand, …"
+                f"model: {guest.name}: {key} is not drawn from PyTorch's generator; "
+                "use torch.rand, …"
             )
         if key not in changing and not _equal(value, states[2][key]):
             raise InputError(
-                f"model: {own.name}: {key} is random but not trained, so it would differ from "
+                f"model: {guest.name}: {key} is random but not trained, so it would differ from "
                 "seed to seed; pass one module in place of the function"
             )
