@@ -131,12 +131,8 @@ def c2(
 ) -> Finding:
     """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1.
 
-    Parameters
-    ----------
-    budget : float, optional
-        In 10^8 bits; the paper's by default.
-    limit : float, optional
-        Accuracy below which the other samplers must stay; the paper's by default.
+    `budget`: in 10^8 bits; the paper's by default. `limit`: accuracy below which the other samplers
+    must stay; the paper's by default.
     """
     bits = paper.reported("budget") if budget is None else budget
     bound = paper.reported("accuracy_of_others") / 100 if limit is None else limit
@@ -213,10 +209,7 @@ def _at_budget(
 def accuracy_at(runs: pd.DataFrame, sampler: str, budget: float) -> pd.Series:
     """Interpolate each run's accuracy at a number of bits sent, linearly between measurements.
 
-    Returns
-    -------
-    Series
-        By seed; NaN if a run sent fewer bits, or diverged.
+    Returns by seed; NaN if a run sent fewer bits, or diverged.
     """
     accuracies = {}
     for seed, run in runs[runs["sampler"] == sampler].groupby("seed", observed=True):

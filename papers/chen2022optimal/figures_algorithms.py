@@ -145,14 +145,8 @@ def adverse(n: int, m: int, j_max: int) -> tuple[float, float]:
     At most m − 1 clients are certain while others have a non-zero update.  With norms 1, 1/ρ, 1/ρ²,
     … and large ρ, clients become certain one by one.
 
-    Parameters
-    ----------
-    n, m, j_max : int
-
-    Returns
-    -------
-    tuple of float
-        m − Σ p_i, and the relative excess of the variance over eq. (6); both the maximum over ρ.
+    Returns m − Σ p_i, and the relative excess of the variance over eq. (6); both the maximum over
+    ρ.
     """
     shortfall = excess = 0.0
     for ratio in np.geomspace(1.05, 20, 60):

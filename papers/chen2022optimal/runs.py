@@ -20,13 +20,10 @@ LINES = {
 def course(summary: Summary, case: str = "base") -> pd.DataFrame:
     """Return every run of a case at its measured rounds.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``sampler``, ``seed``, ``at`` (rounds done), ``accuracy``, ``best`` (highest
-        accuracy so far), ``train_loss`` (mean over the available clients' samples during local
-        training in that round), and cumulative: ``reports``, the columns :data:`SENT`, their sum
-        ``bits``, and ``down_bits``.
+    Returns columns ``sampler``, ``seed``, ``at`` (rounds done), ``accuracy``, ``best`` (highest
+    accuracy so far), ``train_loss`` (mean over the available clients' samples during local training
+    in that round), and cumulative: ``reports``, the columns :data:`SENT`, their sum ``bits``, and
+    ``down_bits``.
     """
     rows = summary.select(case=case, since=0)
     keys = ["sampler", "seed", "at"]
@@ -48,12 +45,9 @@ def course(summary: Summary, case: str = "base") -> pd.DataFrame:
 def mean_course(table: pd.DataFrame) -> pd.DataFrame:
     """Average the runs of :func:`course`.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``sampler``, ``at``, ``runs``; the mean of each of :data:`SHOWN` with its standard
-        error ``…_se`` (NaN for fewer than three runs; both NaN once a run has diverged), and the
-        least and the largest run, ``…_least`` and ``…_most``; mean cumulative bits.
+    Returns columns ``sampler``, ``at``, ``runs``; the mean of each of :data:`SHOWN` with its
+    standard error ``…_se`` (NaN for fewer than three runs; both NaN once a run has diverged), and
+    the least and the largest run, ``…_least`` and ``…_most``; mean cumulative bits.
     """
     grouped = table.groupby(["sampler", "at"], observed=True)
     means: dict[str, pd.Series] = {"runs": grouped.size()}
@@ -89,10 +83,8 @@ def scores(summary: Summary) -> pd.DataFrame:
 
     With few reports, single measurements vary by tens of per cent from round to round.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``set``, ``step``, ``sampler``, ``seed``, ``accuracy``; 0 for a run that diverged.
+    Returns columns ``set``, ``step``, ``sampler``, ``seed``, ``accuracy``; 0 for a run that
+    diverged.
     """
     rows = summary.select(metric="accuracy", since=summary.settings["settings"]["rounds"] / 2)
     grouped = rows.groupby(["case", "sampler", "seed"], observed=True)["value"]

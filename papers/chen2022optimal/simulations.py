@@ -88,18 +88,14 @@ class Dsgd(Simulation, name="dsgd"):
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Run DSGD with one sampler.
 
-        Returns
-        -------
-        DataFrame
-            Per measured round k, over the runs: ``distance`` (mean of ‖x^k − x*‖²) and
-            ``distance_se``; ``step`` (η^k); ``batch`` (expected reports) and ``batch_low``, the
-            least; ``alpha`` and ``gamma`` of eq. (12), expectations being means over the runs, and
-            ``…_low``, ``…_high``, the extremes of single runs, conditional on updates; ``gap``,
-            the largest difference of a probability from eq. (6)'s; ``bias``, the largest |z| over
-            coordinates of the mean of G^k − Σ w_i U_i.  For β as ``printed`` and as ``corrected``:
-            ``excess/<β>`` = E‖r^{k+1}‖² minus eq. (13)'s bound, ``excess_se/<β>``, and
-            ``envelope/<β>``, the bound unrolled from x^0.  For the whole run: ``mu``, ``L``,
-            ``beta1/<β>``, ``beta2/<β>``.
+        Returns per measured round k, over the runs: ``distance`` (mean of ‖x^k − x*‖²) and
+        ``distance_se``; ``step`` (η^k); ``batch`` (expected reports) and ``batch_low``, the least;
+        ``alpha`` and ``gamma`` of eq. (12), expectations being means over the runs, and ``…_low``,
+        ``…_high``, the extremes of single runs, conditional on updates; ``gap``, the largest
+        difference of a probability from eq. (6)'s; ``bias``, the largest |z| over coordinates of
+        the mean of G^k − Σ w_i U_i.  For β as ``printed`` and as ``corrected``: ``excess/<β>`` =
+        E‖r^{k+1}‖² minus eq. (13)'s bound, ``excess_se/<β>``, and ``envelope/<β>``, the bound
+        unrolled from x^0.  For the whole run: ``mu``, ``L``, ``beta1/<β>``, ``beta2/<β>``.
         """
         return _run(self, seed, progress)
 
@@ -108,18 +104,9 @@ class Dsgd(Simulation, name="dsgd"):
 class Problem:
     """A strongly convex quadratic over clients.
 
-    Parameters
-    ----------
-    w : float array, shape (n,)
-        Weights; they sum to one.
-    hessians : float array, shape (n, d, d)
-        A_i.
-    minima : float array, shape (n, d)
-        c_i.
-    optimum, start : float arrays, shape (d,)
-        x* and x^0.
-    convexity, smoothness : float
-        μ of f, and the largest L of the f_i.
+    `w`, shape (n,): weights; they sum to one. `hessians`, shape (n, d, d): A_i. `minima`, shape (n,
+    d): c_i. `optimum`, `start`, shape (d,): x* and x^0. `convexity`, `smoothness`: μ of f, and the
+    largest L of the f_i.
     """
 
     w: Array

@@ -29,22 +29,11 @@ def constants(
 ) -> Constants:
     """Return β_1 = Σ w_i² (2L(1+M) R_i + σ²) and β_2 = 2L Σ w_i² R_i, or corrected constants.
 
-    Parameters
-    ----------
-    w : float array, shape (n,)
-        Weights of the clients; they sum to one.
-    mismatch : float array, shape (n,)
-        R_i = f_i(x*) − f_i*, eq. (11).
-    smoothness : float
-        L.
-    relative, noise : float
-        M and σ² of Assumption 1.
-    corrected : bool
-        Whether to use the corrected constants, with max_j w_j · w_i instead of w_i² before R_i;
-        both are the same for equal weights.
+    `w`, shape (n,): weights of the clients; they sum to one. `mismatch`, shape (n,): R_i = f_i(x*)
+    − f_i*, eq. (11). `smoothness`: L. `relative`, `noise`: M and σ² of Assumption 1. `corrected`:
+    whether to use the corrected constants, with max_j w_j · w_i instead of w_i² before R_i; both
+    are the same for equal weights.
 
-    Notes
-    -----
     The noise of a round is Σ w_i² ‖∇f_i(x)‖² times (1+M)/γ − 1, plus a term in σ², and
     ‖∇f_i(x)‖² ≤ 2L (f_i(x) − f_i(x*) + R_i).  Weighted by w_i, the differences f_i(x) − f_i(x*) sum
     to f(x) − f*, which the descent term absorbs.  Weighted by w_i² they do not: some are negative,
@@ -52,9 +41,7 @@ def constants(
     like ‖x − x*‖, the latter like its square.  Bounding w_i² by max_j w_j · w_i *first* keeps all
     terms non-negative, needs no smaller step, and leads to the corrected constants.
 
-    References
-    ----------
-    Theorem 2.
+    References: Theorem 2.
     """
     scale = w.max() * w if corrected else w**2
     beta2 = 2 * smoothness * float(scale @ mismatch)
@@ -64,9 +51,7 @@ def constants(
 def step_limit(gamma: float, w: Array, smoothness: float, relative: float) -> float:
     """Return γ / ((1 + max_i w_i M) L), the upper limit of η.
 
-    References
-    ----------
-    Theorem 2.
+    References: Theorem 2.
     """
     return float(gamma / ((1 + w.max() * relative) * smoothness))
 
@@ -74,8 +59,6 @@ def step_limit(gamma: float, w: Array, smoothness: float, relative: float) -> fl
 def bound(distance: float, step: float, gamma: float, convexity: float, betas: Constants) -> float:
     """Return (1 − μη) E‖r^k‖² + η² (β_1/γ − β_2), the bound on E‖r^{k+1}‖².
 
-    References
-    ----------
-    Eq. (13).
+    References: Eq. (13).
     """
     return (1 - convexity * step) * distance + step**2 * (betas.beta1 / gamma - betas.beta2)

@@ -56,13 +56,10 @@ def in_worlds(summaries: Summaries, dataset: str) -> str:
 def trajectories(summary: Summary) -> pd.DataFrame:
     """Return each run's score and cumulative costs, by measurement.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``step``, ``sampler``, ``seed``, ``at``, ``score``, ``smooth`` and
-        MEASURES.  The score is the accuracy, or minus the logarithm of the test loss if there is no
-        accuracy; NaN after a run has diverged.  ``smooth`` is its mean over the last WINDOW
-        measurements.
+    Returns columns ``case``, ``step``, ``sampler``, ``seed``, ``at``, ``score``, ``smooth`` and
+    MEASURES.  The score is the accuracy, or minus the logarithm of the test loss if there is no
+    accuracy; NaN after a run has diverged.  ``smooth`` is its mean over the last WINDOW
+    measurements.
     """
     rows = summary.select(since=0)
     wide = rows.pivot(index=[*KEYS, "at"], columns="metric", values="value").sort_index()
@@ -90,13 +87,10 @@ def trajectories(summary: Summary) -> pd.DataFrame:
 def grid_scores(tuning: Summary) -> pd.DataFrame:
     """Score each trial of each sampler on the holdout.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean score
-        in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the trial is
-        the sampler's best (the smallest step in case of a tie; published runs are rounded, so
-        scores that are equal to six decimals count as tied).
+    Returns columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean
+    score in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the trial
+    is the sampler's best (the smallest step in case of a tie; published runs are rounded, so scores
+    that are equal to six decimals count as tied).
     """
     runs = trajectories(tuning)
     late = runs[runs["at"] >= runs["at"].max() / 2].groupby(["sampler", "step", "case"])
@@ -122,10 +116,7 @@ def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
     """Return what each run at a best trial cost, in its own world.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``sampler``, ``seed``, ``met``, MEASURES, and the relative ``area_<measure>``.
+    Returns columns ``sampler``, ``seed``, ``met``, MEASURES, and the relative ``area_<measure>``.
     """
     runs = best_trials(evaluation, tuning)
     return costs_in_worlds(runs, runs[runs["sampler"] == REFERENCE])
@@ -177,12 +168,9 @@ def _mean_gain(run: pd.DataFrame, measure: str, budget: float) -> float:
 def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
     """Return the speed-ups of all samplers on all datasets in all measures.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``measure``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``, ``worlds``,
-        ``scheme``, ``cost`` (geometric mean), ``speed_up``, ``speed_up_low``, ``speed_up_high``,
-        ``area``, ``area_low``, ``area_high``, ``reached`` and ``runs``.
+    Returns columns ``measure``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``, ``worlds``,
+    ``scheme``, ``cost`` (geometric mean), ``speed_up``, ``speed_up_low``, ``speed_up_high``,
+    ``area``, ``area_low``, ``area_high``, ``reached`` and ``runs``.
     """
     parts = [_on_dataset(summaries, name, folder) for name in compared_datasets(summaries)]
     return pd.concat(parts, ignore_index=True)
@@ -245,10 +233,7 @@ def dataset_facts(folder: Path, name: str) -> dict[str, object]:
 def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataFrame:
     """Return MD's cost in rounds with each untuned learning rate, in units of its best trial's.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``set``, ``case`` and ``gain``, the geometric mean over worlds.
+    Returns columns ``set``, ``case`` and ``gain``, the geometric mean over worlds.
     """
     rows = []
     for name in datasets:

@@ -75,13 +75,10 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
 def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Aggregate speed-ups and areas over families; test each sampler against MD.
 
-    Returns
-    -------
-    DataFrame
-        A row for each sampler: ``speed_up``, ``low``, ``high`` over families; ``worst`` on
-        ``worst_family``; ``families``, ``sets``; ``rank`` among the samplers of all families; the
-        relative ``area`` with ``area_low``, ``area_high``; ``holm_p`` of Wilcoxon's signed-rank
-        test over families; ``reached`` of ``runs``.
+    Returns a row for each sampler: ``speed_up``, ``low``, ``high`` over families; ``worst`` on
+    ``worst_family``; ``families``, ``sets``; ``rank`` among the samplers of all families; the
+    relative ``area`` with ``area_low``, ``area_high``; ``holm_p`` of Wilcoxon's signed-rank test
+    over families; ``reached`` of ``runs``.
     """
     samplers = sorted(speed_ups["scheme"].unique())
     logs = by_family(speed_ups, samplers)

@@ -162,12 +162,9 @@ def expected_participation(importance: Array, m: int) -> Array:
 def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     """Compare each sampler with MD, paired by seed; see the declared rule in ``paper.yaml``.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``sampler``; ``never_selected`` and ``worst_accuracy``, means over seeds; their
-        differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
-        over samplers; ``leaves_out`` and ``costs_accuracy``.
+    Returns columns ``sampler``; ``never_selected`` and ``worst_accuracy``, means over seeds; their
+    differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
+    over samplers; ``leaves_out`` and ``costs_accuracy``.
     """
     wide = {name: by_run[name].unstack("sampler") for name in (NEVER_SELECTED, WORST)}
     samplers = [str(name) for name in wide[NEVER_SELECTED] if name != REFERENCE]

@@ -67,13 +67,9 @@ def requires_comparison(draw: Draw) -> Draw:
 def draw_bands(table: pd.DataFrame, families: int) -> Figure:
     """Draw speed-ups with intervals, a row for each sampler and a panel for each measure.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``measure``, ``scheme``, ``speed_up``, ``low``, ``high``, ``worst``, ``rank``,
-        ``families``, ``reached`` and ``runs``.
-    families : int
-        Number of families; samplers with fewer say so.
+    `table`: columns ``measure``, ``scheme``, ``speed_up``, ``low``, ``high``, ``worst``, ``rank``,
+    ``families``, ``reached`` and ``runs``. `families`: number of families; samplers with fewer say
+    so.
     """
     rounds = table[table["measure"] == "rounds"].sort_values(["speed_up", "scheme"])
     order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))

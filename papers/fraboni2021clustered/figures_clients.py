@@ -34,11 +34,8 @@ COUNT = "count/label="  # how the metrics of a partition begin
 class Allocation:
     """The distributions of one run.
 
-    Parameters
-    ----------
-    r : float array, shape (m, n)
-    samples, label, group : int array, shape (n,)
-        Of each client; its group's rank by samples, −1 without groups.
+    `r`, shape (m, n). `samples`, `label`, `group`, shape (n,): of each client; its group's rank by
+    samples, −1 without groups.
     """
 
     r: Array
@@ -237,10 +234,7 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
 def label_counts(summary: Summary) -> pd.DataFrame:
     """Return the counts of the experiment `partition`.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``alpha``, ``seed``, ``client``, ``label``, ``count``.
+    Returns columns ``alpha``, ``seed``, ``client``, ``label``, ``count``.
     """
     rows = summary.rows[summary.rows["metric"].str.startswith(COUNT)]
     alphas = {case: alpha for alpha, case in by_alpha(summary).items()}
@@ -258,10 +252,7 @@ def label_counts(summary: Summary) -> pd.DataFrame:
 def _draw_shares(table: pd.DataFrame) -> Figure:
     """Draw a row per α: class shares per client, and samples per class.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``alpha``, ``client``, ``label``, ``count``.
+    `table`: columns ``alpha``, ``client``, ``label``, ``count``.
     """
     alphas = sorted(table["alpha"].unique())
     with style():

@@ -78,14 +78,11 @@ class Allocation(Simulation, name="allocation"):
     ) -> Simulated:
         """Train if the distributions depend on updates, and record them.
 
-        Returns
-        -------
-        Simulated
-            At each measured round: the metrics of :func:`summary`, ``groups`` (K of Algorithm 2)
-            and ``seen`` (clients whose update is known).  For each client, from the last round's
-            distributions: ``samples``, ``label`` (the most frequent), ``group`` (rank of its
-            group by samples, 0 for the largest; −1 for none), ``variance``, ``inclusion``,
-            ``draws`` (distributions that can draw it) and ``share/k=<k>`` = r_ki.
+        Returns at each measured round: the metrics of :func:`summary`, ``groups`` (K of Algorithm
+        2) and ``seen`` (clients whose update is known).  For each client, from the last round's
+        distributions: ``samples``, ``label`` (the most frequent), ``group`` (rank of its group by
+        samples, 0 for the largest; −1 for none), ``variance``, ``inclusion``, ``draws``
+        (distributions that can draw it) and ``share/k=<k>`` = r_ki.
         """
         import pandas as pd
 
@@ -127,14 +124,9 @@ class Allocation(Simulation, name="allocation"):
 def allocate(n_samples: Ints, sampler: Scheme, run: int, seed: int) -> tuple[Ints, Ints]:
     """Return r'_ki = M r_ki of a sampler in its present state, for one of its runs.
 
-    Returns
-    -------
-    units : int array, shape (m, n)
-    group : int array, shape (n,)
-        Rank of each client's group of Algorithm 2; −1 without groups.
+    Returns `units`, shape (m, n); `group`, shape (n,): rank of each client's group of Algorithm 2;
+    −1 without groups.
 
-    Notes
-    -----
     The order of clients in remaining groups is drawn from a separate stream, so that computing the
     distributions does not change the training.
     """

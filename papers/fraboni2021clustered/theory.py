@@ -29,9 +29,7 @@ def md_distributions(p: Array, m: int) -> Array:
 def variance(r: Array) -> Array:
     """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), shape (m, n) → (n,).
 
-    References
-    ----------
-    Eqs. (15), (16); eqs. (13), (14) for :func:`md_distributions`.
+    References: Eqs. (15), (16); eqs. (13), (14) for :func:`md_distributions`.
     """
     spread: Array = (r * (1 - r)).sum(0) / len(r) ** 2
     return spread
@@ -40,9 +38,7 @@ def variance(r: Array) -> Array:
 def inclusion(r: Array) -> Array:
     """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), shape (m, n) → (n,).
 
-    References
-    ----------
-    Eqs. (21), (22); eqs. (18) to (20) for :func:`md_distributions`.
+    References: Eqs. (21), (22); eqs. (18) to (20) for :func:`md_distributions`.
     """
     drawn: Array = 1 - np.prod(1 - r, axis=0)
     return drawn
@@ -51,9 +47,7 @@ def inclusion(r: Array) -> Array:
 def most_draws(r: Array) -> Ints:
     """Count the distributions that can draw each client, shape (m, n) → (n,).
 
-    References
-    ----------
-    Section 4: at most ⌊m p_i⌋ + 2 under Algorithm 1, and m under MD sampling.
+    References: Section 4: at most ⌊m p_i⌋ + 2 under Algorithm 1, and m under MD sampling.
     """
     count: Ints = (r > 0).sum(0, dtype=np.int64)
     return count

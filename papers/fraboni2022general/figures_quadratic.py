@@ -171,11 +171,8 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
 def one_step(summary: Summary) -> pd.DataFrame:
     """Tabulate the measured and the expected distance after one round, a row for each p_1.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``scheme``, ``p_1``, ``expected``, ``mean``, ``se``, ``sd``, ``min``,
-        ``max``.  Seeds are pooled by their mean, whose error is a seed's error over √seeds.
+    Returns columns ``case``, ``scheme``, ``p_1``, ``expected``, ``mean``, ``se``, ``sd``, ``min``,
+    ``max``.  Seeds are pooled by their mean, whose error is a seed's error over √seeds.
     """
     metrics = ["p_1", "expected", "mean", "se", "sd", "min", "max"]
     table = _wide(summary, metrics)

@@ -159,12 +159,9 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
 def by_choice(summaries: Summaries) -> pd.DataFrame:
     """Difference of MD and Uniform sampling for every choice of ten clients.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case`` (importance), ``choice``, ``own`` (whether it is that of the other
-        figures), ``gap``, ``low``, ``high``, ``sd`` of n_i/M.  Of runs of `shakespeare_10` only
-        the rounds and seeds that `choices` has too; none if its network or work is another.
+    Returns columns ``case`` (importance), ``choice``, ``own`` (whether it is that of the other
+    figures), ``gap``, ``low``, ``high``, ``sd`` of n_i/M.  Of runs of `shakespeare_10` only the
+    rounds and seeds that `choices` has too; none if its network or work is another.
     """
     spread = deviations(summaries["clients"])
     sd = spread[spread["n"] == 10].set_index("seed")["sd"]

@@ -182,14 +182,8 @@ def _draw_gaps(
 ) -> Artefact:
     """Draw the paired difference for each m, a panel for each importance.
 
-    Parameters
-    ----------
-    experiments : tuple of str
-        Compared on the seeds of the first.
-    since : float
-        Share of the rounds that is left out.
-    fewest : float
-        Sampled clients of the first curve.
+    `experiments`: compared on the seeds of the first. `since`: share of the rounds that is left
+    out. `fewest`: sampled clients of the first curve.
     """
     runs = {name: only(summaries[name], SHOWN) for name in experiments}
     main = runs[experiments[0]]
@@ -221,16 +215,8 @@ def _gap_table(
 ) -> pd.DataFrame:
     """Tabulate the loss differences of pairs of samplers, for each importance.
 
-    Parameters
-    ----------
-    drawn : mapping
-        Runs and the names of two samplers, by a key such as m.
-    column : str
-        Name of the column with these keys.
-    since : float
-        Share of the rounds that is left out.
-    seeds : iterable of int, optional
-        Only these.
+    `drawn`: runs and the names of two samplers, by a key such as m. `column`: name of the column
+    with these keys. `since`: share of the rounds that is left out. `seeds`: only these.
     """
     parts: list[pd.DataFrame] = []
     for case in IMPORTANCES:
@@ -244,10 +230,7 @@ def _gap_table(
 def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Figure:
     """Draw differences of the loss, a panel for each importance, a curve for each of `lines`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of :func:`gap_curve`, with ``case`` and a `column` that holds the keys of `lines`.
+    `table`: of :func:`gap_curve`, with ``case`` and a `column` that holds the keys of `lines`.
     """
     curves = table.rename(columns={column: "sampler"}).assign(metric="gap")
     grid = [

@@ -93,20 +93,9 @@ def gap_curve(
 ) -> pd.DataFrame:
     """Return the difference of two samplers' losses, by seed, at every measured round after 0.
 
-    Parameters
-    ----------
-    summary : Summary
-    first, second : str
-        Samplers of the experiment.
-    case : str
-    seeds : iterable of int, optional
-        Only these.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``at``, ``mean``, ``low``, ``high``, ``n``: mean over seeds and 95 % t-interval;
-        NaN where a run of either sampler has diverged.  Empty if a sampler or the case was not run.
+    `first`, `second`: samplers of the experiment. `seeds`: only these. Returns columns ``at``,
+    ``mean``, ``low``, ``high``, ``n``: mean over seeds and 95 % t-interval; NaN where a run of
+    either sampler has diverged.  Empty if a sampler or the case was not run.
     """
     if not has(summary, case, first, second):
         return pd.DataFrame(columns=["at", "mean", "low", "high", "n"])
@@ -125,18 +114,8 @@ def gap_curve(
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
     """Write one sentence on how the runs are smaller or larger than the paper's.
 
-    Parameters
-    ----------
-    summaries : mapping of str to Summary
-        By experiment.
-    paper : Paper
-        Has the paper's sizes.
-
-    Returns
-    -------
-    tuple of str
-        The sentence, such as ``"These runs: seeds 5 to 20 (paper 30)."``; empty if all sizes are
-        the paper's.
+    `summaries`: by experiment. `paper`: has the paper's sizes. Returns the sentence, such as
+    ``"These runs: seeds 5 to 20 (paper 30)."``; empty if all sizes are the paper's.
     """
     parts = []
     for word, read in SIZES.items():
@@ -189,10 +168,7 @@ def client_sizes(summary: Summary) -> dict[int, np.ndarray]:
 def deviations(summary: Summary) -> pd.DataFrame:
     """Take the standard deviation of p_i = n_i/M over the first n clients of every choice.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``seed`` (of the choice), ``n``, ``sd``.
+    Returns columns ``seed`` (of the choice), ``n``, ``sd``.
     """
     rows = [
         {"seed": seed, "n": n, "sd": float((sizes[:n] / sizes[:n].sum()).std())}
@@ -213,10 +189,7 @@ def comparisons(summary: Summary) -> pd.DataFrame:
     Seeds are pooled: they are independent, so the squared error of their mean is the sum of their
     squared errors over the squared count.
 
-    Parameters
-    ----------
-    summary : Summary
-        Of an experiment on aggregation weights, without training.
+    `summary`: of an experiment on aggregation weights, without training.
     """
     index = ["case", "sampler", "at"]
     runs = summary.rows.pivot(index=[*index, "seed"], columns="metric", values="value")

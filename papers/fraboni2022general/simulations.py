@@ -76,13 +76,9 @@ class Quadratic(Simulation, name="quadratic"):
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Repeat the runs of one scheme.
 
-        Returns
-        -------
-        DataFrame
-            At each measured round, or at each p_1 (``at`` counts them, ``p_1`` is its value): of
-            ‖θ − θ*‖² the ``mean`` over the repetitions with its standard error ``se``, their
-            ``sd``, ``min``, ``median`` and ``max``, the ``first`` of them, and the ``expected``
-            value.
+        Returns at each measured round, or at each p_1 (``at`` counts them, ``p_1`` is its value):
+        of ‖θ − θ*‖² the ``mean`` over the repetitions with its standard error ``se``, their ``sd``,
+        ``min``, ``median`` and ``max``, the ``first`` of them, and the ``expected`` value.
         """
         if self.p_1 is None:
             return _sweep(self, seed, progress)

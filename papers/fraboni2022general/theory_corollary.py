@@ -22,33 +22,19 @@ Array = NDArray[np.float64]
 
 
 class Margins(NamedTuple):
-    """The margin of each inequality of Corollary 1; the inequality holds if it is at least zero.
+    """The margin of each inequality of Corollary 1; the inequality holds if it is at least zero."""
 
-    Parameters
-    ----------
-    sigma : float
-        Σ_MD − Σ_U.
-    gamma : float
-        γ_MD − γ_U.
-    condition : float
-        1/(n − m + 1) − Σ_i p_i², eq. (13).
-    """
-
-    sigma: float
-    gamma: float
-    condition: float
+    sigma: float  # Σ_MD − Σ_U
+    gamma: float  # γ_MD − γ_U
+    condition: float  # 1/(n − m + 1) − Σ_i p_i², eq. (13)
 
 
 def margins(p: Array, m: int) -> Margins:
     """Evaluate both sides of Corollary 1, the sums from Table 1's closed forms.
 
-    Parameters
-    ----------
-    p : float array, shape (n,)
+    `p`, shape (n,).
 
-    References
-    ----------
-    Corollary 1; Σ and γ by eqs. (8) and (9).
+    References: Corollary 1; Σ and γ by eqs. (8) and (9).
     """
     p = check_population(p, m)
     sigma_md, gamma_md = sums(statistics("md", p, m), p)
@@ -63,10 +49,8 @@ def margins(p: Array, m: int) -> Margins:
 def sigma_boundary(n: int, m: int) -> float:
     """Return the Σ p_i² up to which Σ_U ≤ Σ_MD.
 
-    References
-    ----------
-    Eqs. (13), (127).  (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U on the left; by (126) and
-    (128) it is the other way round.
+    References: Eqs. (13), (127). (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U on the left; by
+    (126) and (128) it is the other way round.
     """
     return 1 / (n - m + 1)
 
@@ -74,9 +58,7 @@ def sigma_boundary(n: int, m: int) -> float:
 def gamma_boundary(n: int, m: int) -> float:
     """Return the Σ p_i² up to which γ_U ≤ γ_MD; never below :func:`sigma_boundary`.
 
-    References
-    ----------
-    Eqs. (129), (130).
+    References: Eqs. (129), (130).
     """
     return (n - 1) / (n * (n - m)) if m < n else float("inf")
 
@@ -96,9 +78,7 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
     where that point is too close), at a Σ p_i² that is either anywhere or within a relative 10⁻⁶
     to 10⁻¹ of 1/(n − m + 1).
 
-    Yields
-    ------
-    float array, shape (n,)
+    Yields shape (n,).
     """
     equal = np.full(n, 1 / n)
     for index in range(count):

@@ -30,24 +30,11 @@ def expected_distances(
 ) -> Array:
     """Return E‖θ^t − θ*‖² for t = 0, …, rounds.
 
-    Parameters
-    ----------
-    minima : float array, shape (n, d)
-        The clients' minima θ_i*; the optimum is θ* = Σ p_i θ_i*.
-    start : float array, shape (d,)
-        θ^0.
-    p : float array, shape (n,)
-    row : Statistics
-        Of the weights ω; with an α (Assumption 1).
-    step : float
-        η = η_g φ, the fraction of the distance from θ to a client's minimum that a round covers.
+    `p`, shape (n,). `minima`, shape (n, d): the clients' minima θ_i*; the optimum is θ* = Σ p_i
+    θ_i*. `start`, shape (d,): θ^0. `row`: of the weights ω; with an α (Assumption 1). `step`: η =
+    η_g φ, the fraction of the distance from θ to a client's minimum that a round covers. Returns
+    shape (rounds + 1,).
 
-    Returns
-    -------
-    float array, shape (rounds + 1,)
-
-    Notes
-    -----
     With r = θ^t − θ* the round is r + Σ_i ω_i x_i, x_i = η (θ_i* − θ^t), and Σ_i p_i x_i = −η r.
     Lemma 1, E‖Σ ω_i x_i‖² = Σ γ_i ‖x_i‖² + (1 − α) ‖Σ p_i x_i‖² with γ_i = Var[ω_i] + α p_i²,
     gives
@@ -57,9 +44,7 @@ def expected_distances(
     Since E[r] shrinks by 1 − η in every round, expanding ‖θ_i* − θ^t‖² about θ* makes of it a
     recursion in E‖r‖² alone, with factor :func:`growth`.
 
-    References
-    ----------
-    Eqs. (3), (70).
+    References: Eqs. (3), (70).
     """
     optimum = p @ minima
     offsets = minima - optimum
@@ -83,8 +68,6 @@ def growth(row: Statistics, step: float) -> float:
     Above one, the expected distance grows without bound however good the start.  Σ γ_i − α is
     Var[Σ ω_i] by Proposition 1, so that schemes whose weights sum to one always contract.
 
-    References
-    ----------
-    Eqs. (15), (70).
+    References: Eqs. (15), (70).
     """
     return float((1 - step) ** 2 + step**2 * row.variance_of_sum)

@@ -159,10 +159,7 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
 def _unstated(finding: Finding, is_bounded: bool) -> str:
     """Name the choices that the paper leaves open, and the verdicts of those that were run.
 
-    Parameters
-    ----------
-    is_bounded : bool
-        Whether DelayHetSampling's runs have B_p < 1 for every distribution.
+    `is_bounded`: whether DelayHetSampling's runs have B_p < 1 for every distribution.
     """
     verdicts = [reading.verdict for reading in finding.readings]
     if not verdicts:
@@ -259,12 +256,8 @@ def reading_finding(
     The size of the effect counts only if the paper's factor exceeds the margin; otherwise the
     margin around it includes 1, no effect.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One case of :func:`runtimes`.
-    may_be_first : set of str, optional
-        By default the proposed samplers and the paper's fastest.
+    `table`: one case of :func:`runtimes`. `may_be_first`: by default the proposed samplers and the
+    paper's fastest.
     """
     means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(means.min()):
@@ -333,14 +326,9 @@ def _reasons(
 ) -> Mapping[Verdict, str]:
     """Write a sentence for each verdict of :func:`reading_finding`.
 
-    Parameters
-    ----------
-    earliest : str
-        Our fastest sampler, whether or not the claim names it.
-    factor : float
-        Random selection's seconds over the fastest sampler's, in the paper.
-    size_counts : bool
-        Whether the verdict depends on this factor.
+    `earliest`: our fastest sampler, whether or not the claim names it. `factor`: random selection's
+    seconds over the fastest sampler's, in the paper. `size_counts`: whether the verdict depends on
+    this factor.
     """
     best = LINES[ours.best].label if ours.best else ""
     gain = ours.gain.value if ours.gain is not None else np.nan

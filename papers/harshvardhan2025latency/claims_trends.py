@@ -84,12 +84,8 @@ def flanp_over_random(
 ) -> Finding:
     """Judge whether FLANP takes more rounds than random selection, seed by seed.
 
-    Parameters
-    ----------
-    flanp, random : Series
-        Rounds to the target by seed, infinite if a run misses it.
-    last : float
-        Rounds of a run that misses the target, for the drawn interval.
+    `flanp`, `random`: rounds to the target by seed, infinite if a run misses it. `last`: rounds of
+    a run that misses the target, for the drawn interval.
     """
     ratios = flanp / random
     is_known = not ratios.isna().any()  # NaN: neither reaches the target
@@ -221,12 +217,7 @@ def overheads(
 ) -> Finding:
     """Judge the overheads of one problem.
 
-    Parameters
-    ----------
-    case : str
-        The problem.
-    approx_opt : str
-        Metric with the seconds of ApproxOptSampling.
+    `case`: the problem. `approx_opt`: metric with the seconds of ApproxOptSampling.
     """
     device = "; ".join(summary.provenance.get("device", ())) or "an unknown machine"
     device = device.replace(", 1 threads", ", 1 thread")
@@ -307,14 +298,8 @@ def _sweep_finding(
     must lie above the margin (intersection–union test); otherwise Holm-corrected intervals decide.
     A significant change in the opposite direction in any single step contradicts the claim.
 
-    Parameters
-    ----------
-    tables : mapping of str to DataFrame
-        See :func:`seconds_along_sweep`.
-    sign : int
-        1 if seconds rise along the paper's columns, −1 if they fall.
-    steps : int
-        Number of columns of a finished sweep.
+    `tables`: see :func:`seconds_along_sweep`. `sign`: 1 if seconds rise along the paper's columns,
+    −1 if they fall. `steps`: number of columns of a finished sweep.
     """
     ours = "; ".join(
         f"{label} "
@@ -357,20 +342,10 @@ def seconds_along_sweep(
 ) -> dict[str, pd.DataFrame]:
     """Return each proposed sampler's seconds to the target, by seed and by value of the sweep.
 
-    Parameters
-    ----------
-    artefact : str
-        A part of Table 3.
-    sign : int
-        1 if seconds rise along the paper's columns, −1 if they fall.
-    sampling : str
-        Label of DelayHetSampling's reading.
-
-    Returns
-    -------
-    dict of str to DataFrame
-        By sampler; shape (seeds, values), infinite if a run misses the target.  If the claim holds,
-        seconds rise from left to right.
+    `artefact`: a part of Table 3. `sign`: 1 if seconds rise along the paper's columns, −1 if they
+    fall. `sampling`: label of DelayHetSampling's reading. Returns by sampler; shape (seeds,
+    values), infinite if a run misses the target.  If the claim holds, seconds rise from left to
+    right.
     """
     times = sweep_runtimes(summaries, paper, artefact, sampling)
     values = list(printed(paper, artefact))[::sign]

@@ -118,12 +118,8 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
 def sensitivity(summary: Summary) -> pd.DataFrame:
     """Tabulate the share above 1000 s by case, each of which changes one parameter.
 
-    Returns
-    -------
-    DataFrame
-        ``parameter`` ("base" for the defaults), ``value`` as text, ``share`` with 95 % interval
-        ``low``, ``high`` over populations, ``median`` and ``slowest`` (s), in the order of the
-        cases.
+    Returns ``parameter`` ("base" for the defaults), ``value`` as text, ``share`` with 95 % interval
+    ``low``, ``high`` over populations, ``median`` and ``slowest`` (s), in the order of the cases.
     """
     curves = summary.curves.set_index(["case", "metric"])
     rows = []

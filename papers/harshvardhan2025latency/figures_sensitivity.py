@@ -76,13 +76,10 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
 def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     """Tabulate mean runtimes of all settings.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``delays``; ``setting``: "the paper", "as chosen", or the setting that differs;
-        ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run misses
-        it; ``over_random``: divided by random selection's seconds in the same setting, or in the
-        chosen setting if only one sampler's setting differs.
+    Returns columns ``delays``; ``setting``: "the paper", "as chosen", or the setting that differs;
+    ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run misses it;
+    ``over_random``: divided by random selection's seconds in the same setting, or in the chosen
+    setting if only one sampler's setting differs.
     """
     goal = target(paper, "quadratic")
     chosen, shared, variants_of_one = (
@@ -138,16 +135,9 @@ class Ordering(NamedTuple):
 def orderings(table: pd.DataFrame) -> list[Ordering]:
     """Count the settings in which each ordering of the paper holds.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One delay's rows of :func:`varied`.
-
-    Returns
-    -------
-    list of Ordering
-        For each sampler: whether it is faster or slower than random selection in the paper, and in
-        how many settings; the last is on the fastest sampler.
+    `table`: one delay's rows of :func:`varied`. Returns for each sampler: whether it is faster or
+    slower than random selection in the paper, and in how many settings; the last is on the fastest
+    sampler.
     """
     wide = table.pivot(index="setting", columns="scheme", values="over_random")
     base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])

@@ -65,15 +65,9 @@ def printed(paper: Paper, table: str) -> dict[str, dict[str, Reported]]:
 
 @dataclass(frozen=True)
 class PrintedRow:
-    """A row of the paper's Table 1 or 2.
+    """A row of the paper's Table 1 or 2."""
 
-    Parameters
-    ----------
-    numbers : mapping
-        10³ seconds by sampler; infinite where the paper prints N/A.
-    """
-
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, float]  # 10³ seconds by sampler; infinite where the paper prints N/A
 
     @property
     def fastest(self) -> str:
@@ -174,12 +168,9 @@ def falls(summary: Summary) -> bool:
 def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
     """Return when each run first reaches a target.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``sampler``, ``seed``; ``rounds``, ``counted`` and ``all``, infinite if
-        the target was not reached; and ``end``, the counted seconds at the end of the run.  Runs
-        end at the target, at their time limit, or after all rounds.
+    Returns columns ``case``, ``sampler``, ``seed``; ``rounds``, ``counted`` and ``all``, infinite
+    if the target was not reached; and ``end``, the counted seconds at the end of the run.  Runs end
+    at the target, at their time limit, or after all rounds.
     """
     track = course(summary)
     met = track["value"] <= goal if falls(summary) else track["value"] >= goal
@@ -194,10 +185,8 @@ def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
 def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
     """Return :func:`runtimes` of an experiment whose cases are draws of the problem.
 
-    Returns
-    -------
-    DataFrame
-        ``case`` is the kind of delays; ``seed`` is the draw, by which samplers are paired.
+    In the result, ``case`` is the kind of delays; ``seed`` is the draw, by which samplers are
+    paired.
     """
     table = runtimes(summary, goal)
     cases = summary.settings["cases"]
@@ -209,18 +198,9 @@ def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
 def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Combine all readings of FLANP with all readings of DelayHetSampling.
 
-    Parameters
-    ----------
-    main : DataFrame
-        :func:`runtimes` of all samplers.
-    *variants : DataFrame
-        :func:`runtimes` of other readings, whose labels begin with ``flanp`` or ``sampling``.
-
-    Returns
-    -------
-    dict of (str, str) to DataFrame
-        For each pair of labels, the main reading first: runtimes of all samplers, with these
-        readings named "flanp" and "sampling".
+    `main`: :func:`runtimes` of all samplers. `*variants`: :func:`runtimes` of other readings, whose
+    labels begin with ``flanp`` or ``sampling``. Returns for each pair of labels, the main reading
+    first: runtimes of all samplers, with these readings named "flanp" and "sampling".
     """
     table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
@@ -240,10 +220,7 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
 def at_least(table: pd.DataFrame) -> pd.DataFrame:
     """Return lower bounds of :func:`runtimes`: runs that miss the target count until their end.
 
-    Returns
-    -------
-    DataFrame
-        Counted seconds; a row for each seed, a column for each sampler.
+    Returns counted seconds; a row for each seed, a column for each sampler.
     """
     bounds = table.assign(seconds=_at_least(table))
     return bounds.pivot(index="seed", columns="sampler", values="seconds")
@@ -262,25 +239,17 @@ def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dic
 
 @dataclass(frozen=True)
 class Ranking:
-    """The best of the samplers that may be first in a row of Tables 1 and 2, and its leads.
+    """The best of the samplers that may be first in a row of Tables 1 and 2, and its leads."""
 
-    Parameters
-    ----------
-    is_first : str
-        "holds" if the best sampler that may be first is faster than every other sampler, "fails"
-        if another sampler is faster than each that may be first, otherwise "open".
-    best : str or None
-        The fastest sampler that may be first and reaches the target in every run, if any.
-    gain : Estimate or None
-        Random selection's seconds over the best sampler's; a lower bound if random selection
-        misses the target.
-    leads : mapping
-        Each other sampler's seconds over the best sampler's, with Holm-corrected intervals.
-    """
-
+    # "holds" if the best sampler that may be first is faster than every other sampler, "fails" if
+    # another sampler is faster than each that may be first, otherwise "open"
     is_first: Part
+    # the fastest sampler that may be first and reaches the target in every run, if any
     best: str | None
+    # random selection's seconds over the best sampler's; a lower bound if random selection misses
+    # the target
     gain: Estimate | None
+    # each other sampler's seconds over the best sampler's, with Holm-corrected intervals
     leads: Mapping[str, Estimate]
 
 
@@ -290,12 +259,7 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     Runs that miss the target count with their seconds at the end, a lower bound.  They are used
     only for samplers that are being beaten, where a lower bound cannot favour a verdict.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One case of :func:`runtimes`.
-    candidates : collection of str
-        Samplers that may be first.
+    `table`: one case of :func:`runtimes`. `candidates`: samplers that may be first.
     """
     runs = {str(name): part.sort_values("seed") for name, part in table.groupby("sampler")}
     seconds = {name: _at_least(part).to_numpy() for name, part in runs.items()}
@@ -340,16 +304,9 @@ def sweep_runtimes(
 
     The value in Table 1 is left out if its experiment has another scale than the sweep's.
 
-    Parameters
-    ----------
-    sampling : str
-        Label of a reading of DelayHetSampling; readings other than "sampling" have experiments of
-        their own, whose names end in ``_sampling``.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :func:`runtimes`, and ``value``, the varied setting as in ``reported.csv``.
+    `sampling`: label of a reading of DelayHetSampling; readings other than "sampling" have
+    experiments of their own, whose names end in ``_sampling``. Returns the columns of
+    :func:`runtimes`, and ``value``, the varied setting as in ``reported.csv``.
     """
     goal = target(paper, SWEEPS[table][0])
     vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]

@@ -59,16 +59,13 @@ class DelayDraws(Simulation, name="delays"):
     ) -> Simulated:
         """Draw the delays of one population per seed.
 
-        Returns
-        -------
-        Simulated
-            For the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest delay
-            of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
-            ``mean`` seconds and on a network the columns of
-            :func:`fedsampling.clients.delays.radio.links.clients`; per draw, round after round:
-            ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
-            ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and,
-            with `detail`, ``reference_seconds/<file>``.
+        Returns for the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest
+        delay of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
+        ``mean`` seconds and on a network the columns of
+        :func:`fedsampling.clients.delays.radio.links.clients`; per draw, round after round:
+        ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
+        ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and, with
+        `detail`, ``reference_seconds/<file>``.
         """
         import pandas as pd
 

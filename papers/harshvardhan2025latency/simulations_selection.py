@@ -86,12 +86,9 @@ class Selection(Simulation, name="selection"):
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw instances and study them.
 
-        Returns
-        -------
-        DataFrame
-            ``at`` counts the instances; in the study ``distribution`` it is the number of
-            iterations, and values are means over the instances.  The metrics are those of the
-            functions in :data:`STUDIES`.
+        In the result, ``at`` counts the instances; in the study ``distribution`` it is the number
+        of iterations, and values are means over the instances.  The metrics are those of the
+        functions in :data:`STUDIES`.
         """
         study = self.sampler.name
         measured = []
@@ -123,14 +120,11 @@ def instance(
 def assumptions(settings: Selection, seed: int, draw: int) -> Measured:
     """Measure how far B is from the paper's assumptions.
 
-    Returns
-    -------
-    dict
-        ``assumption3``, ``assumption4``: the left side over the right side, above 1 where it does
-        not hold; ``alike`` is ``assumption3`` where all clients have the same distribution;
-        ``smallest`` and ``largest`` B_ij of two clients.  Of B scaled to `share` of Assumption 3:
-        ``scaled4``, the same for Assumption 4, and ``uniform_bias``, B_p of the uniform
-        distribution, where 1 and more leave g(p) without meaning.
+    Returns ``assumption3``, ``assumption4``: the left side over the right side, above 1 where it
+    does not hold; ``alike`` is ``assumption3`` where all clients have the same distribution;
+    ``smallest`` and ``largest`` B_ij of two clients.  Of B scaled to `share` of Assumption 3:
+    ``scaled4``, the same for Assumption 4, and ``uniform_bias``, B_p of the uniform distribution,
+    where 1 and more leave g(p) without meaning.
     """
     features, _ = instance(settings, seed, draw)
     same_features, _ = instance(settings, seed, draw, same_distribution=True)
@@ -152,13 +146,10 @@ def assumptions(settings: Selection, seed: int, draw: int) -> Measured:
 def enumeration(settings: Selection, seed: int, draw: int) -> Measured:
     """Test the inequalities of A.2 for all non-empty S_1 ⊂ S_2 and all i outside of S_2.
 
-    Returns
-    -------
-    dict
-        ``triples``: number of tests; number of counterexamples to ``g_submodular`` (Remark 2),
-        ``g_supermodular``, ``h_submodular``, ``h_supermodular``; ``h_decreasing``: number of
-        clients and sets S for which the client raises h; ``prefix_gap``: relative excess of g of
-        the best prefix over g of the best set.
+    Returns ``triples``: number of tests; number of counterexamples to ``g_submodular`` (Remark 2),
+    ``g_supermodular``, ``h_submodular``, ``h_supermodular``; ``h_decreasing``: number of clients
+    and sets S for which the client raises h; ``prefix_gap``: relative excess of g of the best
+    prefix over g of the best set.
     """
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share)
@@ -191,12 +182,9 @@ def enumerate_sets(B: Array, delays: Array) -> Measured:
 def minnorm(settings: Selection, seed: int, draw: int) -> Measured:
     """Compare MinNorm's set with the best set.
 
-    Returns
-    -------
-    dict
-        ``exact``: smallest g, in seconds.  Starting from the order of delays and from a random
-        order: ``gap_delay`` and ``gap_random``, the relative excess of g; ``clients_…``, the
-        number of chosen clients.
+    Returns ``exact``: smallest g, in seconds.  Starting from the order of delays and from a random
+    order: ``gap_delay`` and ``gap_random``, the relative excess of g; ``clients_…``, the number of
+    chosen clients.
     """
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share)
@@ -214,15 +202,12 @@ def minnorm(settings: Selection, seed: int, draw: int) -> Measured:
 def distribution(settings: Selection, seed: int, draw: int) -> dict[str, Array]:
     """Follow the paper's solver from three starts.
 
-    Returns
-    -------
-    dict of float arrays, shape (iterations,)
-        For the starts ``uniform``, ``fast`` (as 1/τ_i) and ``random``, after each number of
-        iterations: ``<start>/ratio`` = g(p) over its minimum; ``<start>/clients`` = 1/Σ p_i²;
-        and where p is played with `played` draws ``<start>/seconds`` of a round, ``<start>/rounds``
-        = 1/(1 − B_p), and ``<start>/runtime``, their product over the least g.  ``analytic/ratio``:
-        the same of SLSQP from the uniform start; ``one_draw/ratio``: the lower bound of the proof
-        at the last p, over the least g.
+    Returns shape (iterations,): for the starts ``uniform``, ``fast`` (as 1/τ_i) and ``random``,
+    after each number of iterations: ``<start>/ratio`` = g(p) over its minimum; ``<start>/clients``
+    = 1/Σ p_i²; and where p is played with `played` draws ``<start>/seconds`` of a round,
+    ``<start>/rounds`` = 1/(1 − B_p), and ``<start>/runtime``, their product over the least g.
+    ``analytic/ratio``: the same of SLSQP from the uniform start; ``one_draw/ratio``: the lower
+    bound of the proof at the last p, over the least g.
     """
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share, settings.k)
@@ -261,13 +246,10 @@ def distribution(settings: Selection, seed: int, draw: int) -> dict[str, Array]:
 def overhead(settings: Selection, seed: int, draw: int) -> Measured:
     """Time the server's computations of one round in seconds; short ones by a median of five.
 
-    Returns
-    -------
-    dict
-        ``heterogeneity``; ``exact`` and ``minnorm``; ``trust-constr`` (the paper's solver, as many
-        iterations as the last of `iterations`), ``analytic``, ``vertex``; ``approx_opt`` and
-        ``luo2022`` with `played` draws and c = 1.  If `approx_opt` is solved as in the paper, also
-        ``approx_opt_slsqp``; all times are then processor time, since a solve takes minutes.
+    Returns ``heterogeneity``; ``exact`` and ``minnorm``; ``trust-constr`` (the paper's solver, as
+    many iterations as the last of `iterations`), ``analytic``, ``vertex``; ``approx_opt`` and
+    ``luo2022`` with `played` draws and c = 1.  If `approx_opt` is solved as in the paper, also
+    ``approx_opt_slsqp``; all times are then processor time, since a solve takes minutes.
     """
     features, delays = instance(settings, seed, draw)
     clock = perf_counter if settings.approx_opt == "slsqp" else process_time

@@ -86,11 +86,8 @@ def gap(above: Run, below: Run) -> Estimate:
 def drift(summary: Summary, sampler: str, case: str = "base", metric: str = "msd") -> Estimate:
     """Estimate how much a curve changes over the last third of its rounds.
 
-    Returns
-    -------
-    Estimate
-        Least-squares slope of each seed's curve times the number of these rounds; mean over seeds
-        with a 95 % t-interval.  In dB for the MSD, otherwise in the metric's unit.
+    Returns least-squares slope of each seed's curve times the number of these rounds; mean over
+    seeds with a 95 % t-interval.  In dB for the MSD, otherwise in the metric's unit.
     """
     rounds = float(summary.setting("rounds", case))
     rows = summary.select(sampler, metric, case, since=DRIFT_SINCE * rounds)
@@ -105,11 +102,8 @@ def drift(summary: Summary, sampler: str, case: str = "base", metric: str = "msd
 def steady(moves: Estimate, margin: float) -> Part:
     """Decide from a curve's :func:`drift` whether the curve is steady.
 
-    Returns
-    -------
-    str
-        "open" if the interval's half-width exceeds the claim's margin; "holds" if the interval
-        contains zero or lies within a quarter of the margin; otherwise "fails".
+    Returns "open" if the interval's half-width exceeds the claim's margin; "holds" if the interval
+    contains zero or lies within a quarter of the margin; otherwise "fails".
     """
     if not (moves.high - moves.low) / 2 <= margin:
         return "open"
@@ -200,11 +194,8 @@ def _mean_decibels(summary: Summary, sampler: str, case: str, until: float) -> p
 def populations(summaries: Summaries) -> pd.DataFrame:
     """Estimate the gaps of c1 and c4 in every population of the sensitivity experiments.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``experiment``, ``case``, ``comparison`` (a name of :data:`GAPS`), ``gap_db``,
-        ``low``, ``high``, ``seeds``.
+    Returns columns ``experiment``, ``case``, ``comparison`` (a name of :data:`GAPS`), ``gap_db``,
+    ``low``, ``high``, ``seeds``.
     """
     rows = []
     for experiment, (baseline, sampler) in BASELINES.items():
@@ -258,10 +249,7 @@ def error_levels(summary: Summary, case: str = "base") -> tuple[Estimate, Estima
 def gradient_deviations(summary: Summary) -> pd.DataFrame:
     """Compare the mean estimate with the exact gradient, by model and sampler.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``sampler``, ``coordinates``, ``largest_z``, ``noise``, ``noise_se``.
+    Returns columns ``case``, ``sampler``, ``coordinates``, ``largest_z``, ``noise``, ``noise_se``.
     """
     rows = []
     for (case, sampler), group in summary.rows.groupby(["case", "sampler"], sort=False):

@@ -64,11 +64,8 @@ class Gradient(Simulation, name="gradient"):
     ) -> Simulated:
         """Draw the estimate many times and compare it with the exact gradient.
 
-        Returns
-        -------
-        Simulated
-            Per coordinate: ``exact``, ``mean`` of the estimates and its ``se``.  For the run:
-            ``noise`` = E‖s‖², the mean squared error of an estimate (the left side of equation 19).
+        Returns per coordinate: ``exact``, ``mean`` of the estimates and its ``se``.  For the run:
+        ``noise`` = E‖s‖², the mean squared error of an estimate (the left side of equation 19).
         """
         problem = self.dataset.load(data, self.problem_seed, where.cache, where.mirror)
         work = ConvexWork(step=STEP, epochs=self.epochs, batch=self.batch)

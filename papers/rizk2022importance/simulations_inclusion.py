@@ -57,13 +57,10 @@ class Inclusion(Simulation, name="inclusion"):
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw `draws` samples and count who is included.
 
-        Returns
-        -------
-        DataFrame
-            Per unit: ``target`` (the intended inclusion probability), ``frequency`` and its
-            ``se``; for two draws also ``equation3``, the inclusion probability of successive
-            sampling.  For the run: ``neighbours``, how often a unit and its successor are both
-            included; mean over units.
+        Returns per unit: ``target`` (the intended inclusion probability), ``frequency`` and its
+        ``se``; for two draws also ``equation3``, the inclusion probability of successive sampling.
+        For the run: ``neighbours``, how often a unit and its successor are both included; mean over
+        units.
         """
         n, size = self.units, self.size
         probabilities = self.probabilities
@@ -97,14 +94,9 @@ class Inclusion(Simulation, name="inclusion"):
 def successive_inclusion(p: Array) -> Array:
     """Inclusion probabilities of two successive draws without replacement.
 
-    Parameters
-    ----------
-    p : float array, shape (n,)
-        Sampling probabilities.
+    `p`, shape (n,): sampling probabilities.
 
-    References
-    ----------
-    rizk2022importance, equation (3), for every unit.
+    References: rizk2022importance, equation (3), for every unit.
     """
     first = p / (1 - p)
     second: Array = p * (first.sum() - first)  # another unit n first, then this one

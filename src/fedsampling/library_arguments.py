@@ -52,13 +52,9 @@ def training_settings(
 ) -> Training:
     """Build a training's record from the keywords of :func:`fedsampling.train`.
 
-    Parameters
-    ----------
-    model, scheme : as in :func:`fedsampling.train`
-    settings : mapping
-        Settings of the record, and of the records `work` and `evaluation` within it.
-    keywords : iterable of str
-        Parameters of :func:`fedsampling.train`, to suggest the right one for an unknown key.
+    `settings`: settings of the record, and of the records `work` and `evaluation` within it.
+    `keywords`: parameters of :func:`fedsampling.train`, to suggest the right one for an unknown
+    key.
     """
     keys = {*keywords, *Training.model_fields}
     keys -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users

@@ -25,12 +25,8 @@ def blaming(module: str, start: str) -> Iterator[None]:
 
     Other errors are bugs of this package: they pass through with their traceback.
 
-    Parameters
-    ----------
-    module : str
-        Name of the users' module.
-    start : str
-        Prefix of the line, such as ``sampler mine, round 4``.
+    `module`: name of the users' module. `start`: prefix of the line, such as ``sampler mine, round
+    4``.
     """
     try:
         yield

@@ -12,15 +12,8 @@ if TYPE_CHECKING:
 def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
     """List the members of a family.
 
-    Parameters
-    ----------
-    *properties : str
-        Class attributes to include, such as ``"needs"``.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``name``, ``settings`` (with defaults), the properties, and ``description``.
+    `*properties`: class attributes to include, such as ``"needs"``. Returns columns ``name``,
+    ``settings`` (with defaults), the properties, and ``description``.
     """
     import pandas as pd
 

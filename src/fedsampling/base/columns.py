@@ -8,14 +8,8 @@ def align(
 ) -> list[str]:
     """Align the cells of a table, one line per row.
 
-    Parameters
-    ----------
-    rows : iterable of sequence of str
-        All of the same length.
-    indent : str
-        Put before each line.
-    numbers_from : int, optional
-        Index of the first column that is aligned to the right; by default none is.
+    `rows`: all of the same length. `indent`: put before each line. `numbers_from`: index of the
+    first column that is aligned to the right; by default none is.
     """
     cells = [[*row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -15,10 +15,7 @@ WARNING = "fedsampling: warning: "  # start of a warning's line on stderr
 class InputError(Exception):
     """Invalid input: one line for each error, with key, value and fix.
 
-    Parameters
-    ----------
-    *lines : str
-        For example ``config.scale: 'fast' is unknown; known: paper, quick``.
+    `*lines`: for example ``config.scale: 'fast' is unknown; known: paper, quick``.
     """
 
     def __init__(self, *lines: str) -> None:

@@ -65,17 +65,10 @@ class Named(_Readable):
     that checks it.  A field annotated with an intermediate class accepts the members derived from
     that class.
 
-    Parameters
-    ----------
-    name : str
-        Class argument of a member.
-    code : str, optional
-        Class argument of a member whose algorithm is in another module because that module is slow
-        to import; the default is the module of the class.
-    package : str
-        Class argument of a family.
-    key : str
-        Class argument of a family: the field that holds the name; ``"name"`` by default.
+    `name`: class argument of a member. `code`: class argument of a member whose algorithm is in
+    another module because that module is slow to import; the default is the module of the class.
+    `package`: class argument of a family. `key`: class argument of a family: the field that holds
+    the name; ``"name"`` by default.
     """
 
     package: ClassVar[str] = ""
@@ -105,13 +98,7 @@ class Named(_Readable):
 
     @classmethod
     def member(cls, name: str) -> type[Self]:
-        """Return the member of a name.
-
-        Raises
-        ------
-        ValueError
-            If the name is unknown; the message suggests the nearest name.
-        """
+        """Return the member of a name."""
         _import_all(cls.package)
         for member in _below(cls):
             if member.named == name:
@@ -192,21 +179,8 @@ def load_members(
 ) -> tuple[type[Member], ...]:
     """Import a module from outside the package, once; return the members that it defines.
 
-    Parameters
-    ----------
-    family : type
-        Such as Scheme.
-    module : str
-        Name under which the module is imported.
-    path : Path
-        File of the module; the prefix of each error line.
-    load : callable
-        Imports the module.
-
-    Raises
-    ------
-    InputError
-        If the module cannot be imported, or the name of a member is already in use.
+    `family`: such as Scheme. `module`: name under which the module is imported. `path`: file of the
+    module; the prefix of each error line. `load`: imports the module.
     """
     if module not in sys.modules:
         members = family.members()

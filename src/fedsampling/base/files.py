@@ -48,15 +48,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file.
-
-    Raises
-    ------
-    InputError
-        If it exists and cannot be read.
-    FileNotFoundError, NotADirectoryError
-        If it does not exist.
-    """
+    """Read a file."""
     with reading(path):
         try:
             return path.read_bytes()
@@ -68,15 +60,7 @@ def read_bytes(path: Path) -> bytes:
 
 @contextmanager
 def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
-    """Convert the errors of a decoder, which may be of any kind, into a line about `path`.
-
-    Raises
-    ------
-    DamagedError
-        With `damage` and `fix`; also if the file is missing.
-    InputError
-        If the content was not decoded for lack of memory or because of the system.
-    """
+    """Convert the errors of a decoder, which may be of any kind, into a line about `path`."""
     try:
         yield
     except InputError:
@@ -102,16 +86,7 @@ def _unreadable(path: Path, reason: str) -> InputError:
 def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path; on success it is renamed to `path`, on failure it is deleted.
 
-    Parameters
-    ----------
-    path : Path
-    mode : int, optional
-        The file's permissions; default: those that the process gives new files.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be created or written to, or the disk is full.
+    `mode`: the file's permissions; default: those that the process gives new files.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,15 +131,7 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read a mapping that :func:`write_record` wrote.
-
-    Raises
-    ------
-    DamagedError
-        If the file holds no mapping, or does not match its digest.
-    InputError
-        If the file is missing or cannot be read.
-    """
+    """Read a mapping that :func:`write_record` wrote."""
     fix = "delete the file and rerun the command"
     try:
         text = read_bytes(path)
@@ -180,13 +147,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that files can be created below `folder`, before work that stores results in it.
-
-    Raises
-    ------
-    InputError
-        If `folder`, or its nearest existing parent, is not a writable folder.
-    """
+    """Check that files can be created below `folder`, before work that stores results in it."""
     target = folder.absolute()
     nearest = next(path for path in (target, *target.parents) if os.path.lexists(path))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
@@ -211,13 +172,7 @@ def digest(content: Any) -> str:
 
 
 def verified_digest(path: Path, recorded: str | None, actual: str, setting: str = "content") -> str:
-    """Return the actual digest of a user's file, after comparing it with that in a setting.
-
-    Raises
-    ------
-    ValueError
-        If the digests differ: the file has changed since it was recorded.
-    """
+    """Return the actual digest of a user's file, after comparing it with that in a setting."""
     if recorded not in (None, "", actual):
         raise ValueError(f"{setting}: {path} has changed; remove {setting} and rerun")
     return actual

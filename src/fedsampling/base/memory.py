@@ -45,12 +45,8 @@ def free() -> int:
 def lacking(size: float, limit: float | None = None) -> str:
     """Return an error line if a run needs more memory than the limit, else an empty string.
 
-    Parameters
-    ----------
-    size : float
-        Lower bound on the bytes that the run needs.
-    limit : float, optional
-        Bytes that the run may use; by default, all memory of this machine.
+    `size`: lower bound on the bytes that the run needs. `limit`: bytes that the run may use; by
+    default, all memory of this machine.
     """
     limit = available() if limit is None else limit
     if size <= limit:

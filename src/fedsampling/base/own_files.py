@@ -11,17 +11,7 @@ from fedsampling.base.errors import InputError
 def import_file(path: Path, name: str, defines: str) -> ModuleType:
     """Import a user's Python file, once, as the module `name`.
 
-    Parameters
-    ----------
-    path : Path
-    name : str
-    defines : str
-        What the file must define, for the message, such as ``a sampler``.
-
-    Raises
-    ------
-    InputError
-        If it is not a Python file.  Errors raised by the file pass through.
+    `defines`: what the file must define, for the message, such as ``a sampler``.
     """
     if name in sys.modules:
         return sys.modules[name]

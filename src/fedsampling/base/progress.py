@@ -37,13 +37,8 @@ def rewritten_line(
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function of `done` that updates a progress line on stderr; it is erased at the end.
 
-    Parameters
-    ----------
-    name : str
-    total : int
-        Number of steps.
-    show : bool, optional
-        Whether to write the line; by default, in terminals and notebooks.
+    `total`: number of steps. `show`: whether to write the line; by default, in terminals and
+    notebooks.
     """
     if not (sys.stderr.isatty() or _in_a_notebook() if show is None else show):
         yield lambda done: None

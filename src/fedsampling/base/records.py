@@ -57,15 +57,7 @@ Record = TypeVar("Record", bound=Strict)
 def check(model: type[Record], data: dict[str, Any], origin: str) -> Record:
     """Validate plain data as a record.
 
-    Parameters
-    ----------
-    origin : str
-        Prefix of each error line, such as ``config.yaml: ``.
-
-    Raises
-    ------
-    InputError
-        With one line for each error.
+    `origin`: prefix of each error line, such as ``config.yaml: ``.
     """
     try:
         return model.model_validate(data)

@@ -31,10 +31,7 @@ class Stopped(Exception):  # noqa: N818 (an outcome, not an error)
 class Stop:
     """Callable that returns whether a job should stop.
 
-    Parameters
-    ----------
-    seconds : float or None
-        Time until the job has to stop; None for no limit.
+    `seconds`: time until the job has to stop; None for no limit.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -48,13 +45,7 @@ class Stop:
         return self._due()
 
     def begin(self) -> None:
-        """Start the next job; it has not checked for a stop yet.
-
-        Raises
-        ------
-        Stopped
-            If the time is up, or a signal arrived during the previous job.
-        """
+        """Start the next job; it has not checked for a stop yet."""
         self.is_polled = False  # first: from here on a signal ends the process
         if self._due():
             raise Stopped("stopped before it began")
@@ -75,10 +66,7 @@ def watching(grace: float) -> Iterator[Stop]:
     :class:`Stop`; otherwise they end the process, but run its ``finally`` clauses.  A simulation
     that never checks may use all of its time; no other job starts after it.
 
-    Parameters
-    ----------
-    grace : float
-        Seconds before the time limit at which a job should stop.
+    `grace`: seconds before the time limit at which a job should stop.
     """
     remaining = seconds_left()
     stop = Stop(None if remaining is None else remaining - min(grace, MAX_GRACE_SHARE * remaining))
@@ -118,11 +106,8 @@ def parse_left(text: str) -> float | None:
 def requeue() -> int:
     """Requeue this job.
 
-    Returns
-    -------
-    int
-        The exit status.  Under SLURM the call waits until SLURM ends the process: if the process
-        exited first, the job would count as failed.
+    Returns the exit status.  Under SLURM the call waits until SLURM ends the process: if the
+    process exited first, the job would count as failed.
     """
     job = os.environ.get("SLURM_JOB_ID")
     if job and _slurm_output("scontrol", "requeue", job) is not None:

@@ -24,19 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
     """Return the generator of one key, for draws of any distribution.
 
-    Parameters
-    ----------
-    seed : int
-        In [0, 2**32).
-    purpose : str
-        Purpose of the numbers, such as ``"model"``; purposes never share numbers.
-    *counters : int
-        Up to three, such as round and client.
-
-    Returns
-    -------
-    numpy.random.Generator
-        Philox 4x64; streams of different keys never overlap.
+    `seed`: in [0, 2**32). `purpose`: purpose of the numbers, such as ``"model"``; purposes never
+    share numbers. `*counters`: up to three, such as round and client. Returns philox 4x64; streams
+    of different keys never overlap.
     """
     counter = np.zeros(4, np.uint64)  # word 0 counts the blocks within the stream
     counter[1 : 1 + len(counters)] = counters
@@ -47,19 +37,9 @@ def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
 def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDArray[np.float64]:
     """Draw the first `n` uniform numbers of many keys at once.
 
-    Parameters
-    ----------
-    seed : int array, shape (...)
-        In [0, 2**32); broadcasts against the counters.
-    *counters : int array, shape (...)
-        Up to three, in [0, 2**32), such as round and client.
-    n : int
-        Numbers per key; a larger `n` does not change the first numbers.
-
-    Returns
-    -------
-    float array, shape (..., n)
-        In [0, 1), 53 random bits each.
+    `seed`, shape (...): in [0, 2**32); broadcasts against the counters. `*counters`, shape (...):
+    up to three, in [0, 2**32), such as round and client. `n`: numbers per key; a larger `n` does
+    not change the first numbers. Returns shape (..., n): in [0, 1), 53 random bits each.
     """
     blocks = -(-n // 2)  # one Philox block holds two doubles
     keys = np.broadcast_arrays(seed, *counters)
@@ -79,15 +59,9 @@ def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDA
 
 @dataclass(frozen=True)
 class Draws:
-    """The random numbers of one round for all runs that are stacked in a job.
+    """The random numbers of one round for all runs that are stacked in a job."""
 
-    Parameters
-    ----------
-    seeds : int array, shape (runs,)
-    round : int
-    """
-
-    seeds: NDArray[np.int64]
+    seeds: NDArray[np.int64]  # shape (runs,)
     round: int
 
     def generators(self, purpose: str) -> list[np.random.Generator]:
@@ -107,9 +81,7 @@ class Draws:
     ) -> NDArray[np.float64]:
         """`n` numbers for each slot, keyed by its seed, the round and its client.
 
-        Returns
-        -------
-        float array, shape (slots, n)
+        Returns shape (slots, n).
         """
         return uniforms(self.seeds[run], purpose, self.round, client, n=n)
 

@@ -25,13 +25,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds a mapping.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, cannot be read, holds no YAML mapping or exceeds the limits.
-    """
+    """Read a YAML file that holds a mapping."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -52,15 +46,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 def parse_yaml(text: str, origin: str) -> Any:
     """Parse YAML, such as the value of an option.
 
-    Parameters
-    ----------
-    origin : str
-        Prefix of errors: a path, or an option's name.
-
-    Raises
-    ------
-    InputError
-        If the text is not YAML, has a duplicate key or exceeds the limits.
+    `origin`: prefix of errors: a path, or an option's name.
     """
     try:
         _check_bounds(text)

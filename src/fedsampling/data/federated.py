@@ -120,13 +120,10 @@ class FederatedDataset:
     def describe(self) -> Mapping[str, int | float | str]:
         """Compute the statistics for the dataset's card.
 
-        Returns
-        -------
-        mapping
-            Clients: number, samples per client, share of all samples held by the largest tenth,
-            smallest and largest p.  Samples: shape and type.  Class labels: number, entropy in bits
-            of all labels and of a client's labels (mean over clients), median number of labels per
-            client.  Tests: number and, if clients have their own, number per client.
+        Returns clients: number, samples per client, share of all samples held by the largest tenth,
+        smallest and largest p.  Samples: shape and type.  Class labels: number, entropy in bits of
+        all labels and of a client's labels (mean over clients), median number of labels per client.
+        Tests: number and, if clients have their own, number per client.
         """
         return {
             "clients": self.n_clients,
@@ -164,24 +161,9 @@ def hold_out(
 ) -> FederatedDataset:
     """Build a test set from a share of each client's training samples.
 
-    Parameters
-    ----------
-    share : float
-        Rounded down for each client, so that every client keeps some samples.
-    rng : numpy.random.Generator
-        Chooses the samples.
-    keep_owner : bool
-        Whether they remain their client's own; otherwise, the test set is common to all clients.
-
-    Returns
-    -------
-    FederatedDataset
-        With the same importances; the previous test set is dropped.
-
-    Raises
-    ------
-    InputError
-        If no client has enough samples.
+    `share`: rounded down for each client, so that every client keeps some samples. `rng`: chooses
+    the samples. `keep_owner`: whether they remain their client's own; otherwise, the test set is
+    common to all clients. Returns with the same importances; the previous test set is dropped.
     """
     n_holdout = (share * data.n_samples).astype(np.int64)
     if not n_holdout.any():
@@ -205,11 +187,7 @@ def hold_out(
 def share_of_largest(sizes: NDArray[np.int64], fraction: float) -> float:
     """Return the share of all samples that the largest `fraction` of the clients hold.
 
-    Parameters
-    ----------
-    sizes : int array, shape (n,)
-    fraction : float
-        The number of clients is rounded and at least one.
+    `sizes`, shape (n,). `fraction`: the number of clients is rounded and at least one.
     """
     count = max(1, round(fraction * len(sizes)))
     return float(np.sort(sizes)[-count:].sum() / sizes.sum())

@@ -21,40 +21,21 @@ SMALLER = 10  # factor by which stand-ins are smaller; also divides fixed client
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples in the order of their files.
+    """Samples in the order of their files."""
 
-    Parameters
-    ----------
-    name : str
-        For provenance, such as ``"mnist"``.
-    x : array, shape (N, ...)
-        Training samples as stored: bytes remain uint8, and the loader scales them.
-    y : int64 array, shape (N,)
-        Labels in [0, classes).
-    x_test : array, shape (T, ...)
-        Of the type and sample shape of `x`; may have no rows.
-    y_test : int64 array, shape (T,)
-    classes : int or None
-        Number of labels; None if `y` has the targets of a regression, as float64.
-    writer : int64 array, shape (N,), optional
-        Owner of each training sample (writer, role, client of the publisher).
-    writer_test : int64 array, shape (T,), optional
-        Same numbering as `writer`.
-    unverified : bool
-        Whether some file could not be compared with its publisher's checksum.
-    inputs : mapping of str to str
-        The files read, by name, with the SHA-256 of their content; empty for generated data.
-    """
-
-    name: str
+    name: str  # for provenance, such as ``"mnist"``
+    # shape (N, ...): training samples as stored: bytes remain uint8, and the loader scales them
     x: NDArray[Any]
-    y: NDArray[np.int64]
-    x_test: NDArray[Any]
-    y_test: NDArray[np.int64]
-    classes: int | None
+    y: NDArray[np.int64]  # shape (N,): labels in [0, classes)
+    x_test: NDArray[Any]  # shape (T, ...): of the type and sample shape of `x`; may have no rows
+    y_test: NDArray[np.int64]  # shape (T,)
+    classes: int | None  # number of labels; None if `y` has the targets of a regression, as float64
+    # shape (N,): owner of each training sample (writer, role, client of the publisher)
     writer: NDArray[np.int64] | None = None
-    writer_test: NDArray[np.int64] | None = None
+    writer_test: NDArray[np.int64] | None = None  # shape (T,): same numbering as `writer`
+    # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
+    # the files read, by name, with the SHA-256 of their content; empty for generated data
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,13 +44,8 @@ def gather(
 ) -> FederatedDataset:
     """Collect each client's rows in a :class:`FederatedDataset`.
 
-    Parameters
-    ----------
-    train : Shares
-        Rows of ``samples.x``, at least one per client.
-    test : Shares or None
-        Rows of ``samples.x_test`` of the same clients; None for one common test set.
-    importance : {"equal", "samples"}
+    `train`: rows of ``samples.x``, at least one per client. `test`: rows of ``samples.x_test`` of
+    the same clients; None for one common test set.
     """
     index, start = train
     rows = slice(None) if test is None else test[0]
@@ -89,13 +65,7 @@ def gather(
 
 
 def first_clients(shares: Shares, clients: int | None) -> Shares:
-    """Return the first clients, or all; a smaller number gives a prefix of a larger number's.
-
-    Raises
-    ------
-    InputError
-        If there are fewer clients.
-    """
+    """Return the first clients, or all; a smaller number gives a prefix of a larger number's."""
     n = len(shares[1]) - 1
     if clients is None:
         return shares
@@ -109,22 +79,8 @@ def check_counts(
 ) -> tuple[str, ...]:
     """Compare sample shape and samples per class with the published values.
 
-    Parameters
-    ----------
-    sample : tuple of int
-        Shape of one sample.
-    train, test : sequence of int, length classes
-        Published number of samples of each class.
-
-    Returns
-    -------
-    tuple of str
-        One phrase for each check.
-
-    Raises
-    ------
-    InputError
-        With one line for each check that fails.
+    `sample`: shape of one sample. `train`, `test`: published number of samples of each class.
+    Returns one phrase for each check.
     """
     checks = {
         f"samples of shape {sample}": samples.x.shape[1:] == sample,
@@ -137,13 +93,7 @@ def check_counts(
 
 
 def passed_checks(name: str, checks: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return the phrases of `checks` if all are true.
-
-    Raises
-    ------
-    InputError
-        With one line for each that is false.
-    """
+    """Return the phrases of `checks` if all are true."""
     lines = [
         f"{name}: the files do not have {phrase} as published; delete them and fetch them again"
         for phrase, passed in checks.items()

@@ -91,10 +91,7 @@ def numbers(values: Any, argument: str) -> NDArray[Any]:
 def one_type(values: Any, argument: str) -> NDArray[Any]:
     """Convert labels, targets or owners, all of one type and none missing.
 
-    Returns
-    -------
-    array of booleans, int64, float64 or text
-        Integers beyond int64 remain Python's, and text that ends in NUL, which NumPy removes.
+    Returns integers beyond int64 remain Python's, and text that ends in NUL, which NumPy removes.
     """
     array = as_array(values, argument, typed=True)
     if array.dtype.kind == "O":
@@ -132,12 +129,8 @@ def with_numbered_labels(
 ) -> tuple[Labelled, Labelled, int | None]:
     """Replace labels by numbers from 0 in sorted order.
 
-    Returns
-    -------
-    train, test : Labelled
-        Their samples have the same type.
-    classes : int or None
-        Number of labels; None for the targets of a regression, which stay unchanged.
+    Returns `train`, `test`: their samples have the same type; `classes`: number of labels; None for
+    the targets of a regression, which stay unchanged.
     """
     if train.x.shape[1:] != test.x.shape[1:]:
         raise InputError(

@@ -22,38 +22,22 @@ Outcome = Literal["equal", "within tolerance", "rounding", "differs"]
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A published run that was recomputed.
-
-    Parameters
-    ----------
-    job, hash : str
-    seed : int
-    outcome : str
-        Whether the two tables are equal, or equal within :data:`TOLERANCE` and
-        :data:`ACCURACY_TOLERANCE`.  "rounding" means that they agree in the first rounds, and that
-        rounding explains the rest: see :func:`fedsampling.workflow.machine.recheck.is_sensitive`.
-    difference : float
-        Largest difference relative to the metric's largest value; −1 if rows differ.
-    until : int, optional
-        First round that differs.
-    """
+    """A published run that was recomputed."""
 
     job: str
     seed: int
     hash: str
+    # whether the two tables are equal, or equal within :data:`TOLERANCE` and
+    # :data:`ACCURACY_TOLERANCE`.  "rounding" means that they agree in the first rounds, and that
+    # rounding explains the rest: see :func:`fedsampling.workflow.machine.recheck.is_sensitive`
     outcome: Outcome
+    # largest difference relative to the metric's largest value; −1 if rows differ
     difference: float
-    until: int | None = None
+    until: int | None = None  # first round that differs
 
 
 def read(path: Path) -> list[Recomputed]:
-    """Read the results of an earlier recheck; empty if there was none.
-
-    Raises
-    ------
-    InputError
-        If the file is corrupt.
-    """
+    """Read the results of an earlier recheck; empty if there was none."""
     return [Recomputed(**run) for run in read_record(path)["runs"]] if path.is_file() else []
 
 
@@ -74,14 +58,9 @@ def sentence(runs: Sequence[Recomputed]) -> str:
 def compare(recomputed: pd.DataFrame, stored: pd.DataFrame) -> tuple[Outcome, float, int | None]:
     """Compare the tables of a run.
 
-    Returns
-    -------
-    outcome : {"within tolerance", "differs"}
-    difference : float
-        Largest difference of a metric, relative to its largest value; −1 if rows differ, or if NaN
-        occurs in different places.
-    until : int or None
-        First round that differs; None if there is none, or if rows differ.
+    Returns `difference`: largest difference of a metric, relative to its largest value; −1 if rows
+    differ, or if NaN occurs in different places; `until`: first round that differs; None if there
+    is none, or if rows differ.
     """
     if len(recomputed) != len(stored) or not (
         np.array_equal(recomputed["at"], stored["at"])

@@ -98,21 +98,14 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
 def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
     """Summarise the clients of each run.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Result of :func:`by_client`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each run, indexed by its columns: ``never_selected``, the share of the clients
-        that take part in no round; ``least_weight``, the smallest relative weight; ``jain``, Jain's
-        index of the numbers of rounds; and, with equal weights of all clients, ``mean_accuracy``,
-        ``median_accuracy``, ``worst_accuracy`` and ``best_accuracy`` (means of the worst and of the
-        best tenth), ``accuracy_deviation`` (standard deviation), and ``accuracy_gap`` between mean
-        and worst tenth.  For regression ``loss`` takes the place of ``accuracy``; if no client has
-        test samples, ``training_accuracy`` or ``training_loss`` does.
+    `table`: result of :func:`by_client`. Returns a row for each run, indexed by its columns:
+    ``never_selected``, the share of the clients that take part in no round; ``least_weight``, the
+    smallest relative weight; ``jain``, Jain's index of the numbers of rounds; and, with equal
+    weights of all clients, ``mean_accuracy``, ``median_accuracy``, ``worst_accuracy`` and
+    ``best_accuracy`` (means of the worst and of the best tenth), ``accuracy_deviation`` (standard
+    deviation), and ``accuracy_gap`` between mean and worst tenth.  For regression ``loss`` takes
+    the place of ``accuracy``; if no client has test samples, ``training_accuracy`` or
+    ``training_loss`` does.
     """
     import pandas as pd
 

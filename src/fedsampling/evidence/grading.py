@@ -31,20 +31,9 @@ LABELS: Mapping[Grade, str] = {
 def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> Finding:
     """Grade a finding by the runs behind it.
 
-    Parameters
-    ----------
-    finding : Finding
-        Outcome of the claim's rule.
-    evidence : RunEvidence
-        Evidence that these runs provide.
-    transfer : bool
-        Whether the runs use other data than the paper.
-
-    Returns
-    -------
-    Finding
-        With the preliminary verdict if the runs are smaller than the paper's, and ``not run`` if
-        they are not evidence.
+    `finding`: outcome of the claim's rule. `evidence`: evidence that these runs provide.
+    `transfer`: whether the runs use other data than the paper. Returns with the preliminary verdict
+    if the runs are smaller than the paper's, and ``not run`` if they are not evidence.
     """
     if finding.verdict == "not run":
         return replace(finding, grade="not run")
@@ -73,10 +62,7 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
 def not_run(experiments: Mapping[str, str]) -> Finding:
     """Withhold the verdict of a claim with experiments that were not run.
 
-    Parameters
-    ----------
-    experiments : mapping of str to str
-        The reason, by experiment.
+    `experiments`: the reason, by experiment.
     """
     by_reason: dict[str, list[str]] = {}
     for name, why in experiments.items():
@@ -88,10 +74,7 @@ def not_run(experiments: Mapping[str, str]) -> Finding:
 def unfit(changes: Sequence[str]) -> Finding:
     """Withhold the verdict where a claim's rule does not fit the settings that were changed.
 
-    Parameters
-    ----------
-    changes : sequence of str
-        Such as ``rounds 20 (300)``.
+    `changes`: such as ``rounds 20 (300)``.
     """
     keys = listed(list(changes)) or "other experiments are left out"
     reason = f"The rule does not fit the changed settings: {keys}."

@@ -41,33 +41,16 @@ def ranking(
 ) -> "pd.DataFrame":
     """Rank samplers by a metric after the last round.
 
-    Parameters
-    ----------
-    histories : mapping
-        By the sampler's label; all of the same seeds.
-    metric : str
-    reference : str
-        Label that the others are compared with.
-    larger : bool, optional
-        Whether larger is better; by default yes, except for losses, errors and costs.
-
-    Returns
-    -------
-    DataFrame
-        A row per sampler, the best first.  Columns: ``sampler``; ``value`` with its 95 % interval
-        ``low``, ``high`` over ``seeds`` seeds, of which ``diverged`` diverged; ``rank`` with
-        ``rank_low`` and ``rank_high``, from the numbers of significantly better and worse samplers
-        among all pairs (Holm); ``difference`` from the reference with its interval, paired by seed,
-        Holm-corrected over all samplers; ``significance``: better, worse or no.  ``attrs`` has
-        metric, reference and direction.
-
-        A sampler with a diverged run, or a value that is not finite, has no value and the last
-        rank; its ``significance`` is the reason.  The other samplers are compared without it.
-
-    Raises
-    ------
-    InputError
-        If the metric or the reference is unknown, or seeds differ.
+    `histories`: by the sampler's label; all of the same seeds. `reference`: label that the others
+    are compared with. `larger`: whether larger is better; by default yes, except for losses, errors
+    and costs. Returns a row per sampler, the best first.  Columns: ``sampler``; ``value`` with its
+    95 % interval ``low``, ``high`` over ``seeds`` seeds, of which ``diverged`` diverged; ``rank``
+    with ``rank_low`` and ``rank_high``, from the numbers of significantly better and worse samplers
+    among all pairs (Holm); ``difference`` from the reference with its interval, paired by seed,
+    Holm-corrected over all samplers; ``significance``: better, worse or no.  ``attrs`` has metric,
+    reference and direction. A sampler with a diverged run, or a value that is not finite, has no
+    value and the last rank; its ``significance`` is the reason.  The other samplers are compared
+    without it.
     """
     import pandas as pd
 
@@ -188,18 +171,9 @@ def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
 def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
     """Return a metric against rounds or cumulative costs.
 
-    Parameters
-    ----------
-    x : {"rounds", "bits", "seconds"}
-        Bits and seconds are summed up to each measurement, mean over seeds.
-    y : str
-        A metric.
-
-    Returns
-    -------
-    DataFrame
-        A row per measurement: ``x``; ``mean`` over seeds with its 95 % interval ``low``, ``high``,
-        which is NaN for a single seed.
+    `x`: bits and seconds are summed up to each measurement, mean over seeds. `y`: a metric. Returns
+    a row per measurement: ``x``; ``mean`` over seeds with its 95 % interval ``low``, ``high``,
+    which is NaN for a single seed.
     """
     import pandas as pd
 

@@ -10,13 +10,8 @@ from fedsampling.evidence.statistics import Estimate
 def show(value: float, digits: int = 3, last: float | None = None) -> str:
     """Format a number with `digits` significant digits.
 
-    Parameters
-    ----------
-    value : float
-        NaN is written as a dash.
-    digits : int
-    last : float, optional
-        Last round of the run; an infinite (censored) value becomes ``>last``.
+    `value`: NaN is written as a dash. `last`: last round of the run; an infinite (censored) value
+    becomes ``>last``.
     """
     if np.isnan(value):
         return "–"

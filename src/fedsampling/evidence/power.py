@@ -38,18 +38,9 @@ def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
 def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
 
-    Parameters
-    ----------
-    interval : Interval
-        An interval with its bounds, in its unit; ratios are compared by their logarithms.
-    effect : float, optional
-        Assumed true value; the observed value by default.
-
-    Returns
-    -------
-    float
-        An integer ≥ 2; infinite beyond :data:`MAX_SEEDS`, and if the interval's number of seeds is
-        unknown.
+    `interval`: an interval with its bounds, in its unit; ratios are compared by their logarithms.
+    `effect`: assumed true value; the observed value by default. Returns an integer ≥ 2; infinite
+    beyond :data:`MAX_SEEDS`, and if the interval's number of seeds is unknown.
     """
     scale = log if interval.unit.startswith("times") and interval.low > 0 else float
     value = scale(interval.value if effect is None else effect)
@@ -73,11 +64,7 @@ def seeds_needed(interval: Interval, effect: float | None = None) -> float:
 def sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
     """Write the number of seeds that would decide a claim, and their cost; empty if decided.
 
-    Parameters
-    ----------
-    drawn : iterable of Interval
-    seconds : float
-        Processor time of the runs behind the claim.
+    `seconds`: processor time of the runs behind the claim.
     """
     drawn = list(drawn)
     if not drawn:

@@ -30,26 +30,14 @@ UNVERIFIED = "unverified copy"
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """How much evidence the runs behind a claim provide.
+    """How much evidence the runs behind a claim provide."""
 
-    Parameters
-    ----------
-    scale : str
-        Smallest scale of the runs; a key of :data:`SCALES`.
-    obstacles : tuple of str
-        Reasons why the runs give no verdict at the paper's size, such as ``"quick scale"``.
-    preliminary : bool
-        Whether the runs count as preliminary evidence.
-    seeds : int
-        Fewest seeds of the covered cases.
-    covers : str
-        Covered part of the paper's experiments, such as ``"2 of 4 experiments"``; empty if all.
-    """
-
-    scale: str = ""
+    scale: str = ""  # smallest scale of the runs; a key of :data:`SCALES`
+    # reasons why the runs give no verdict at the paper's size, such as ``"quick scale"``
     obstacles: tuple[str, ...] = ()
-    preliminary: bool = False
-    seeds: int = 0
+    preliminary: bool = False  # whether the runs count as preliminary evidence
+    seeds: int = 0  # fewest seeds of the covered cases
+    # covered part of the paper's experiments, such as ``"2 of 4 experiments"``; empty if all
     covers: str = ""
 
 
@@ -57,24 +45,11 @@ class RunEvidence:
 class Provenance:
     """The runs behind an artefact; fields that were not recorded are empty.
 
-    Parameters
-    ----------
-    scale, data : str
-        ``data`` lists sources, as in ``embedded, generated``. Both are meaningless without runs.
-    seeds : str
-        Seeds of a case, as in ``5 to 20``.
-    spec_digest : str, optional
-        Digest of the hashes of all runs.
-    code : tuple of str
-        Fingerprints of the code that computed the runs.
-    seconds : float, optional
-        Total computing time of the runs.
-    peak_mb : float, optional
-        Largest memory of a run, in MB.
-    started, finished : str, optional
-        Start of the first run and end of the last run, ISO 8601.
-    inputs : mapping of str to str
-        SHA-256 of each data file, by name.
+    `scale`, `data`: ``data`` lists sources, as in ``embedded, generated``. Both are meaningless
+    without runs. `seeds`: seeds of a case, as in ``5 to 20``. `spec_digest`: digest of the hashes
+    of all runs. `code`: fingerprints of the code that computed the runs. `seconds`: total computing
+    time of the runs. `peak_mb`: largest memory of a run, in MB. `started`, `finished`: start of the
+    first run and end of the last run, ISO 8601. `inputs`: SHA-256 of each data file, by name.
     """
 
     scale: str
@@ -103,12 +78,8 @@ class Provenance:
 def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
     """Return why an artefact is not evidence; empty if it is, or if it has no runs.
 
-    Parameters
-    ----------
-    summaries : mapping
-        Summaries of the artefact's experiments, by name.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration.
+    `summaries`: summaries of the artefact's experiments, by name. `facts`: ``scale`` and ``data``
+    of the configuration.
     """
     scale = _scale(summaries, facts)
     words = [SCALES[scale]] if summaries and scale != "paper" else []
@@ -139,16 +110,9 @@ def assess_runs(
     paper's experiment.  Quick scale, substitute data, and runs without a case that counts are not
     even preliminary evidence.
 
-    Parameters
-    ----------
-    summaries : mapping
-        Summaries of the experiments that were run.
-    experiments : mapping
-        All experiments of the claim, from the paper's file.
-    cases : collection of str
-        Cases of the claim.  In an experiment that has none of them, all cases count.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration.
+    `summaries`: summaries of the experiments that were run. `experiments`: all experiments of the
+    claim, from the paper's file. `cases`: cases of the claim.  In an experiment that has none of
+    them, all cases count. `facts`: ``scale`` and ``data`` of the configuration.
     """
     if not experiments:
         quick = facts["scale"] == "quick"  # for claims that compute their own numbers
@@ -219,11 +183,8 @@ def changed(summaries: Summaries) -> list[str]:
 def differing(summaries: Summaries, other_summaries: Summaries) -> list[str]:
     """List the differences between runs of the same experiments in two result folders.
 
-    Returns
-    -------
-    list of str
-        ``key value (value in the other folder)``; ``"code"`` if only the code differs; empty if the
-        runs are identical.
+    Returns ``key value (value in the other folder)``; ``"code"`` if only the code differs; empty if
+    the runs are identical.
     """
     pairs = [(summaries[name], other_summaries[name]) for name in summaries]
     if all(_fingerprint(ours) == _fingerprint(theirs) for ours, theirs in pairs):

@@ -43,32 +43,18 @@ Run = tuple[str, str, store.Result]  # with its case and sampler
 
 @dataclass(frozen=True, eq=False)  # hashed by identity, so that papers can cache by summary
 class Summary:
-    """All runs of an experiment.
+    """All runs of an experiment."""
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns ``case``, ``sampler``, ``seed``, ``at``, ``metric``, ``value``.
-    settings : mapping
-        The resolved experiment.
-    provenance : mapping
-        Joined metadata of the runs; see :func:`provenance`.
-    by_case : mapping of str to mapping
-        The provenance of each case.
-    """
-
-    rows: pd.DataFrame
-    settings: Mapping[str, Any]
-    provenance: Mapping[str, Any]
+    rows: pd.DataFrame  # columns ``case``, ``sampler``, ``seed``, ``at``, ``metric``, ``value``
+    settings: Mapping[str, Any]  # the resolved experiment
+    provenance: Mapping[str, Any]  # joined metadata of the runs; see :func:`provenance`
+    # the provenance of each case
     by_case: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def only(self, cases: Collection[str]) -> "Summary":
         """Keep some cases, with their settings and provenance.
 
-        Returns
-        -------
-        Summary
-            The summary itself if it has none of these cases.
+        Returns the summary itself if it has none of these cases.
         """
         names = tuple(name for name in self.by_case if name in cases)
         if not names or names == tuple(self.settings["cases"]):
@@ -123,10 +109,7 @@ class Summary:
     ) -> pd.DataFrame:
         """Select rows by samplers, metrics and cases, with ``since ≤ at ≤ until``.
 
-        Returns
-        -------
-        DataFrame
-            Columns of ``rows``; empty if no row matches.
+        Returns columns of ``rows``; empty if no row matches.
         """
         if isinstance(case, str) and isinstance(sampler, str) and isinstance(metric, str):
             positions = self._positions.get((case, sampler, metric))
@@ -151,13 +134,7 @@ class Summary:
         return cast("Mapping[tuple[str, str, str], NDArray[np.intp]]", groups.indices)
 
     def setting(self, path: str, case: str = "base", sampler: str | None = None) -> Any:
-        """Return a setting of a case, such as ``work.steps``, or of a sampler.
-
-        Raises
-        ------
-        KeyError
-            If the paper's file does not contain the setting.
-        """
+        """Return a setting of a case, such as ``work.steps``, or of a sampler."""
         if sampler is not None:
             value = self.settings["samplers"][sampler]
         else:
@@ -187,20 +164,8 @@ def runs_of_manifest(
 ) -> list[Run]:
     """Load the runs that a manifest lists.
 
-    Parameters
-    ----------
-    manifest : Path
-        ``.../<case>/<sampler>/block-<b>.json``.
-    job : str
-    seeds : mapping of str to int
-        Seeds of the job's runs, by hash; the manifest must list exactly these runs.
-    stores : sequence of Path
-
-    Raises
-    ------
-    InputError
-        One line for the manifest, or for each run that is missing, corrupt or different from the
-        manifest's entry; the manifest is removed, so that the next call recomputes it.
+    `manifest`: ``.../<case>/<sampler>/block-<b>.json``. `seeds`: seeds of the job's runs, by hash;
+    the manifest must list exactly these runs.
     """
     try:
         digests = _digests_in(manifest, job, seeds)
@@ -250,14 +215,8 @@ def write(
 ) -> None:
     """Gather runs into one file.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-    settings : mapping
-        The experiment as it was resolved.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration, which runs do not record.
-    out : Path
+    `settings`: the experiment as it was resolved. `facts`: ``scale`` and ``data`` of the
+    configuration, which runs do not record.
     """
     metadata: dict[str, list[Mapping[str, Any]]] = {}
     for case, _, result in runs:
@@ -285,13 +244,7 @@ def _repeated(names: Sequence[str], lengths: Sequence[int]) -> "pd.Categorical[s
 
 
 def load(path: Path) -> Summary:
-    """Open and verify a summary.
-
-    Raises
-    ------
-    InputError
-        If it is missing, not a summary, or corrupt.
-    """
+    """Open and verify a summary."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
         table = pq.read_table(pa.BufferReader(read_bytes(path)))
         noted = tables.verified(table.schema, SUMMARY)

@@ -67,24 +67,12 @@ Part = Literal["holds", "fails", "open"]
 class Interval:
     """An estimate of ours next to the paper's statement, as the report draws it.
 
-    Parameters
-    ----------
-    name : str
-        The quantity that is measured or compared.
-    unit : str
-        ``"times"`` for a ratio.
-    value, low, high : float
-    least, most : float or None
-        The claim's rule accepts values from `least` to `most`; None means no bound.
-    paper : float or None
-        The number that the paper prints.
-    seeds : int
-        Runs behind the estimate.
-    level : float
-        Coverage of the interval; above 0.95 if several comparisons are corrected together.
-    effect : float, optional
-        The effect that the paper prints for a number that is not the paper's own, such as the lead
-        of its fastest sampler; forecasts of the number of seeds use it, and no figure shows it.
+    `name`: the quantity that is measured or compared. `unit`: ``"times"`` for a ratio. `least`,
+    `most`: the claim's rule accepts values from `least` to `most`; None means no bound. `paper`:
+    the number that the paper prints. `seeds`: runs behind the estimate. `level`: coverage of the
+    interval; above 0.95 if several comparisons are corrected together. `effect`: the effect that
+    the paper prints for a number that is not the paper's own, such as the lead of its fastest
+    sampler; forecasts of the number of seeds use it, and no figure shows it.
     """
 
     name: str
@@ -138,58 +126,27 @@ def intervals(
 
 @dataclass(frozen=True)
 class Reading:
-    """A claim's verdict under one setting that the paper leaves open.
+    """A claim's verdict under one setting that the paper leaves open."""
 
-    Parameters
-    ----------
-    setting : str
-        The choice and its value, as text.
-    verdict : str
-        One of :data:`VERDICTS`.
-    ours : str
-        Our value with its interval.
-    drawn : tuple of Interval
-        The numbers of `ours` that have an interval.
-    """
-
-    setting: str
-    verdict: Verdict
-    ours: str
-    drawn: tuple[Interval, ...] = ()
+    setting: str  # the choice and its value, as text
+    verdict: Verdict  # one of :data:`VERDICTS`
+    ours: str  # our value with its interval
+    drawn: tuple[Interval, ...] = ()  # the numbers of `ours` that have an interval
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of a claim's rule.
+    """The outcome of a claim's rule."""
 
-    Parameters
-    ----------
-    verdict : str
-        One of :data:`VERDICTS`.
-    ours : str
-        Our value with its interval, as the claims table shows it.
-    reason : str
-        One sentence with the reason.
-    drawn : tuple of Interval
-        The numbers of `ours` that have an interval.
-    readings : tuple of Reading
-        The verdict under each tried setting that the paper does not give.
-    caveat : str
-        One sentence that a reader must know to use the verdict; empty if none.
-    grade : str
-        One of :data:`GRADES`; :func:`~.grading.graded` sets it.
-    parts : mapping of str to str
-        Whether each part of the claim holds.
-    """
-
-    verdict: Verdict
-    ours: str
-    reason: str
-    drawn: tuple[Interval, ...] = ()
+    verdict: Verdict  # one of :data:`VERDICTS`
+    ours: str  # our value with its interval, as the claims table shows it
+    reason: str  # one sentence with the reason
+    drawn: tuple[Interval, ...] = ()  # the numbers of `ours` that have an interval
+    # the verdict under each tried setting that the paper does not give
     readings: tuple[Reading, ...] = ()
-    caveat: str = ""
-    grade: Grade = "paper's size"
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    caveat: str = ""  # one sentence that a reader must know to use the verdict; empty if none
+    grade: Grade = "paper's size"  # one of :data:`GRADES`; :func:`~.grading.graded` sets it
+    parts: Mapping[str, Part] = field(default_factory=dict)  # whether each part of the claim holds
 
 
 JOINT = " (Holm-corrected)"  # after the unit of intervals that decide a claim together
@@ -206,17 +163,10 @@ def above(estimate: Estimate, bound: float) -> Part:
 def close(estimate: Estimate, narrow: Estimate, reference: float, margin: float) -> Part:
     """Judge whether a value equals the reference up to the margin.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        With a 95 % interval: the part fails if it lies outside ``reference ± margin``.
-    narrow : Estimate
-        With a 90 % interval: the part holds if it lies inside (two one-sided tests at 5 %).
-    reference, margin : float
+    `estimate`: with a 95 % interval: the part fails if it lies outside ``reference ± margin``.
+    `narrow`: with a 90 % interval: the part holds if it lies inside (two one-sided tests at 5 %).
 
-    References
-    ----------
-    Schuirmann 1987; see :mod:`fedsampling.evidence.statistics`.
+    References: Schuirmann 1987; see :mod:`fedsampling.evidence.statistics`.
     """
     if is_within(narrow, reference, margin):
         return "holds"
@@ -238,25 +188,12 @@ def verdict(
 ) -> Finding:
     """Combine a claim's parts into a finding.
 
-    Parameters
-    ----------
-    parts : mapping
-        Parts by their names, as a sentence uses them.
-    ours : str
-        Our values, as the claims table shows them.
-    why : mapping, optional
-        A sentence for some verdicts; by default the sentence lists the parts that hold.
-    contrary_decides : bool
-        Whether one failing part contradicts the claim even if another part holds; otherwise the
-        claim is ``partly reproduced``.
-    partly : bool
-        Whether a claim can hold in part; otherwise it is open until all parts hold.
-    drawn : tuple of Interval
-
-    Returns
-    -------
-    Finding
-        ``reproduced`` if every part holds; ``not run`` if there is none.
+    `parts`: parts by their names, as a sentence uses them. `ours`: our values, as the claims table
+    shows them. `why`: a sentence for some verdicts; by default the sentence lists the parts that
+    hold. `contrary_decides`: whether one failing part contradicts the claim even if another part
+    holds; otherwise the claim is ``partly reproduced``. `partly`: whether a claim can hold in part;
+    otherwise it is open until all parts hold. Returns ``reproduced`` if every part holds; ``not
+    run`` if there is none.
     """
     if not parts:
         return Finding("not run", ours, "There is nothing to compare.")
@@ -284,15 +221,9 @@ def ordering(
 ) -> Finding:
     """Judge a claimed order: every difference, or every ratio, must lie above `bound`.
 
-    Parameters
-    ----------
-    gaps : mapping
-        First minus second sampler of each pair, or first over second, with joint intervals
-        (:func:`~.statistics.holm`).
-    quantity : str
-        Their unit, such as ``loss, MD − Uniform`` or ``times random selection's seconds``.
-    why, contrary_decides, partly
-        Passed to :func:`verdict`.
+    `gaps`: first minus second sampler of each pair, or first over second, with joint intervals
+    (:func:`~.statistics.holm`). `quantity`: their unit, such as ``loss, MD − Uniform`` or ``times
+    random selection's seconds``. `why`, `contrary_decides`, `partly`: passed to :func:`verdict`.
     """
     return verdict(
         {name: above(gap, bound) for name, gap in gaps.items()},
@@ -324,22 +255,11 @@ def equivalence(
 ) -> Finding:
     """Judge whether two samplers are equal up to a margin, in every pair.
 
-    Parameters
-    ----------
-    pairs : mapping
-        The numbers of two samplers per seed, by the name of the comparison.
-    margin : float
-        On the scale of `contrast`.
-    quantity : str
-        Unit of the comparison, such as ``times MD's loss``.
-    contrast : Contrast
-    level : float
-        Coverage of the intervals that are shown.
-    why, contrary_decides, partly
-        Passed to :func:`verdict`.
+    `pairs`: the numbers of two samplers per seed, by the name of the comparison. `margin`: on the
+    scale of `contrast`. `quantity`: unit of the comparison, such as ``times MD's loss``. `level`:
+    coverage of the intervals that are shown. `why`, `contrary_decides`, `partly`: passed to
+    :func:`verdict`.
 
-    Notes
-    -----
     A pair holds and fails as in :func:`close`.  For k pairs, intervals that fail have the level
     1 − 5 %/k (Bonferroni).  Tests that hold are not corrected, because a claim needs all of them.
     """
@@ -371,15 +291,9 @@ PARTS: Mapping[Part, str] = {
 def by_chance(largest: float, count: int, noun: str, error: float) -> Finding:
     """Judge a code check: deviations from a closed form are no larger than chance allows.
 
-    Parameters
-    ----------
-    largest : float
-        The largest of the deviations, |z| in standard errors.
-    count : int
-    noun : str
-        Name of the deviating quantities, such as ``coordinates``.
-    error : float
-        Probability that any of them exceeds the limit by chance (:func:`~.statistics.bound`).
+    `largest`: the largest of the deviations, |z| in standard errors. `noun`: name of the deviating
+    quantities, such as ``coordinates``. `error`: probability that any of them exceeds the limit by
+    chance (:func:`~.statistics.bound`).
     """
     limit = bound(error, count)
     holds = largest < limit  # NaN fails
@@ -405,12 +319,8 @@ def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
     because the conclusion then rests on this choice, too.  So a claim is inconclusive only if it is
     inconclusive under every value.
 
-    Parameters
-    ----------
-    readings : mapping of str to Finding
-        The claim's finding under each setting, by the setting's name.
-    main : str
-        The reading whose numbers are shown.
+    `readings`: the claim's finding under each setting, by the setting's name. `main`: the reading
+    whose numbers are shown.
     """
     table = tuple(Reading(name, row.verdict, row.ours, row.drawn) for name, row in readings.items())
     finding = replace(readings[main], readings=table)
@@ -428,62 +338,30 @@ def disagreement(readings: Sequence[Reading]) -> str:
 
 @dataclass(frozen=True)
 class Declaration:
-    """When a claim's rule was written.
+    """When a claim's rule was written."""
 
-    Parameters
-    ----------
-    when : {"before", "after seeing"}
-        Relative to the results that the rule judges, or an earlier version of them.
-    date : str
-        ISO 8601.
-    why : str
-        Reason for writing or changing the rule.
-    """
-
+    # relative to the results that the rule judges, or an earlier version of them
     when: Literal["before", "after seeing"]
-    date: str
-    why: str
+    date: str  # ISO 8601
+    why: str  # reason for writing or changing the rule
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim with its verdict, as ``claims/<paper>.json`` stores it.
 
-    Parameters
-    ----------
-    reported, ours : str
-        The paper's value and ours, as text.
-    margin : str
-        With its unit.
-    verdict : str
-        One of :data:`VERDICTS`.
-    grade : str
-        One of :data:`GRADES`.
-    kind : {"empirical", "text against tables", "code check"}
-        The second compares a sentence of the paper with the paper's own numbers.  Code checks are
-        mathematically true; they test the code.  Both are counted separately.
-    declared : Declaration, optional
-        When the rule was written; None if the paper's file does not give it.
-    scale : str
-        Smallest scale of its runs, a key of :data:`~.provenance.SCALES`; empty without runs.
-    seeds, most_seeds : int
-        Fewest and most seeds of the numbers shown; 0 without runs.
-    covers : str
-        Covered part of the paper's experiments; empty if all.
-    settles : str
-        Runs still missing for the paper's size, with hours and command; empty if complete.
-    power : str
-        Number of seeds that would decide an open claim; empty if decided.
-    drawn : tuple of Interval
-        Empty if the runs are not evidence.
-    readings : tuple of Reading
-        The verdict under each tried setting that the paper does not give.
-    caveat : str
-        One sentence that a reader must know to use the verdict.
-    parts : mapping of str to str
-        Whether each part of the claim holds.
-    topic : str
-        The subject of the claim in a few words.
+    `reported`, `ours`: the paper's value and ours, as text. `margin`: with its unit. `verdict`: one
+    of :data:`VERDICTS`. `grade`: one of :data:`GRADES`. `kind`: the second compares a sentence of
+    the paper with the paper's own numbers.  Code checks are mathematically true; they test the
+    code.  Both are counted separately. `declared`: when the rule was written; None if the paper's
+    file does not give it. `scale`: smallest scale of its runs, a key of
+    :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
+    the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
+    all. `settles`: runs still missing for the paper's size, with hours and command; empty if
+    complete. `power`: number of seeds that would decide an open claim; empty if decided. `drawn`:
+    empty if the runs are not evidence. `readings`: the verdict under each tried setting that the
+    paper does not give. `caveat`: one sentence that a reader must know to use the verdict. `parts`:
+    whether each part of the claim holds. `topic`: the subject of the claim in a few words.
     """
 
     id: str

@@ -297,13 +297,7 @@ class Config(Strict):
 
 
 def load(path: Path) -> Config:
-    """Read and check a configuration file.
-
-    Raises
-    ------
-    InputError
-        One line per error.
-    """
+    """Read and check a configuration file."""
     return parse(read_yaml(path))
 
 
@@ -368,14 +362,9 @@ def _unusable_store(store: str) -> str:
 def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
     """Prefix each error line about a configuration key with the file or option that sets the key.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Such as ``overrides.rizk2022importance.few.rounds: …``; other lines are returned unchanged.
-    *files : Path
-        Later files override earlier files; unreadable files are ignored.
-    **options : mapping
-        Settings that override the files, by the name of the option that sets them.
+    `lines`: such as ``overrides.rizk2022importance.few.rounds: …``; other lines are returned
+    unchanged. `*files`: later files override earlier files; unreadable files are ignored.
+    `**options`: settings that override the files, by the name of the option that sets them.
     """
     origins: dict[str, Any] = {}
     for file in files:

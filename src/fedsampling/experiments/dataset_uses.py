@@ -14,32 +14,16 @@ from fedsampling.experiments.specs import Job
 
 @dataclass(frozen=True)
 class DatasetUse:
-    """Settings with which an experiment uses a dataset.
-
-    Parameters
-    ----------
-    paper, experiment : str
-    cases : tuple of str
-        Cases with these settings.
-    settings : dict
-        Settings of the dataset, without its name.
-    data : {"embedded", "official", "generated"}
-    seed : int
-        Seed of the data; if every run has its own data, the seed of the first run.
-    files : tuple of str
-        Names of the official datasets in sources.yaml that are read.
-    code : tuple of str
-        Modules that load or generate the dataset.
-    """
+    """Settings with which an experiment uses a dataset."""
 
     paper: str
     experiment: str
-    cases: tuple[str, ...]
-    settings: dict[str, Any]
+    cases: tuple[str, ...]  # cases with these settings
+    settings: dict[str, Any]  # settings of the dataset, without its name
     data: str
-    seed: int
-    files: tuple[str, ...]
-    code: tuple[str, ...]
+    seed: int  # seed of the data; if every run has its own data, the seed of the first run
+    files: tuple[str, ...]  # names of the official datasets in sources.yaml that are read
+    code: tuple[str, ...]  # modules that load or generate the dataset
 
 
 def dataset_uses(jobs: Iterable[Job]) -> dict[str, tuple[DatasetUse, ...]]:

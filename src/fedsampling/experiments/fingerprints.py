@@ -58,18 +58,10 @@ NEUTRAL = tuple(
 def fingerprint(*modules: str, papers: Path = PAPERS) -> str:
     """Hash the code of `modules` and of everything that they import.
 
-    Parameters
-    ----------
-    *modules : str
-        Such as ``"fedsampling.experiments.simulations.federated"``, ``"papers.<key>.figures"``, or
-        the module of a sampler in a user's file.
-    papers : Path
-        Folder that contains the papers' folders.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits, independent of dates, git and the version of Python.
+    `*modules`: such as ``"fedsampling.experiments.simulations.federated"``,
+    ``"papers.<key>.figures"``, or the module of a sampler in a user's file. `papers`: folder that
+    contains the papers' folders. Returns sixteen hexadecimal digits, independent of dates, git and
+    the version of Python.
     """
     content = hashlib.sha256()
     for module in sorted(sources(modules, papers)):

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
-    """Import and return the run kinds that a paper's ``simulations*.py`` define.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be imported, or the name of a kind is already in use.
-    """
+    """Import and return the run kinds that a paper's ``simulations*.py`` define."""
     from fedsampling.base.families import load_members
     from fedsampling.experiments.simulations.simulation import Simulation
 
@@ -42,19 +36,8 @@ def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
 def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
     """Return the modules of a paper that define some functions, without importing them.
 
-    Parameters
-    ----------
-    folder : Path
-        The paper's folder.
-    files : {"figures", "claims"}
-        Prefix of the modules' names.
-    *names : str
-        Ids of artefacts or claims.
-
-    Returns
-    -------
-    list of str
-        Such as ``papers.rizk2022importance.figures``.
+    `folder`: the paper's folder. `files`: prefix of the modules' names. `*names`: ids of artefacts
+    or claims. Returns such as ``papers.rizk2022importance.figures``.
     """
     return sorted({_module(folder, files, name) for name in names})
 

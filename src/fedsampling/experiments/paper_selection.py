@@ -13,17 +13,8 @@ NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null 
 def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     """Read the papers in the configuration, by key.
 
-    Parameters
-    ----------
-    config : Config
-        Its key ``papers`` has names of folders in `papers`, or paths of other folders; null means
-        all folders in `papers`.
-
-    Raises
-    ------
-    InputError
-        With one line for each unknown or invalid paper, and for overrides of a paper that is not
-        selected.
+    `config`: its key ``papers`` has names of folders in `papers`, or paths of other folders; null
+    means all folders in `papers`.
     """
     folders = _folders(config, papers)
     selected = _selected_experiments(config)
@@ -63,15 +54,7 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
     A `partial` artefact remains if at least one of its experiments does.  Claims remain, with the
     verdict "not run".
 
-    Parameters
-    ----------
-    left_out : mapping of str to str
-        Reason for leaving out, by experiment.
-
-    Raises
-    ------
-    InputError
-        With one line for each experiment that the paper does not have.
+    `left_out`: reason for leaving out, by experiment.
     """
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
@@ -105,16 +88,7 @@ def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) ->
 
     A `partial` artefact keeps its remaining experiments.
 
-    Parameters
-    ----------
-    experiments : sequence of str
-    overridden : iterable of str
-        Experiments that overrides change: they must be among `experiments`.
-
-    Raises
-    ------
-    InputError
-        With one line for each experiment that the paper does not have, and each such override.
+    `overridden`: experiments that overrides change: they must be among `experiments`.
     """
     place = f"overrides.{paper.key}"
     problems = [

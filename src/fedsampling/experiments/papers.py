@@ -133,13 +133,7 @@ class Reported(Strict):
 
     @property
     def number(self) -> float:
-        """The value as a number; infinite for N/A.
-
-        Raises
-        ------
-        ValueError
-            If the value is not a number.
-        """
+        """The value as a number; infinite for N/A."""
         return math.inf if self.value == "N/A" else float(self.value)
 
 
@@ -200,13 +194,7 @@ class Paper(Strict):
         return artefacts
 
     def reported(self, name: str) -> float:
-        """Return the reported number with an id of ``reported.csv``.
-
-        Raises
-        ------
-        InputError
-            If the id is unknown, or its value is not a number.
-        """
+        """Return the reported number with an id of ``reported.csv``."""
         rows = {row.id: row for row in self.reports if row.id}
         try:
             return rows[name].number
@@ -221,13 +209,7 @@ class Paper(Strict):
 
 
 def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
-    """Read and check ``papers/<key>/paper.yaml``; `named` is the prefix of an unknown key's error.
-
-    Raises
-    ------
-    InputError
-        If the paper does not exist; otherwise with one line for each error in its file.
-    """
+    """Read and check ``papers/<key>/paper.yaml``; `named` starts an unknown key's error."""
     path = papers / key / "paper.yaml"
     if not path.is_file():
         keys = [file.parent.name for file in papers.glob("*/paper.yaml")]
@@ -322,13 +304,7 @@ def _unknown_names(paper: Paper) -> list[str]:
 
 
 def _reported(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a ``reported.csv``; the file is optional.
-
-    Raises
-    ------
-    InputError
-        If two rows have the same id.
-    """
+    """Read the rows of a ``reported.csv``; the file is optional."""
     rows = _rows(path)
     try:
         distinct([row["id"] for row in rows if row.get("id")])

@@ -79,27 +79,15 @@ class Experiment(Strict):
 
 
 class Resolved(NamedTuple):
-    """An experiment at one scale, with the user's overrides.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    simulations : mapping
-        Checked settings of the runs, by case and sampler.
-    """
+    """An experiment at one scale, with the user's overrides."""
 
     experiment: Experiment
+    # checked settings of the runs, by case and sampler
     simulations: Mapping[tuple[str, str], Simulation]
 
 
 def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
-    """Resolve a paper's experiments at the configured scale, with the user's overrides.
-
-    Raises
-    ------
-    InputError
-        With one line for every error; lines about an override begin with ``overrides``.
-    """
+    """Resolve a paper's experiments at the configured scale, with the user's overrides."""
     load_kinds(paper.folder)
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
@@ -219,11 +207,8 @@ def _obstacles(
 def scale_of(paper: Paper, name: str, config: Config) -> str:
     """Return the scale of an experiment as configured.
 
-    Returns
-    -------
-    str
-        ``"paper"`` if the experiment includes all runs of the paper's size, at any configured
-        scale; ``"changed"`` if overrides remove runs; otherwise the configured scale.
+    Returns ``"paper"`` if the experiment includes all runs of the paper's size, at any configured
+    scale; ``"changed"`` if overrides remove runs; otherwise the configured scale.
     """
     scale = paper.scales.get(name, config.scale)
     at_paper_scale = paper.model_copy(update={"scales": {name: "paper"}})

@@ -68,12 +68,6 @@ def differing() -> list[str]:
     """Return the files that differ from their generated content.
 
     In ``config.yaml`` values may differ; only missing or extra keys and comments count.
-
-    Raises
-    ------
-    InputError
-        If the current folder is not this package's repository, or the package is installed and
-        has no repository.
     """
     if (Path(__file__).parents[1] / "project").is_dir():
         raise InputError("schema: not available in an installed package; run it in the repository")

@@ -20,13 +20,7 @@ PRODUCT_DIGITS = 12  # 0.2x of 0.1 is 0.02, not 0.020000000000000004
 
 
 def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the experiments with factors multiplied, and with the twins that tune them.
-
-    Raises
-    ------
-    InputError
-        If the experiment has no number to multiply.
-    """
+    """Return the experiments with factors multiplied, and with the twins that tune them."""
     plain: dict[str, dict[str, Any]] = {}
     for name, written in experiments.items():
         experiment = {key: value for key, value in written.items() if key != "tuning"}

@@ -24,26 +24,14 @@ from fedsampling.experiments.simulations.simulation import Simulation
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One run: exactly the fields that determine its result.
+    """One run: exactly the fields that determine its result."""
 
-    Parameters
-    ----------
-    settings : dict
-        Plain data of a checked settings record, the sampler included.
-    data : {"embedded", "official", "generated"}
-        Source of the data; ``generated`` if the paper itself simulates them.
-    seed : int
-    scheme : str
-        Digest of the user's file that defines the sampler; empty for this project's samplers.
-    hash : str
-        Twenty hexadecimal digits of the SHA-256 of the identity's canonical JSON; computed by
-        default.
-    """
-
-    settings: dict[str, Any]
-    data: str
+    settings: dict[str, Any]  # plain data of a checked settings record, the sampler included
+    data: str  # source of the data; ``generated`` if the paper itself simulates them
     seed: int
+    # digest of the user's file that defines the sampler; empty for this project's samplers
     scheme: str = ""
+    # twenty hexadecimal digits of the SHA-256 of the identity's canonical JSON; computed by default
     hash: str = ""
 
     def __post_init__(self) -> None:
@@ -60,22 +48,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Job:
-    """The runs that one process computes together: a block of seeds for one case and sampler.
-
-    Parameters
-    ----------
-    paper, experiment, case, sampler : str
-    block : int
-    runs : tuple of RunSpec
-    folder : Path
-        The paper's folder, whose ``simulations*.py`` may define the run kind.
-    code : str
-        Fingerprint of the code that the results depend on.
-    files : tuple of str
-        Datasets whose official files the runs read.
-    uses_gpu : bool
-        Whether the runs can use a GPU.
-    """
+    """The runs that one process computes together: a block of seeds for one case and sampler."""
 
     paper: str
     experiment: str
@@ -83,10 +56,10 @@ class Job:
     sampler: str
     block: int
     runs: tuple[RunSpec, ...]
-    folder: Path = Path()
-    code: str = ""
-    files: tuple[str, ...] = ()
-    uses_gpu: bool = False
+    folder: Path = Path()  # the paper's folder, whose ``simulations*.py`` may define the run kind
+    code: str = ""  # fingerprint of the code that the results depend on
+    files: tuple[str, ...] = ()  # datasets whose official files the runs read
+    uses_gpu: bool = False  # whether the runs can use a GPU
 
     @property
     def name(self) -> str:

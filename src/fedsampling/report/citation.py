@@ -21,12 +21,8 @@ from fedsampling.experiments.papers import Paper
 class Software:
     """The fields of CITATION.cff that the report uses.
 
-    Parameters
-    ----------
-    title, version, abstract, licence : str
-        As in the file; `licence` is an SPDX identifier such as ``Apache-2.0``.
-    authors : tuple of str
-        One name per person or organisation.
+    `title`, `version`, `abstract`, `licence`: as in the file; `licence` is an SPDX identifier such
+    as ``Apache-2.0``. `authors`: one name per person or organisation.
     """
 
     title: str
@@ -39,14 +35,7 @@ class Software:
 def read(path: Path) -> Software:
     """Read a CITATION.cff.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, is not YAML or lacks a required field.
-
-    References
-    ----------
-    Druskat et al., *Citation File Format*, version 1.2.0.
+    References: Druskat et al., *Citation File Format*, version 1.2.0.
     """
     try:
         raw = read_yaml(path)
@@ -64,14 +53,9 @@ def read(path: Path) -> Software:
 def software_bibtex(software: Software, finished: str | None, settings: Iterable[str]) -> str:
     """Write the BibTeX entry that cites a report.
 
-    Parameters
-    ----------
-    software : Software
-        From :func:`read`.
-    finished : str or None
-        ISO 8601 time at which the last run finished; None without runs.  It determines the year.
-    settings : iterable of str
-        Settings for the note, such as ``scale: quick``.
+    `software`: from :func:`read`. `finished`: ISO 8601 time at which the last run finished; None
+    without runs.  It determines the year. `settings`: settings for the note, such as ``scale:
+    quick``.
     """
     authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
     fields = {
@@ -129,13 +113,7 @@ def _commits(commits: Sequence[str]) -> str:
 
 
 def paper_bibtex(path: Path, key: str) -> str:
-    """Read a paper's BibTeX entry.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or does not contain exactly one entry, with the key `key`.
-    """
+    """Read a paper's BibTeX entry."""
     try:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

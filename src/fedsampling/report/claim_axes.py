@@ -23,11 +23,7 @@ _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an ax
 class Bar:
     """An interval on its axis; positions are in per cent from the left.
 
-    Parameters
-    ----------
-    name, text : str
-        Name of the quantity; its value and interval as text.
-    low, value, high : float
+    `name`, `text`: name of the quantity; its value and interval as text.
     """
 
     name: str
@@ -39,27 +35,15 @@ class Bar:
 
 @dataclass(frozen=True)
 class Axis:
-    """Intervals that share a unit and a statement of the paper; positions are in per cent.
-
-    Parameters
-    ----------
-    unit : str
-    bars : tuple of Bar
-    ticks : tuple of (float, str)
-    holds : tuple of (float, float) or None
-        Start and width of the region in which the paper's statement holds.
-    paper : float or None
-        Position of the number that the paper prints.
-    statement : str
-        Text that states `holds` and `paper`.
-    """
+    """Intervals that share a unit and a statement of the paper; positions are in per cent."""
 
     unit: str
     bars: tuple[Bar, ...]
     ticks: tuple[tuple[float, str], ...]
+    # start and width of the region in which the paper's statement holds
     holds: tuple[float, float] | None
-    paper: float | None
-    statement: str
+    paper: float | None  # position of the number that the paper prints
+    statement: str  # text that states `holds` and `paper`
 
 
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:

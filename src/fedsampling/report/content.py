@@ -28,26 +28,14 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True)
 class Chapter:
-    """A paper with its artefacts and verdicts.
-
-    Parameters
-    ----------
-    bibtex : str
-        Entry that cites the paper.
-    exhibits : tuple of Exhibit
-        Existing artefacts, in the order of ``paper.yaml``.
-    claims : tuple of Claim
-    findings : str
-        HTML; empty unless the results are those that ``docs/findings.md`` describes.
-    replies : mapping of str to tuple of str
-        Paragraphs of the authors' reply, by claim.
-    """
+    """A paper with its artefacts and verdicts."""
 
     paper: Paper
-    bibtex: str
-    exhibits: tuple[Exhibit, ...]
+    bibtex: str  # entry that cites the paper
+    exhibits: tuple[Exhibit, ...]  # existing artefacts, in the order of ``paper.yaml``
     claims: tuple[Claim, ...]
-    replies: Mapping[str, tuple[str, ...]]
+    replies: Mapping[str, tuple[str, ...]]  # paragraphs of the authors' reply, by claim
+    # HTML; empty unless the results are those that ``docs/findings.md`` describes
     findings: str = ""
 
     @property
@@ -79,20 +67,9 @@ def load(
 ) -> tuple[Chapter, ...]:
     """Read every paper with artefacts or with artefacts that could not be drawn.
 
-    Parameters
-    ----------
-    results : Path
-        Contains ``artefacts/<paper>/<artefact>/artefact.json`` with the files that each lists, and
-        ``claims/<paper>.json``.
-    papers : mapping
-        Papers of the configuration.  Other papers and undeclared artefacts are ignored.
-    judged : Path, optional
-        Folder of the claims; ``results/claims`` if None.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to report, or a file is corrupt, incomplete or missing.
+    `results`: contains ``artefacts/<paper>/<artefact>/artefact.json`` with the files that each
+    lists, and ``claims/<paper>.json``. `papers`: papers of the configuration.  Other papers and
+    undeclared artefacts are ignored. `judged`: folder of the claims; ``results/claims`` if None.
     """
     judged = judged or results / "claims"
     chapters = (_chapter(paper, results, judged / f"{paper.key}.json") for paper in papers.values())
@@ -163,13 +140,7 @@ def _replies(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
 
 
 def claims(path: Path) -> tuple[Claim, ...]:
-    """Read a paper's claims with their verdicts.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, corrupt or incomplete.
-    """
+    """Read a paper's claims with their verdicts."""
     return validated(tuple[Claim, ...], read_record(path).get("claims", ()), path)
 
 
@@ -189,13 +160,7 @@ def _exhibit(path: Path) -> Exhibit:
 
 
 def validated(kind: type[Record], content: Any, path: Path) -> Record:
-    """Validate a file's content as a record.
-
-    Raises
-    ------
-    InputError
-        One line for each missing or invalid field.
-    """
+    """Validate a file's content as a record."""
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:

@@ -55,30 +55,13 @@ def write(
 ) -> None:
     """Describe every file below `root` in ``root/ro-crate-metadata.json``.
 
-    Parameters
-    ----------
-    root : Path
-        The finished report, with its README.md.
-    chapters : sequence of Chapter
-        Source of the citations and of the runs' provenance.
-    software : Software
-        The software that computed the runs.
-    workflow : str
-        The Snakefile, relative to `root`.
-    objects : mapping of str to str
-        Input files of the runs below `root`, with the names under which the runs read them.
-    results : iterable of str
-        Output files of the runs below `root`.
+    `root`: the finished report, with its README.md. `chapters`: source of the citations and of the
+    runs' provenance. `software`: the software that computed the runs. `workflow`: the Snakefile,
+    relative to `root`. `objects`: input files of the runs below `root`, with the names under which
+    the runs read them. `results`: output files of the runs below `root`.
 
-    Raises
-    ------
-    InputError
-        If no artefact records the time of its runs.
-
-    References
-    ----------
-    Leo et al., *Recording provenance of workflow runs with RO-Crate*, PLoS ONE 19(9), 2024;
-    profiles Process Run Crate 0.5 and Workflow Run Crate 0.5.
+    References: Leo et al., *Recording provenance of workflow runs with RO-Crate*, PLoS ONE 19(9),
+    2024; profiles Process Run Crate 0.5 and Workflow Run Crate 0.5.
     """
     run = period(chapters)
     if run is None:

@@ -30,58 +30,31 @@ Statistics = Mapping[str, int | float | str]
 
 @dataclass(frozen=True)
 class Origin:
-    """An edition of official files: addresses, licence and verification.
-
-    Parameters
-    ----------
-    dataset, edition : str
-    files : int
-    size : int or None
-        Bytes of all files; None if the size of a file is unknown.
-    becomes : tuple of str
-        Data that the files provide.
-    state : str
-        Origin of the checksums, as text.
-    verified : bool
-        Whether the publisher, or anyone else outside this project, has published checksums.
-    urls : tuple of str
-        Addresses of the first file, in order of preference.
-    page, licence, citation : str
-    checksums : mapping of str to str
-        By file; an empty string without a checksum.
-    local : {"cache", "mirror", "in part", ""}
-        Where the files are on this machine, without reading them.  Not stored.
-    """
+    """An edition of official files: addresses, licence and verification."""
 
     dataset: str
     edition: str
     files: int
-    size: int | None
-    becomes: tuple[str, ...]
-    state: str
+    size: int | None  # bytes of all files; None if the size of a file is unknown
+    becomes: tuple[str, ...]  # data that the files provide
+    state: str  # origin of the checksums, as text
+    # whether the publisher, or anyone else outside this project, has published checksums
     verified: bool
-    urls: tuple[str, ...]
+    urls: tuple[str, ...]  # addresses of the first file, in order of preference
     page: str
     licence: str
     citation: str
-    checksums: Mapping[str, str]
-    local: str = ""
+    checksums: Mapping[str, str]  # by file; an empty string without a checksum
+    local: str = ""  # where the files are on this machine, without reading them.  Not stored
 
 
 @dataclass(frozen=True)
 class Partition:
     """The clients' data in experiments that load the dataset in the same way.
 
-    Parameters
-    ----------
-    users : tuple of str
-        ``paper/experiment: case, ...``.
-    settings : mapping
-        Settings of the loader.
-    statistics : mapping
-        From :meth:`~fedsampling.data.federated.FederatedDataset.describe`.
-    labels, labels_test : mapping of str to int
-        Samples of each class over all clients; empty if targets are not classes.
+    `users`: ``paper/experiment: case, ...``. `settings`: settings of the loader. `statistics`: from
+    :meth:`~fedsampling.data.federated.FederatedDataset.describe`. `labels`, `labels_test`: samples
+    of each class over all clients; empty if targets are not classes.
     """
 
     users: tuple[str, ...]
@@ -93,31 +66,15 @@ class Partition:
 
 @dataclass(frozen=True)
 class Card:
-    """All information about a dataset that the report shows.
-
-    Parameters
-    ----------
-    dataset : str
-    data : {"official", "embedded", "generated"}
-        Source of the data of the partitions.
-    papers : tuple of str
-        Keys of the papers that use the dataset.
-    badges : tuple of str
-        Ways in which the data differs from the published dataset.
-    notes : tuple of str
-    origins : tuple of Origin
-    inputs : mapping of str to str
-        SHA-256 of each file read.
-    partitions : tuple of Partition
-    """
+    """All information about a dataset that the report shows."""
 
     dataset: str
-    data: str
-    papers: tuple[str, ...]
-    badges: tuple[str, ...]
+    data: str  # source of the data of the partitions
+    papers: tuple[str, ...]  # keys of the papers that use the dataset
+    badges: tuple[str, ...]  # ways in which the data differs from the published dataset
     notes: tuple[str, ...]
     origins: tuple[Origin, ...]
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, str]  # SHA-256 of each file read
     partitions: tuple[Partition, ...]
 
     @property
@@ -165,21 +122,9 @@ def build(
 ) -> Card:
     """Build the card of a dataset.
 
-    Parameters
-    ----------
-    name : str
-        Name in the experiments or in ``SOURCES``.
-    data : {"official", "embedded"}
-        If official files are not available, the card describes the stand-in and says so.
-    cache, mirror
-        Arguments of :func:`fedsampling.data.sources.fetch.fetch`.
-    uses : sequence of DatasetUse
-        How the papers' experiments load it.
-
-    Raises
-    ------
-    InputError
-        If the name is unknown.
+    `name`: name in the experiments or in ``SOURCES``. `data`: if official files are not available,
+    the card describes the stand-in and says so. `cache`, `mirror`: arguments of
+    :func:`fedsampling.data.sources.fetch.fetch`. `uses`: how the papers' experiments load it.
     """
     origins = _origins(name, uses, cache, mirror)
     members = _members()
@@ -222,19 +167,8 @@ def load(
 ) -> tuple[Card, ...]:
     """Read the cards of the datasets that the papers use, sorted by name.
 
-    Parameters
-    ----------
-    folder : Path
-        Contains ``<dataset>.json``; may be missing.
-    papers : collection of str
-        Keys of the papers in the report.
-    datasets : collection of str, optional
-        Names of the datasets to read; all if None.
-
-    Raises
-    ------
-    InputError
-        If a file is corrupt or incomplete.
+    `folder`: contains ``<dataset>.json``; may be missing. `papers`: keys of the papers in the
+    report. `datasets`: names of the datasets to read; all if None.
     """
     paths = [p for p in sorted(folder.glob("*.json")) if datasets is None or p.stem in datasets]
     cards = (validated(Card, read_record(path), path) for path in paths)

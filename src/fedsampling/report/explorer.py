@@ -26,35 +26,18 @@ LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["ver
 
 @dataclass(frozen=True)
 class View:
-    """The views of an experiment.
-
-    Parameters
-    ----------
-    paper, experiment, title : str
-    metrics : mapping of str to str
-        Title of each metric with curves.
-    samplers : mapping of str to str
-        Readable name of each sampler, by key.
-    cases : tuple of str
-    seeds : int
-    badges : tuple of str
-        Reasons why its runs are not evidence; empty if they are.
-    digests : mapping of str to str
-        SHA-256 of each script file.
-    figures : tuple of str
-        Artefacts drawn from the experiment.
-    """
+    """The views of an experiment."""
 
     paper: str
     experiment: str
     title: str
-    metrics: Mapping[str, str]
-    samplers: Mapping[str, str]
+    metrics: Mapping[str, str]  # title of each metric with curves
+    samplers: Mapping[str, str]  # readable name of each sampler, by key
     cases: tuple[str, ...]
     seeds: int
-    badges: tuple[str, ...]
-    digests: Mapping[str, str]
-    figures: tuple[str, ...]
+    badges: tuple[str, ...]  # reasons why its runs are not evidence; empty if they are
+    digests: Mapping[str, str]  # SHA-256 of each script file
+    figures: tuple[str, ...]  # artefacts drawn from the experiment
 
     @property
     def key(self) -> str:
@@ -65,16 +48,7 @@ class View:
 def load(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
     """Read the views of each paper's experiments; experiments without curves are left out.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``<paper>/<experiment>/``.
-    chapters : sequence of Chapter
-
-    Raises
-    ------
-    InputError
-        If a file is corrupt or missing.
+    `folder`: holds ``<paper>/<experiment>/``.
     """
     views = []
     for chapter in chapters:

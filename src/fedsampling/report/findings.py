@@ -78,17 +78,7 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
 
     Both are empty if the paper has none.
 
-    Parameters
-    ----------
-    paper : Paper
-    claims : sequence of Claim
-    artefacts : Path
-        Contains ``<artefact>/<artefact>.csv``.
-
-    Raises
-    ------
-    InputError
-        If the results lack a number.
+    `artefacts`: contains ``<artefact>/<artefact>.csv``.
     """
     path = paper.folder / FILE
     if not path.is_file():

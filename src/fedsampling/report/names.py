@@ -10,21 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Name:
-    """Display name of a sampler.
+    """Display name of a sampler."""
 
-    Parameters
-    ----------
-    title : str
-        Full name with its abbreviation, for pages.
-    short : str
-        Short name, for figures.
-    aliases : tuple of str
-        Other names, for the search field.
-    """
-
-    title: str
-    short: str
-    aliases: tuple[str, ...] = ()
+    title: str  # full name with its abbreviation, for pages
+    short: str  # short name, for figures
+    aliases: tuple[str, ...] = ()  # other names, for the search field
 
 
 NAMES: Mapping[str, Name] = {

@@ -142,10 +142,7 @@ def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
 def readme_table(papers: Mapping[str, Sequence[Claim]]) -> str:
     """Tabulate verdicts by paper and grade in Markdown, for the README.
 
-    Parameters
-    ----------
-    papers : mapping of str to sequence of Claim
-        Claims by key of the paper.  Papers without claims are left out.
+    `papers`: claims by key of the paper.  Papers without claims are left out.
     """
     heads = ("paper", *COLUMNS)
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -224,10 +221,7 @@ def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
 
     If no claim at full size has the verdict, preliminary evidence takes its place.
 
-    Returns
-    -------
-    tuple of Outcome
-        Empty without claims.
+    Returns empty without claims.
     """
     if not empirical(chapters):
         return ()

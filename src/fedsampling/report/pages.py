@@ -109,27 +109,12 @@ def write(
     Also write a page of the datasets if there are cards, a page of all samplers if the cross matrix
     is shown, and the run explorer if there are views.
 
-    Parameters
-    ----------
-    root : Path
-        Holds the artefacts' files already, as ``<paper>/<artefact>/``.
-    chapters : sequence of Chapter
-        The papers to show.
-    software : Software
-        For the citation.
-    targets : str
-        The folder of artefacts, as in Snakemake's targets.
-    cards : sequence of Card
-        Cards of the datasets; their files are in ``cards/`` already.
-    recomputed : sequence of Recomputed
-        Published runs that were recomputed on this machine.
-    explored : sequence of View
-        The run explorer's views; their files are in ``explorer/`` already.
-
-    Returns
-    -------
-    list of str
-        The files written, relative to `root`, without the style sheet.
+    `root`: holds the artefacts' files already, as ``<paper>/<artefact>/``. `chapters`: the papers
+    to show. `software`: for the citation. `targets`: the folder of artefacts, as in Snakemake's
+    targets. `cards`: cards of the datasets; their files are in ``cards/`` already. `recomputed`:
+    published runs that were recomputed on this machine. `explored`: the run explorer's views; their
+    files are in ``explorer/`` already. Returns the files written, relative to `root`, without the
+    style sheet.
     """
     environment = _environment()
     matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)

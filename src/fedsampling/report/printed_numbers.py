@@ -21,14 +21,9 @@ _MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were
 class PrintedNumber:
     """A number that the paper prints, as text.
 
-    Parameters
-    ----------
-    quantity, value, unit, where : str
-        As in ``reported.csv``.
-    rounding : str
-        Half a unit of the last printed digit; empty if the number is exact, or for text.
-    claim, ours : str
-        Claim that compares the number, and our value with its interval; empty without a claim.
+    `quantity`, `value`, `unit`, `where`: as in ``reported.csv``. `rounding`: half a unit of the
+    last printed digit; empty if the number is exact, or for text. `claim`, `ours`: claim that
+    compares the number, and our value with its interval; empty without a claim.
     """
 
     quantity: str

@@ -43,30 +43,12 @@ def build(
     Pages are built in a temporary folder next to `out` and moved when complete, so `out` never
     holds half a report.
 
-    Parameters
-    ----------
-    results : Path
-        As in :func:`fedsampling.report.content.load`; the datasets' cards are in ``cards``.
-    papers : mapping
-        The papers to show.
-    out : Path
-        A new or empty folder, or an earlier report.
-    project : Path
-        The repository; CITATION.cff and the workflow are copied from it.
-    config : mapping
-        The settings of the runs, as plain data.
-    claims : Path, optional
-        Folder of ``<paper>.json``; ``results/claims`` if None.
-    cards : collection of str
-        Datasets to show, if they have a card.  Without cards, the report has no page of datasets.
-    recomputed : sequence of Recomputed
-        Published runs that were recomputed on this machine.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to report, a file is corrupt or missing, or `out` is not a report or
-        cannot be written.
+    `results`: as in :func:`fedsampling.report.content.load`; the datasets' cards are in ``cards``.
+    `papers`: the papers to show. `out`: a new or empty folder, or an earlier report. `project`: the
+    repository; CITATION.cff and the workflow are copied from it. `config`: the settings of the
+    runs, as plain data. `claims`: folder of ``<paper>.json``; ``results/claims`` if None. `cards`:
+    datasets to show, if they have a card.  Without cards, the report has no page of datasets.
+    `recomputed`: published runs that were recomputed on this machine.
     """
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)

@@ -16,11 +16,7 @@ QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
 def write(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
     """Write a WebP picture of each figure; yield their names relative to `root`.
 
-    Parameters
-    ----------
-    root : Path
-        Holds the figures already, as ``<paper>/<artefact>/<artefact>.png``.
-    chapters : sequence of Chapter
+    `root`: holds the figures already, as ``<paper>/<artefact>/<artefact>.png``.
     """
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     for chapter in chapters:

@@ -80,27 +80,8 @@ def execute_stacked(
 
     Runs that another process is computing are waited for and reused.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    config : Config
-    results : Path
-    progress : callable
-        Called with the job's name, the number of finished steps, and the total.
-    stop : Stop, optional
-        Polled by simulations with checkpoints.
-
-    Returns
-    -------
-    list of Path
-        The manifests.
-
-    Raises
-    ------
-    Stopped
-        If the job was stopped early; the same call resumes it.
-    InputError
-        If a run is missing at scale best, which computes nothing.
+    `progress`: called with the job's name, the number of finished steps, and the total. `stop`:
+    polled by simulations with checkpoints. Returns the manifests.
     """
     check_writable(results)
     choose_products(config)
@@ -199,13 +180,7 @@ def choose_products(config: Config) -> None:
 
 
 def device(config: Config) -> str:
-    """Return the device that trains networks, by PyTorch's name.
-
-    Raises
-    ------
-    InputError
-        If the configuration requires a GPU and PyTorch sees none.
-    """
+    """Return the device that trains networks, by PyTorch's name."""
     if config.device == "cpu":
         return "cpu"
     import torch  # takes seconds
@@ -235,12 +210,8 @@ def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Res
 def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
     """Return the environment of a run: package, commit, libraries, kernel settings, device.
 
-    Parameters
-    ----------
-    device : str
-        Device that trains networks.
-    networks : bool
-        Whether networks are trained; if so, the kernels include the library of their products.
+    `device`: device that trains networks. `networks`: whether networks are trained; if so, the
+    kernels include the library of their products.
     """
     kernels = {name: os.environ[name] for name in KERNELS if os.environ.get(name)}
     if networks and device == "cpu":

@@ -30,17 +30,8 @@ def hold_leases(
 ) -> Iterator[None]:
     """Hold several leases; wait for leases that other processes hold.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Acquired in sorted order by all processes, which prevents deadlocks.
-    on_wait : callable, optional
-        Called with the owner of each lease that another process holds.
-
-    Raises
-    ------
-    InputError
-        If a lease cannot be written.
+    `paths`: acquired in sorted order by all processes, which prevents deadlocks. `on_wait`: called
+    with the owner of each lease that another process holds.
     """
     with ExitStack() as stack:
         for path in sorted(paths):

@@ -66,16 +66,8 @@ def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
 def published_runs(folder: Path) -> Mapping[str, Path]:
     """Return the file of each published run in a folder, by the run's hash.
 
-    Returns
-    -------
-    mapping
-        Empty if the folder has no index or does not exist.  A wheel has no index, to be smaller:
-        in an installed package the hashes are read from the files.
-
-    Raises
-    ------
-    InputError
-        If the index is corrupt.
+    Returns empty if the folder has no index or does not exist.  A wheel has no index, to be
+    smaller: in an installed package the hashes are read from the files.
     """
     path = folder / INDEX
     try:
@@ -140,13 +132,8 @@ def published_files(jobs: Iterable["Job"], config: "Config") -> list[Path]:
 def unfinished_runs(job: "Job", stores: Collection[Path], target: Path | None = None) -> list[str]:
     """Return the hashes of a job's runs that have no file; no file is opened.
 
-    Parameters
-    ----------
-    job : Job
-    stores : collection of Path
-        Folders whose runs may come from any version of the code.
-    target : Path, optional
-        Store whose runs must come from this version.
+    `stores`: folders whose runs may come from any version of the code. `target`: store whose runs
+    must come from this version.
     """
     published = [published_runs(store) for store in stores]
     return [

@@ -48,20 +48,12 @@ VALUES = "value/"  # prefix of the columns with the values of one metric
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run.
+    """A finished run."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``at``, ``metric``, ``value``.
-    metadata : mapping
-        ``spec`` (settings, data, seed), ``hash``, ``digest`` of the table, ``code`` fingerprint,
-        ``inputs`` (hashes of the data files), ``package``, ``commit``, ``versions``, ``kernels``
-        (environment variables that select them), ``device``, ``started``, ``seconds`` and
-        ``peak_mb``.
-    """
-
-    table: pd.DataFrame
+    table: pd.DataFrame  # columns ``at``, ``metric``, ``value``
+    # ``spec`` (settings, data, seed), ``hash``, ``digest`` of the table, ``code`` fingerprint,
+    # ``inputs`` (hashes of the data files), ``package``, ``commit``, ``versions``, ``kernels``
+    # (environment variables that select them), ``device``, ``started``, ``seconds`` and ``peak_mb``
     metadata: Mapping[str, Any]
 
 
@@ -75,10 +67,7 @@ def lease_of(store: Path, run_hash: str, code: str) -> Path:
 def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
     """Write a run atomically; add its digest to the metadata.
 
-    Returns
-    -------
-    Path
-        The file, named by ``metadata["hash"]`` and ``metadata["code"]``.
+    Returns the file, named by ``metadata["hash"]`` and ``metadata["code"]``.
     """
     path = path_of(store, metadata["hash"], metadata["code"])
     arrow = pa.Table.from_pandas(table, preserve_index=False)
@@ -92,23 +81,11 @@ def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
 def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | None:
     """Return a finished run, or None.
 
-    Parameters
-    ----------
-    stores : iterable of Path
-        Searched in order; may include folders of published runs.
-    run_hash : str
-    code : str or None
-        Accept only runs of this version of the code.  None accepts any, the newest first, for
-        shared stores; the report shows the provenance of their runs.
+    `stores`: searched in order; may include folders of published runs. `code`: accept only runs of
+    this version of the code.  None accepts any, the newest first, for shared stores; the report
+    shows the provenance of their runs.
 
-    Notes
-    -----
     A damaged file is renamed to ``*.damaged`` and ignored.
-
-    Raises
-    ------
-    InputError
-        If a file exists and cannot be read.
     """
     return next(
         (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
@@ -149,17 +126,7 @@ def _shipped(folder: Path, run_hash: str) -> Result | None:
 
 
 def load(path: Path) -> Result:
-    """Open and verify a run.
-
-    Raises
-    ------
-    DamagedError
-        If the file is truncated, corrupt or not a result file.
-    InputError
-        If it cannot be read.
-    FileNotFoundError, NotADirectoryError
-        If it does not exist.
-    """
+    """Open and verify a run."""
     fix = "run the same command again to recompute it"
     content = read_bytes(path)
     with decoding(path, "truncated or not a result file", fix):
@@ -246,15 +213,7 @@ def _lists(flat: ArrayLike, lengths: ArrayLike) -> pa.Array:
 
 
 def load_together(path: Path) -> Mapping[str, Result]:
-    """Read and verify the runs of an experiment, by hash; files are cached in memory.
-
-    Raises
-    ------
-    DamagedError
-        If the file is missing, corrupt, or was not written by :func:`save_together`.
-    InputError
-        If it cannot be read.
-    """
+    """Read and verify the runs of an experiment, by hash; files are cached in memory."""
     with decoding(path, "missing or corrupt", "restore it from the repository"):
         return _load_file(path, path.stat().st_mtime_ns)
 

@@ -29,18 +29,9 @@ def write(
 ) -> None:
     """Write rows and notes atomically.
 
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        Kind of file; readers reject other kinds.
-    rows : Table
-    notes : str
-        A JSON object, with a ``digest`` of the rows.
-    mode : int, optional
-        The file's permissions.
-    **options
-        Passed to :func:`pyarrow.parquet.write_table`.
+    `kind`: kind of file; readers reject other kinds. `notes`: A JSON object, with a ``digest`` of
+    the rows. `mode`: the file's permissions. `**options`: passed to
+    :func:`pyarrow.parquet.write_table`.
     """
     text = notes.encode()
     noted = {kind.encode(): text, _seal(kind): hashlib.sha256(text).hexdigest().encode()}
@@ -92,13 +83,7 @@ def _size(rows: pa.Table, options: dict[str, Any]) -> int:
 
 
 def verified(schema: pa.Schema, kind: str) -> dict[str, Any]:
-    """Return the notes of a file after checking their digest.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If the file is of another kind, or its notes are corrupt.
-    """
+    """Return the notes of a file after checking their digest."""
     text = schema.metadata[kind.encode()]
     if hashlib.sha256(text).hexdigest().encode() != schema.metadata[_seal(kind)]:
         raise ValueError("the notes do not match their digest")

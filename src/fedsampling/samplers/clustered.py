@@ -235,13 +235,8 @@ def one_from_each(r: Array, u: Array) -> Ints:
 def _single_client_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
     """Give each client with m n_i ≥ M its ⌊m n_i/M⌋ distributions.
 
-    Returns
-    -------
-    units : int array, shape (distributions, n)
-    clients : int array
-        Clients with units left.
-    u : int array, shape of `clients`
-        These units.
+    Returns `units`, shape (distributions, n); `clients`: clients with units left; `u`, shape of
+    `clients`: these units.
     """
     M = int(n_samples.sum())
     count, u = np.divmod(m * n_samples, M)
@@ -263,17 +258,10 @@ def _add_groups(
 ) -> Ints:
     """Allocate groups of `clients` to the distributions after `single`, shape (m, n).
 
-    Parameters
-    ----------
-    groups : list of int arrays
-        Positions in `clients`.
-    u : int array, shape of `clients`
-        Units of each client.
+    `groups`: positions in `clients`. `u`, shape of `clients`: units of each client.
 
-    References
-    ----------
-    Lines 4 to 19 of Algorithm 2.  The clients of the groups without a distribution of their own are
-    in random order, as in the authors' code; the paper does not specify an order.
+    References: Lines 4 to 19 of Algorithm 2. The clients of the groups without a distribution of
+    their own are in random order, as in the authors' code; the paper does not specify an order.
     """
     m -= len(single)
     M = int(u.sum()) // m

@@ -186,11 +186,8 @@ def _checked(features: Floats, ridge: float) -> Floats:
 def _in_eigenbasis(X: Floats, ridge: float, cutoff: Precision) -> tuple[Array, Array]:
     """Rotate the features so that A is diagonal, scale them, and invert A on its range.
 
-    Returns
-    -------
-    Y : float array, shape (m, min(n, r), r)
-        With A_i = Y_iᵀ Y_i on the range of A, whose dimension is r.
-    inverse : float array, shape (r,)
+    Returns `Y`, shape (m, min(n, r): with A_i = Y_iᵀ Y_i on the range of A, whose dimension is r;
+    `inverse`, shape (r,).
     """
     m, n, d = X.shape
     x = X.reshape(m * n, d).astype(np.float64)
@@ -277,19 +274,9 @@ def _apply(v: Floats, left: Floats, right: Floats, left_out: Floats, right_out: 
 def _top(alpha: Floats, beta: Floats) -> tuple[Array, Array]:
     """Largest eigenvalue of tridiagonal matrices, and its unit vector.
 
-    Parameters
-    ----------
-    alpha : float array, shape (k, ...)
-        Diagonals.
-    beta : float array, shape (k − 1, ...)
-        Off-diagonals.
-
-    Returns
-    -------
-    theta : float array, shape (...)
-        Eigenvalues, by bisection with Sturm's sequence.
-    s : float array, shape (k, ...)
-        Eigenvectors, by inverse iteration.
+    `alpha`, shape (k, ...): diagonals. `beta`, shape (k − 1, ...): Off-diagonals. Returns `theta`,
+    shape (...): eigenvalues, by bisection with Sturm's sequence; `s`, shape (k, ...): eigenvectors,
+    by inverse iteration.
     """
     a, b = alpha.astype(np.float64), beta.astype(np.float64)
     low = a.max(axis=0)

@@ -20,18 +20,9 @@ LARGEST_FIRST = ("paper", "reduced")
 def at_best(paper: Paper, config: Config, results: Path) -> Paper:
     """Choose the scale of each experiment of a paper, if the configuration does not name one.
 
-    Parameters
-    ----------
-    paper : Paper
-    config : Config
-        Includes overrides: changed runs have other hashes.
-    results : Path
-
-    Returns
-    -------
-    Paper
-        Unchanged if the configuration names a scale.  Otherwise with ``scales``; an experiment over
-        all registered samplers keeps the samplers with finished runs.
+    `config`: includes overrides: changed runs have other hashes. Returns unchanged if the
+    configuration names a scale.  Otherwise with ``scales``; an experiment over all registered
+    samplers keeps the samplers with finished runs.
     """
     if config.computes:
         return paper
@@ -94,12 +85,8 @@ def _jobs(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
 def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
     """List the unfinished jobs of the paper's size, by experiment.
 
-    Parameters
-    ----------
-    paper : Paper
-        With all its experiments.
-    config, results
-        Only the locations of finished runs matter.
+    `paper`: with all its experiments. `config`, `results`: only the locations of finished runs
+    matter.
     """
     at_paper_size = config.model_copy(
         update={"scale": "paper", "data": "official", "overrides": {}}

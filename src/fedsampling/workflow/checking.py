@@ -13,15 +13,8 @@ def check_all(project: Project) -> list[str]:
     For experiments with overrides, the clients are also loaded if their data are available.  Each
     paper must have a citation and all functions that its figures and claims name.
 
-    Returns
-    -------
-    list of str
-        A summary; and a line for each experiment that has overrides but is left out at scale best.
-
-    Raises
-    ------
-    InputError
-        One line per error.
+    Returns a summary; and a line for each experiment that has overrides but is left out at scale
+    best.
     """
     plan, config = project.plan, project.config
     problems: list[str] = []

@@ -43,24 +43,9 @@ def describe_each(
 ) -> Iterator[str]:
     """Describe datasets.
 
-    Parameters
-    ----------
-    names : sequence of str
-    project : Project
-    as_json : bool
-        Whether to write each card to the results folder, for the report.
-    ship : bool
-        Whether to write each card to the published runs, for users without the data files.
-
-    Yields
-    ------
-    str
-        A card as text, or the file that it was written to.
-
-    Raises
-    ------
-    InputError
-        If a card to be published does not describe official files.
+    `as_json`: whether to write each card to the results folder, for the report. `ship`: whether to
+    write each card to the published runs, for users without the data files. Yields a card as text,
+    or the file that it was written to.
     """
     from fedsampling.report import data_cards
 

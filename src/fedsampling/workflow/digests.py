@@ -28,12 +28,9 @@ TEXTS = ("paper.bib", "reported.csv", "answers.md", "findings.md")  # a paper's 
 def digests(plan: Plan) -> dict[str, str]:
     """Return the digests of all results other than runs.
 
-    Returns
-    -------
-    dict
-        By ``summaries/<paper>/<experiment>``, ``artefacts/<paper>/<artefact>``, ``claims/<paper>``,
-        ``explorer/<paper>/<experiment>``, ``papers/<paper>`` (all of these of a paper),
-        ``cards/<dataset>``, ``compare/<sampler>`` and ``report``.
+    Returns by ``summaries/<paper>/<experiment>``, ``artefacts/<paper>/<artefact>``,
+    ``claims/<paper>``, ``explorer/<paper>/<experiment>``, ``papers/<paper>`` (all of these of a
+    paper), ``cards/<dataset>``, ``compare/<sampler>`` and ``report``.
     """
     by_result = _summaries(plan)
     for key, paper in plan.papers.items():

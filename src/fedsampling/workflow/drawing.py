@@ -27,17 +27,8 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
 
     Errors are printed on stderr.  They prevent only results that depend on the failed step.
 
-    Parameters
-    ----------
-    paper : str
-    project : Project
-    unfinished : bool
-        Leave out experiments that were not computed, without an error, and the verdicts.
-
-    Returns
-    -------
-    int
-        Exit status: 1 if something failed.
+    `unfinished`: leave out experiments that were not computed, without an error, and the verdicts.
+    Returns exit status: 1 if something failed.
     """
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
@@ -77,14 +68,8 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
 class _Results:
     """The results of a paper: recorded with digests of their inputs, updated if out of date.
 
-    Parameters
-    ----------
-    path : Path
-        File of the record.
-    digests : mapping
-        Digest of each result's inputs.
-    unfinished : bool
-        Whether missing runs are expected and no error.
+    `path`: file of the record. `digests`: digest of each result's inputs. `unfinished`: whether
+    missing runs are expected and no error.
     """
 
     def __init__(self, path: Path, digests: Mapping[str, str], unfinished: bool) -> None:

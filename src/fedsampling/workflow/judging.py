@@ -50,15 +50,9 @@ def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "cl
 class _Judge:
     """Judges the claims of a paper.
 
-    Parameters
-    ----------
-    spec, complete : Paper
-        Without and with the experiments that are left out.
-    project : Project
-    loaded : mapping of str to Summary
-        Summaries of the remaining experiments.
-    unfinished : mapping of str to sequence of Job
-        Jobs of the paper's size that have not finished, by experiment.
+    `spec`, `complete`: without and with the experiments that are left out. `loaded`: summaries of
+    the remaining experiments. `unfinished`: jobs of the paper's size that have not finished, by
+    experiment.
     """
 
     spec: Paper

@@ -63,16 +63,7 @@ def listing(kind: str, project: Project) -> Sequence[str]:
 
     Papers, experiments and artefacts are those of the configured papers, at any scale.
 
-    Parameters
-    ----------
-    kind : str
-        One of KINDS.
-    project : Project
-
-    Returns
-    -------
-    sequence of str
-        Aligned lines of name and description; jobs have no description.
+    `kind`: one of KINDS. Returns aligned lines of name and description; jobs have no description.
     """
     if kind in FAMILIES:
         members = FAMILIES[kind].members()

@@ -34,58 +34,28 @@ FIGURE_FILES, TABLE_FILES = ("svg", "png", "csv"), ("html", "csv", "tex")
 
 @dataclass(frozen=True)
 class Plan:
-    """Papers, jobs and files of a configuration.
-
-    Parameters
-    ----------
-    config : Config
-    papers : mapping
-        By key; at scale best, each has the scale of its experiments.
-    jobs : mapping
-        By name.
-    due : set of str
-        Names of the jobs that have to run because some of their runs are not published.  Empty at
-        scale best.
-    experiments : mapping
-        Every resolved experiment, by ``paper/experiment``.
-    uses : mapping
-        How the papers use each dataset.
-    users_samplers : mapping
-        Files of the user's samplers, by the samplers' names.
-    other_run : Path, optional
-        Results folder of the run to compare with.
-    """
+    """Papers, jobs and files of a configuration."""
 
     config: Config
-    papers: Mapping[str, Paper]
-    jobs: Mapping[str, Job]
+    papers: Mapping[str, Paper]  # by key; at scale best, each has the scale of its experiments
+    jobs: Mapping[str, Job]  # by name
+    # names of the jobs that have to run because some of their runs are not published.  Empty at
+    # scale best
     due: frozenset[str]
-    experiments: Mapping[str, dict[str, Any]]
-    uses: Mapping[str, tuple[DatasetUse, ...]]
-    users_samplers: Mapping[str, str]
-    other_run: Path | None = None
+    experiments: Mapping[str, dict[str, Any]]  # every resolved experiment, by ``paper/experiment``
+    uses: Mapping[str, tuple[DatasetUse, ...]]  # how the papers use each dataset
+    users_samplers: Mapping[str, str]  # files of the user's samplers, by the samplers' names
+    other_run: Path | None = None  # results folder of the run to compare with
 
     def paper(self, key: str) -> Paper:
-        """Return a paper.
-
-        Raises
-        ------
-        InputError
-            If the paper is not in the configuration.
-        """
+        """Return a paper."""
         if key not in self.papers:
             fix = nearest(key, self.papers)
             raise InputError(f"paper: '{key}' is not in the configuration; {fix}")
         return self.papers[key]
 
     def job(self, name: str) -> Job:
-        """Return a job.
-
-        Raises
-        ------
-        InputError
-            If the name is unknown.
-        """
+        """Return a job."""
         if name not in self.jobs:
             self.paper(name.partition("/")[0])
             raise InputError(f"job: '{name}' is unknown; {nearest(name, self.jobs)}")
@@ -110,11 +80,8 @@ class Plan:
 
         Each job of a batch still writes its own manifest and runs.
 
-        Returns
-        -------
-        dict
-            At least two jobs, by the batch's name, such as ``rizk2022importance_quick_0``.  Jobs
-            with overrides may be long and are in no batch.
+        Returns at least two jobs, by the batch's name, such as ``rizk2022importance_quick_0``.
+        Jobs with overrides may be long and are in no batch.
         """
         if self.config.scale != "quick":
             return {}
@@ -227,18 +194,8 @@ def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RES
 def resolve(config: Config, papers: Path, results: Path) -> Plan:
     """Resolve and check the plan of a configuration.
 
-    Parameters
-    ----------
-    config : Config
-    papers : Path
-        Folder that holds one folder per paper.
-    results : Path
-        Folder searched for finished runs at scale best.
-
-    Raises
-    ------
-    InputError
-        One line per error.
+    `papers`: folder that holds one folder per paper. `results`: folder searched for finished runs
+    at scale best.
     """
     chosen = {
         key: at_best(paper, config, results) for key, paper in load_papers(config, papers).items()

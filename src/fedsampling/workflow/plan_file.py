@@ -45,20 +45,9 @@ def read(
 ) -> tuple[Plan, Mapping[str, str]] | None:
     """Read a plan and the digests of its results.
 
-    Parameters
-    ----------
-    path : Path
-    key : str
-        Digest of the plan's current inputs.
-    config : Config
-        Configuration of the plan.
-    other_run : Path or None
-        Results folder of the run to compare with.
-
-    Returns
-    -------
-    tuple or None
-        None if the file is missing, corrupt or has another key.
+    `key`: digest of the plan's current inputs. `config`: configuration of the plan. `other_run`:
+    results folder of the run to compare with. Returns none if the file is missing, corrupt or has
+    another key.
     """
     try:
         text = path.read_text(encoding="utf-8")

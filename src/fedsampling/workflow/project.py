@@ -34,36 +34,17 @@ _held: dict[Path, int] = {}  # open locks of the results folders that this proce
 
 @dataclass(frozen=True)
 class Project:
-    """A configuration, the folders that it works in, and its plan.
-
-    Parameters
-    ----------
-    config : Config
-    results : Path
-        Folder that all runs share: data, the store, checkpoints.
-    papers : Path
-        Folder that holds one folder per paper.
-    file : Path
-        Configuration file.
-    writes : bool
-        Whether a newly resolved plan is written to disk.
-    """
+    """A configuration, the folders that it works in, and its plan."""
 
     config: Config
-    results: Path = RESULTS
-    papers: Path = PAPERS
-    file: Path = Path("config.yaml")
-    writes: bool = False
+    results: Path = RESULTS  # folder that all runs share: data, the store, checkpoints
+    papers: Path = PAPERS  # folder that holds one folder per paper
+    file: Path = Path("config.yaml")  # configuration file
+    writes: bool = False  # whether a newly resolved plan is written to disk
 
     @classmethod
     def open(cls, file: Path, results: Path = RESULTS, papers: Path = PAPERS) -> "Project":
-        """Read a configuration file.
-
-        Raises
-        ------
-        InputError
-            One line per error; in a job of a call, also if the file is not that call's.
-        """
+        """Read a configuration file."""
         project = cls(configuration.load(file), results, papers, file, writes=True)
         if os.environ.get(CALL, project.call) != project.call:
             fix = "run the same command again when that call has ended"
@@ -108,13 +89,7 @@ class Project:
 
     @property
     def plan(self) -> Plan:
-        """Papers, jobs and files of the configuration.
-
-        Raises
-        ------
-        InputError
-            One line per error in the papers' files and the overrides.
-        """
+        """Papers, jobs and files of the configuration."""
         return self._cached[0]
 
     @property
@@ -135,13 +110,7 @@ class Project:
         return digest(self.config.model_dump(mode="json"))
 
     def write(self) -> None:
-        """Hold the results folder until this process ends; write the configuration and the plan.
-
-        Raises
-        ------
-        InputError
-            If another call holds the folder.
-        """
+        """Hold the results folder until this process ends; write the configuration and the plan."""
         path = self.folder / LOCK
         if path.absolute() not in _held:
             with writing(path):
@@ -154,13 +123,7 @@ class Project:
         plan_file.write(self.folder / PLAN, self._key, self.plan, self.digests)
 
     def check_free(self) -> None:
-        """Refuse to write results by hand while a call with another configuration is running.
-
-        Raises
-        ------
-        InputError
-            If such a call holds the results folder.
-        """
+        """Refuse to write results by hand while a call with another configuration is running."""
         path = self.folder / LOCK
         if path.is_file() and not self.is_written():
             with writing(path):

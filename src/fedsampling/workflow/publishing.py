@@ -28,23 +28,8 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     A run that several experiments share is stored with the first.  Published runs stay unchanged.
     The index and the table in the README are rewritten.
 
-    Parameters
-    ----------
-    names : collection of str
-        Papers, or experiments as ``paper/experiment``; if empty, all configured ones.
-    project : Project
-    folder : Path
-        Folder of the published runs.
-
-    Returns
-    -------
-    list of str
-        One line for each experiment with added runs.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or the configuration has quick scale or embedded data.
+    `names`: papers, or experiments as ``paper/experiment``; if empty, all configured ones.
+    `folder`: folder of the published runs. Returns one line for each experiment with added runs.
     """
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}

@@ -24,13 +24,7 @@ from fedsampling.workflow.summarising import load_summaries
 
 
 def write_findings(project: Project, only_check: bool) -> Path:
-    """Write the findings, notes on data, history of verdicts, and the README's table of verdicts.
-
-    Raises
-    ------
-    InputError
-        If the results lack a paper or a number, or with `only_check`, if the files differ.
-    """
+    """Write findings, notes on data, history of verdicts, and the README's table of verdicts."""
     root, results = project.papers.resolve().parent, project.folder
     if project.config.papers is not None or project.config.experiments is not None:
         raise InputError("papers, experiments: findings cover all papers; set both to null")

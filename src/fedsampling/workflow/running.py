@@ -17,16 +17,8 @@ from fedsampling.workflow.project import Project
 def run_jobs(names: Sequence[str], project: Project) -> int:
     """Run jobs one after another, and print the paths of their manifests.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Such as ``rizk2022importance/regression/base/fedavg/block-0``.
-    project : Project
-
-    Returns
-    -------
-    int
-        Exit status: 0, or that of a stopped job that can be resumed.
+    `names`: such as ``rizk2022importance/regression/base/fedavg/block-0``. Returns exit status: 0,
+    or that of a stopped job that can be resumed.
     """
     problems: list[str] = []
     jobs = []
@@ -41,17 +33,8 @@ def run_jobs(names: Sequence[str], project: Project) -> int:
 def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
     """Run jobs one after another.
 
-    Parameters
-    ----------
-    jobs : collection of Job
-    project : Project
-    notify : callable
-        Called with the manifest of each finished job.
-
-    Returns
-    -------
-    int
-        Exit status; see :func:`run_jobs`.
+    `notify`: called with the manifest of each finished job. Returns exit status; see
+    :func:`run_jobs`.
     """
     gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
     waits = "all GPUs are in use; waiting"

@@ -20,25 +20,9 @@ _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
     """Check a sampler within a time limit.
 
-    Parameters
-    ----------
-    seconds : float
-        Time limit.
-    name : str
-        Name of a sampler, or path of a Python file that defines a sampler.
-    options : sequence of str
-        Settings of the sampler, such as ``m=4``.
-
-    Returns
-    -------
-    status : int
-    out, err : str
-        Output of the check.
-
-    Raises
-    ------
-    InputError
-        If the check takes longer, or ends without a result.
+    `seconds`: time limit. `name`: name of a sampler, or path of a Python file that defines a
+    sampler. `options`: settings of the sampler, such as ``m=4``. Returns `out`, `err`: output of
+    the check.
     """
     command = [*_CHECK, "--timeout", "0", "--", name, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -40,12 +40,8 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
 
     Prints errors as lines and ends the process.
 
-    Parameters
-    ----------
-    config : mapping
-        The whole configuration, as merged by Snakemake.
-    settings : snakemake.settings.types.ConfigSettings
-        The part from the command line: ``--configfile`` and ``--config``.
+    `config`: the whole configuration, as merged by Snakemake. `settings`: the part from the command
+    line: ``--configfile`` and ``--config``.
     """
     try:
         if "_call" in config:  # a job on a cluster, which reads the configuration of its call
@@ -85,17 +81,9 @@ def select_experiments(targets: Iterable[str], config: dict[str, Any], settings:
 
     The processes of a cluster's jobs do not receive the targets, only the configuration.
 
-    Parameters
-    ----------
-    targets : iterable of str
-        ``paper/experiment`` is an experiment, unless a file with that name exists.
-    config, settings
-        As in :func:`open_project`; `experiments` is added to both.
-
-    Returns
-    -------
-    list of str
-        The experiments among the targets.
+    `targets`: ``paper/experiment`` is an experiment, unless a file with that name exists. `config`,
+    `settings`: as in :func:`open_project`; `experiments` is added to both. Returns the experiments
+    among the targets.
     """
     experiments = [
         name for name in targets if re.fullmatch(EXPERIMENT, name) and not Path(name).exists()

@@ -30,34 +30,20 @@ MAX_TIMED_RUNS = 20  # finished runs of an experiment whose times are averaged
 
 @dataclass(frozen=True)
 class State:
-    """Number of runs of an experiment, by state.
-
-    Parameters
-    ----------
-    finished, running, remaining : int
-    seconds : float or None
-        Time on one core for the running and remaining runs; None if no run of the experiment was
-        computed here.
-    """
+    """Number of runs of an experiment, by state."""
 
     finished: int
     running: int
     remaining: int
+    # time on one core for the running and remaining runs; None if no run of the experiment was
+    # computed here
     seconds: float | None
 
 
 def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     """Describe the progress of runs, artefacts and report, and list failures.
 
-    Parameters
-    ----------
-    project : Project
-    logs : Path
-
-    Returns
-    -------
-    iterator of str
-        Lines: all runs, unfinished experiments, artefacts, the report, and logs of failed jobs.
+    Returns lines: all runs, unfinished experiments, artefacts, the report, and logs of failed jobs.
     """
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}

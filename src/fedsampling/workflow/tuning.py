@@ -33,26 +33,10 @@ def tune(
 ) -> int:
     """Tune experiments, and run the chosen cases.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Experiments as ``paper/name``; each needs the experiment ``paper/tuning_name``.
-    project : Project
-        Its scale must not be ``best``, which computes no runs.
-    echo : callable
-        Prints a line.
-    runs_chosen : bool
-        Whether the chosen cases are also run.
-
-    Returns
-    -------
-    int
-        Exit status: 0, or that of a stopped job that can be resumed.
-
-    Raises
-    ------
-    InputError
-        If an experiment is unknown or has no tuning, or if the configuration only shows runs.
+    `names`: experiments as ``paper/name``; each needs the experiment ``paper/tuning_name``.
+    `project`: its scale must not be ``best``, which computes no runs. `echo`: prints a line.
+    `runs_chosen`: whether the chosen cases are also run. Returns exit status: 0, or that of a
+    stopped job that can be resumed.
     """
     if not project.config.computes:
         raise InputError("scale: best computes no runs; use scale=paper, or reduced")

@@ -36,43 +36,23 @@ _ALSO_NEEDED = {"qmnist": "mnist"}  # datasets whose reader also needs another d
 
 @dataclass(frozen=True)
 class FileCheck:
-    """One file in one place.
-
-    Parameters
-    ----------
-    source : Source
-    where : {"cache", "mirror", ""}
-        Empty if the file is in neither place.
-    checked : str
-        Kind and source of the checksums that it was compared with.
-    fault : str
-        The error; empty if no check failed.
-    """
+    """One file in one place."""
 
     source: Source
-    where: str
-    checked: str = ""
-    fault: str = ""
+    where: str  # empty if the file is in neither place
+    checked: str = ""  # kind and source of the checksums that it was compared with
+    fault: str = ""  # the error; empty if no check failed
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of verifying one dataset.
-
-    Parameters
-    ----------
-    dataset : str
-    files : tuple of FileCheck
-    contents : mapping of str to tuple of str
-        By edition, the facts that agree with the published ones.
-    faults : tuple of str
-        Errors in files or contents, one line each.
-    """
+    """Result of verifying one dataset."""
 
     dataset: str
     files: tuple[FileCheck, ...]
+    # by edition, the facts that agree with the published ones
     contents: Mapping[str, tuple[str, ...]]
-    faults: tuple[str, ...]
+    faults: tuple[str, ...]  # errors in files or contents, one line each
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -93,18 +73,7 @@ class Verification:
 def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verification:
     """Verify every file of a dataset that is in the cache or in the mirror's folder.
 
-    Parameters
-    ----------
-    dataset : str
-        Name in ``SOURCES``.
-    cache : Path
-    mirror : str or None
-        A folder; a URL is ignored.
-
-    Raises
-    ------
-    InputError
-        If the dataset is unknown.
+    `dataset`: name in ``SOURCES``. `mirror`: a folder; a URL is ignored.
     """
     if dataset not in official_datasets():
         raise InputError(no_files(dataset))
@@ -127,13 +96,7 @@ def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verificatio
 
 
 def verify_each(names: Sequence[str], cache: Path, mirror: str | None) -> Iterator[str]:
-    """Verify datasets (all if `names` is empty), and yield the checks as lines.
-
-    Raises
-    ------
-    InputError
-        At the end, with one line per error and per named dataset without local files.
-    """
+    """Verify datasets (all if `names` is empty), and yield the checks as lines."""
     faults: list[str] = []
     for name in names or official_datasets():
         verification = verify_dataset(name, cache, mirror)

@@ -24,13 +24,7 @@ WITHOUT_MAKE = {
 
 
 def create_working_folder(folder: Path) -> None:
-    """Create a working folder with everything that `snakemake` needs.
-
-    Raises
-    ------
-    InputError
-        If the folder is not empty or cannot be written.
-    """
+    """Create a working folder with everything that `snakemake` needs."""
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty; name a new folder")

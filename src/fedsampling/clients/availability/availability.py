@@ -50,10 +50,8 @@ class Availability(Named, package="fedsampling.clients.availability"):
         If no client would be available, the client with the smallest variate of the round becomes
         available.  Adding rounds or clients does not change the other draws.
 
-        Parameters
-        ----------
-        labels : int array, shape (clients,), optional
-            Each client's most frequent label, on which its availability may depend.
+        `labels`, shape (clients,): each client's most frequent label, on which its availability may
+        depend.
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]

@@ -30,16 +30,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
     def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh | None":
         """Read or generate the network that determines the delays; None without a network.
 
-        Parameters
-        ----------
-        source : {"official", "embedded", "generated"}
-        cache, mirror
-            As in :func:`fedsampling.data.sources.fetch.fetch`.
-
-        Raises
-        ------
-        InputError
-            If a file is not available.
+        `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
         """
         return None
 
@@ -52,16 +43,8 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
     ) -> Delays:
         """Draw a population's delays.
 
-        Parameters
-        ----------
-        seed : int
-            Seed of the population.
-        network : Mesh, optional
-            Result of :meth:`network`.
-        clients : int, optional
-            Number of clients of the training problem.
-        model_bytes : float, optional
-            Size of the trained model.
+        `seed`: seed of the population. `network`: result of :meth:`network`. `clients`: number of
+        clients of the training problem. `model_bytes`: size of the trained model.
         """
         raise NotImplementedError
 

@@ -12,18 +12,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LogNormal:
-    """A log-normal delay: ``median · exp(sd · Z)``, Z standard normal.
+    """A log-normal delay: ``median · exp(sd · Z)``, Z standard normal."""
 
-    Parameters
-    ----------
-    median : float array, shape (n,)
-        Median in seconds by client; 0 for no delay.
-    sd : float
-        Standard deviation of the logarithm.
-    """
-
-    median: Array
-    sd: float
+    median: Array  # shape (n,): median in seconds by client; 0 for no delay
+    sd: float  # standard deviation of the logarithm
 
     @property
     def mean(self) -> Array:
@@ -58,18 +50,10 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """Seconds from the server's request to the return of a client's update.
+    """Seconds from the server's request to the return of a client's update."""
 
-    Parameters
-    ----------
-    base : float array, shape (n,)
-        Constant part in seconds.
-    noise : LogNormal or Uniform, optional
-        Random part, drawn independently in each round.
-    """
-
-    base: Array
-    noise: LogNormal | Uniform | None = None
+    base: Array  # shape (n,): constant part in seconds
+    noise: LogNormal | Uniform | None = None  # random part, drawn independently in each round
 
     @property
     def mean(self) -> Array:
@@ -82,14 +66,7 @@ class Delays:
         A client's delay depends only on seed, round and client.  The other selected clients and
         their order do not matter, so all samplers see the same delays.
 
-        Parameters
-        ----------
-        seed, round, clients : int array, shape (...)
-            Broadcast against each other.
-
-        Returns
-        -------
-        float array, shape (...)
+        `seed`, `round`, `clients`, shape (...): broadcast against each other. Returns shape (...).
         """
         seeds, rounds, index = np.broadcast_arrays(
             *(np.asarray(key, np.int64) for key in (seed, round, clients))
@@ -104,15 +81,9 @@ class Delays:
 def assign(delays: Delays, clients: int, seed: int) -> Delays:
     """Assign each client of a training problem to a place, whose delays it gets.
 
-    Parameters
-    ----------
-    delays : Delays
-        Delays of n places.
-    clients : int
-        Number of clients.  If it exceeds n, places are reused; their numbers of uses differ by at
-        most one.
-    seed : int
-        Seed of the assignment.  Its first entries do not depend on the number of clients.
+    `delays`: delays of n places. `clients`: number of clients.  If it exceeds n, places are reused;
+    their numbers of uses differ by at most one. `seed`: seed of the assignment.  Its first entries
+    do not depend on the number of clients.
     """
     n = len(delays.base)
     order = stream(seed, "delays.assign").permutation(n)

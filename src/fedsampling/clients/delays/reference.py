@@ -22,23 +22,12 @@ COMPUTATIONS = ("comp.txt", "comp1.txt")
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Seconds of 184 clients.
+    """Seconds of 184 clients."""
 
-    Parameters
-    ----------
-    communication : float array, shape (184,)
-        Download and upload, with the best gateway in range.
-    computation : mapping of str to float array, shape (184,)
-        The published draws, by file.
-    inputs : mapping
-        SHA-256 of the files read.
-    unverified : bool
-        Whether some file could not be compared with its publisher's checksum.
-    """
-
-    communication: Array
-    computation: Mapping[str, Array]
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    communication: Array  # shape (184,): download and upload, with the best gateway in range
+    computation: Mapping[str, Array]  # shape (184,): the published draws, by file
+    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
+    # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
 
     @property
@@ -48,13 +37,7 @@ class Reference:
 
 
 def load(cache: Path, mirror: str | None) -> Reference:
-    """Read the published delays.
-
-    Raises
-    ------
-    InputError
-        If a file is not available.
-    """
+    """Read the published delays."""
     files = ("delay_client_to_gateway.csv", *COMPUTATIONS)
     sources = {file: SOURCES[f"async_hfl_delays/{file}"] for file in files}
     paths = {file: fetch(source, cache, mirror) for file, source in sources.items()}

@@ -34,20 +34,9 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Load the clients of one run.
 
-        Parameters
-        ----------
-        source : {"official", "embedded", "generated"}
-            ``official`` reads the published files, otherwise a stand-in is generated.  Ignored by
-            datasets that the paper itself simulates.
-        seed : int
-            Seed of the partition, or of the generated data.
-        cache, mirror
-            As in :func:`fedsampling.data.sources.fetch.fetch`.
-
-        Raises
-        ------
-        InputError
-            If the settings do not fit the samples, or a file is not available or not as published.
+        `source`: ``official`` reads the published files, otherwise a stand-in is generated.
+        Ignored by datasets that the paper itself simulates. `seed`: seed of the partition, or of
+        the generated data. `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
         """
         raise NotImplementedError
 
@@ -55,24 +44,9 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts.
 
-        Parameters
-        ----------
-        dataset : str
-            One of `official`.
-        edition : str
-            Edition of the files in sources.yaml.
-        folder : Path
-            Writable folder with all files of the edition.
-
-        Returns
-        -------
-        tuple of str
-            One phrase for each check that passed.
-
-        Raises
-        ------
-        InputError
-            If a check fails.
+        `dataset`: one of `official`. `edition`: edition of the files in sources.yaml. `folder`:
+        writable folder with all files of the edition. Returns one phrase for each check that
+        passed.
         """
         return ("nothing compares them",)
 

@@ -54,10 +54,7 @@ class Femnist(PublishedData, name="femnist"):
         papers' clients cannot be reproduced; here `seed` determines them.  With `repeat_first`, one
         of two identical images may be in the test set.
 
-        Returns
-        -------
-        FederatedDataset
-            `x` is uint8 of shape (images, 28, 28), 255 for the background; 62 labels.
+        In the result, `x` is uint8 of shape (images, 28, 28), 255 for the background; 62 labels.
         """
         samples = _read_or_generate(source, cache, mirror)
         if self.repeat_first:

@@ -38,10 +38,8 @@ class Quadratic(NetworkData, name="quadratic"):
         All covariances have the same eigenvectors (Haar).  The eigenvalues of each are uniform on
         `eigenvalues`.  The coordinates of w* are 0 or 1 with probability ½ each.
 
-        Returns
-        -------
-        FederatedDataset
-            x float32 of shape (m n, d), y float64, p_k = 1/m, `tests` test samples of each client.
+        Returns x float32 of shape (m n, d), y float64, p_k = 1/m, `tests` test samples of each
+        client.
         """
         m, d = self.clients, self.dimension
         w_star = (stream(seed, "data.model").random(d) < 0.5).astype(np.float64)

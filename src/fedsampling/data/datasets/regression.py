@@ -81,18 +81,9 @@ def generate(
     `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in :class:`Few`; w* ~ N(0, I).
     Each has its own generator, so a change of the noise leaves features and w* unchanged.
 
-    Parameters
-    ----------
-    settings : Regression
-        K, N_k (the same for all agents), M, eigenvalues and noise.
-    features, disturbance, truth : numpy.random.Generator
-        For u, for v and its variances, and for w*.
-
-    Returns
-    -------
-    FederatedDataset
-        x of shape (K N_k, M), p_k = 1/K, no test samples.
-
+    `settings`: K, N_k (the same for all agents), M, eigenvalues and noise. `features`,
+    `disturbance`, `truth`: for u, for v and its variances, and for w*. Returns x of shape (K N_k,
+    M), p_k = 1/K, no test samples.
     """
     K, N_k, M = settings.agents, settings.samples, settings.dimension
     w_star = truth.standard_normal(M)

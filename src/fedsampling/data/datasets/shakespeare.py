@@ -112,13 +112,7 @@ class Shakespeare(PublishedData, name="shakespeare"):
 
 
 def verify(roles: Roles) -> tuple[str, ...]:
-    """Compare users and samples with the output of LEAF's scripts; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If a check fails.
-    """
+    """Compare users and samples with the output of LEAF's scripts; return the checks passed."""
     checks = {
         f"{USERS:,} roles": len(roles.user) == USERS,
         f"{SAMPLES:,} samples": len(windows(roles)[0]) == SAMPLES,
@@ -129,10 +123,8 @@ def verify(roles: Roles) -> tuple[str, ...]:
 def windows(roles: Roles) -> Shares:
     """Return every sample of every role: the position in the text where its 80 characters begin.
 
-    Returns
-    -------
-    Shares
-        Client k is role k; each role's samples in order, one for each character from its 81st on.
+    Returns client k is role k; each role's samples in order, one for each character from its 81st
+    on.
     """
     sizes = np.diff(roles.begin) - LENGTH
     start = starts(sizes)
@@ -144,17 +136,8 @@ def encode_windows(
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Encode samples as symbol numbers.
 
-    Parameters
-    ----------
-    index : int64 array, shape (B,)
-        Positions from :func:`windows`.
-    vocabulary : {"printable", "leaf"}
-
-    Returns
-    -------
-    x : int8 array, shape (B, 80)
-    y : int64 array, shape (B,)
-        The character after each window.
+    `index`, shape (B,): positions from :func:`windows`. Returns `x`, shape (B, 80); `y`, shape
+    (B,): the character after each window.
     """
     codes = encode(roles.text, vocabulary)
     x = np.lib.stride_tricks.sliding_window_view(codes, LENGTH)[index]

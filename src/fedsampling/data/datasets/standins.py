@@ -36,18 +36,9 @@ def images(
 ) -> Samples:
     """Generate an image for each label.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of an image: height and width in multiples of four pixels, optionally colours.
-    y, y_test : int64 array, shape (N,), (T,)
-    writer, writer_test : int64 array, shape (N,), (T,), optional
-        Writer of each image; each writer has a style.
-
-    Returns
-    -------
-    Samples
-        `x` is uint8 of shape (N, ...).
+    `y`, `y_test`, shape (N,). `shape`: shape of an image: height and width in multiples of four
+    pixels, optionally colours. `writer`, `writer_test`, shape (N,): writer of each image; each
+    writer has a style. In the result, `x` is uint8 of shape (N, ...).
     """
     owners = 1 if writer is None else int(writer.max()) + 1
     template = _coarse(rng, classes, shape)
@@ -142,15 +133,8 @@ def vectors(
 ) -> tuple[Array, Array]:
     """Draw feature vectors whose labels -1 and +1 follow a linear rule with noise.
 
-    Parameters
-    ----------
-    positive : float
-        Share of the labels +1, rounded.
-
-    Returns
-    -------
-    x : float64 array, shape (samples, features)
-    y : float64 array, shape (samples,)
+    `positive`: share of the labels +1, rounded. Returns `x`, shape (samples, features); `y`, shape
+    (samples,).
     """
     x = 0.5 * rng.standard_normal((samples, features))
     score = x @ rng.standard_normal(features) + rng.logistic(size=samples)

@@ -81,19 +81,9 @@ def draw(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Draw x ~ N(v_k, Σ) with Σ_jj = j^-1.2, and label it by its client's model.
 
-    Parameters
-    ----------
-    models : float array, shape (n, CLASSES, DIMENSION + 1)
-        W_k, and b_k in the last column.
-    means : float array, shape (n, DIMENSION)
-        v_k.
-    sizes : int array, shape (n,)
-
-    Returns
-    -------
-    x : float32 array, shape (samples, DIMENSION)
-        Client after client.
-    y : int64 array, shape (samples,)
+    `sizes`, shape (n,). `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last
+    column. `means`, shape (n, DIMENSION): v_k. Returns `x`, shape (samples, DIMENSION): client
+    after client; `y`, shape (samples,).
     """
     deviation = np.arange(1, DIMENSION + 1) ** -0.6
     xs, ys = [], []

@@ -33,27 +33,13 @@ FEWEST = 10  # samples of a label in a stand-in
 
 @dataclass(frozen=True)
 class Layout:
-    """Published layout of a file.
+    """Published layout of a file."""
 
-    Parameters
-    ----------
-    object : str
-        Name of the R object and of its file.
-    label : str
-        Column of the labels.
-    features : int
-    per_label : tuple of int
-        Samples of each label, in the order of R's levels.
-    owner : str
-        Column with each sample's owner; empty if there is none.
-    owners : int
-    """
-
-    object: str
-    label: str
+    object: str  # name of the R object and of its file
+    label: str  # column of the labels
     features: int
-    per_label: tuple[int, ...]
-    owner: str = ""
+    per_label: tuple[int, ...]  # samples of each label, in the order of R's levels
+    owner: str = ""  # column with each sample's owner; empty if there is none
     owners: int = 1
 
     @property
@@ -107,13 +93,7 @@ class TableData(PublishedData):
 
 
 def read(path: Path, layout: Layout) -> Table:
-    """Read a file of R; labels and owners are numbered in the order of their levels.
-
-    Raises
-    ------
-    ValueError
-        If the file lacks the object, or the object has other columns.
-    """
+    """Read a file of R; labels and owners are numbered in the order of their levels."""
     import rdata  # slow to import
 
     frame = rdata.read_rda(path, default_encoding="ascii").get(layout.object)

@@ -41,10 +41,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
 
         The paper's roles have at least one batch of 8 sequences.
 
-        Returns
-        -------
-        FederatedDataset
-            `x` is int8, `y` int64, both of shape (sequences, 5); one common test set.
+        In the result, `x` is int8, `y` int64, both of shape (sequences, 5); one common test set.
         """
         inputs: Mapping[str, str] = {}
         unverified = False
@@ -81,12 +78,8 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
 def sequences(snippets: tff.Snippets) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Cut the joined snippets of each role into chunks; incomplete chunks are dropped.
 
-    Returns
-    -------
-    codes : int8 array, shape (sequences, 6)
-        Symbol numbers in TFF's vocabulary.
-    role : int64 array, shape (sequences,)
-        Number of the role, in the order of `snippets`.
+    Returns `codes`, shape (sequences, 6): symbol numbers in TFF's vocabulary; `role`, shape
+    (sequences,): number of the role, in the order of `snippets`.
     """
     codes, sizes = [], []
     for lines in snippets.values():

@@ -30,15 +30,7 @@ _TILES = 50  # images along each side of a sheet
 def read_binary(folder: Path) -> Samples:
     """Read the six ``.bin`` files of the binary archive, unpacked in `folder`.
 
-    Returns
-    -------
-    Samples
-        `x` is uint8 of shape (50000, 32, 32, 3), red, green and blue last.
-
-    Raises
-    ------
-    ValueError
-        If a file is not a sequence of records: a label byte and 3 x 32 x 32 bytes, channel first.
+    In the result, `x` is uint8 of shape (50000, 32, 32, 3), red, green and blue last.
     """
     paths = [folder / f"{batch}.bin" for batch in (*BATCHES, TEST_BATCH)]
     *train, (x_test, y_test) = [_binary_batch(path) for path in paths]
@@ -54,13 +46,7 @@ def read_binary(folder: Path) -> Samples:
 
 
 def read_sheets(folder: Path) -> Samples:
-    """Read the 24 sheets and their labels from `folder`; the result is `unverified`.
-
-    Raises
-    ------
-    ValueError
-        If a sheet is not 1,600 pixels wide and high, or labels and images differ in number.
-    """
+    """Read the 24 sheets and their labels from `folder`; the result is `unverified`."""
     labels = np.load(folder / SHEET_LABELS, allow_pickle=False).astype(np.int64)
     x, x_test = (
         np.concatenate([_sheet(folder / name) for name in names])
@@ -81,13 +67,7 @@ def read_sheets(folder: Path) -> Samples:
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare shapes and samples per class with the published values; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If something differs.
-    """
+    """Compare shapes and samples per class with the published values; return the checks passed."""
     return check_counts(samples, _SHAPE, (5000,) * 10, (1000,) * 10)
 
 

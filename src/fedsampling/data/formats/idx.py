@@ -46,21 +46,8 @@ def read(
 ) -> Samples:
     """Read the four files, gzipped or plain.
 
-    Parameters
-    ----------
-    name : {"mnist", "fashion_mnist"}
-    train_images, train_labels, test_images, test_labels : Path
-        Verified files.
-
-    Returns
-    -------
-    Samples
-        `x` is uint8 of shape (60000, 28, 28), 0 for the background.
-
-    Raises
-    ------
-    ValueError
-        If a file is not an IDX file, or the four do not match.
+    `train_images`, `train_labels`, `test_images`, `test_labels`: verified files. In the result, `x`
+    is uint8 of shape (60000, 28, 28), 0 for the background.
     """
     paths = (train_images, train_labels, test_images, test_labels)
     x, y, x_test, y_test = (read_idx(path) for path in paths)
@@ -86,13 +73,7 @@ def read_folder(name: str, folder: Path) -> Samples:
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare shapes and samples per class with the published values; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If something differs.
-    """
+    """Compare shapes and samples per class with the published values; return the checks passed."""
     return check_counts(samples, (28, 28), *COUNTS[samples.name])
 
 
@@ -110,15 +91,7 @@ def read_idx(path: Path) -> NDArray[Any]:
 def parse_idx(content: bytes) -> NDArray[Any]:
     """Parse the IDX format: two zero bytes, type, rank, sizes as big-endian int32, numbers.
 
-    Returns
-    -------
-    array
-        Type and shape from the header, in this machine's byte order.
-
-    Raises
-    ------
-    ValueError
-        If the header is invalid, or the length does not match it.
+    Returns type and shape from the header, in this machine's byte order.
     """
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
         raise ValueError(f"not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
@@ -137,18 +110,9 @@ def parse_idx(content: bytes) -> NDArray[Any]:
 def add_writers(mnist: Samples, train: Path, test: Path) -> Samples:
     """Return MNIST with its writers, numbered as by NIST.
 
-    Parameters
-    ----------
-    mnist : Samples
-        Result of :func:`fedsampling.data.formats.idx.read`.
-    train, test : Path
-        ``qmnist-train-labels-idx2-int`` and ``qmnist-test-labels-idx2-int``, gzipped or plain.
-        QMNIST's test set is longer than MNIST's; its first 10,000 images are MNIST's.
-
-    Raises
-    ------
-    ValueError
-        If the labels differ from MNIST's.
+    `mnist`: result of :func:`fedsampling.data.formats.idx.read`. `train`, `test`:
+    ``qmnist-train-labels-idx2-int`` and ``qmnist-test-labels-idx2-int``, gzipped or plain. QMNIST's
+    test set is longer than MNIST's; its first 10,000 images are MNIST's.
     """
     return replace(
         mnist,
@@ -160,13 +124,7 @@ def add_writers(mnist: Samples, train: Path, test: Path) -> Samples:
 
 
 def verify_writers(samples: Samples) -> tuple[str, ...]:
-    """Compare the numbers of writers with the known numbers; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If something differs.
-    """
+    """Compare the numbers of writers with the known numbers; return the checks passed."""
     assert samples.writer is not None
     assert samples.writer_test is not None
     train, test = set(samples.writer.tolist()), set(samples.writer_test.tolist())

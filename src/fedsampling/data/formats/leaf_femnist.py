@@ -46,17 +46,8 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
     ``writers`` (their names).  Writers and their images are sorted by path; LEAF's order is that
     of the file system, which is undefined.
 
-    Parameters
-    ----------
-    by_class : Path
-        Zip with ``by_class/<hexadecimal ASCII code>/hsf_<part>/<image>.png``.
-    by_write : Path
-        Zip with ``by_write/<part>/<writer>/<kind>/<image>.png``.
-
-    Raises
-    ------
-    InputError
-        If an archive is corrupt, has another layout, or does not match the other one.
+    `by_class`: zip with ``by_class/<hexadecimal ASCII code>/hsf_<part>/<image>.png``. `by_write`:
+    zip with ``by_write/<part>/<writer>/<kind>/<image>.png``.
     """
     labels = _labels(by_class)
     with _opened(by_write) as archive:
@@ -83,11 +74,8 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
 def read(path: Path) -> Samples:
     """Read the result of :func:`convert` as training data, which LEAF splits later.
 
-    Returns
-    -------
-    Samples
-        `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
-        ``CLASSES``.
+    In the result, `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
+    ``CLASSES``.
     """
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
@@ -117,11 +105,6 @@ def verify(samples: Samples) -> tuple[str, ...]:
     """Compare writers, images and labels with the known numbers; return the checks passed.
 
     NIST publishes the number of images; the number of writers is known from users of LEAF.
-
-    Raises
-    ------
-    InputError
-        If something differs.
     """
     writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = IMAGES + WRITERS - 1

@@ -9,22 +9,8 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]  # features and labels
 def parse_libsvm(text: bytes, features: int) -> Rows:
     """Parse sparse LIBSVM text: ``label index:value ...`` per line, indices rising from 1.
 
-    Parameters
-    ----------
-    text : bytes
-        Lines may also end with a carriage return; empty lines are skipped.
-    features : int
-        Number of columns; a larger index is an error.
-
-    Returns
-    -------
-    x : float64 array, shape (rows, features)
-    y : float64 array, shape (rows,)
-
-    Raises
-    ------
-    ValueError
-        If the text is not of this form.
+    `text`: lines may also end with a carriage return; empty lines are skipped. `features`: number
+    of columns; a larger index is an error. Returns `x`, shape (rows, features); `y`, shape (rows,).
     """
     lines = [line for line in text.splitlines() if line.strip()]
     # Fast: Python loops over rows only, and one C call converts all numbers.

@@ -29,33 +29,17 @@ _LARGEST = 8_000_000  # bytes; the text has five and a half million
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """The text of each role.
+    """The text of each role."""
 
-    Parameters
-    ----------
-    user : tuple of str, length n
-        Play and role in one name, in LEAF's format; sorted.
-    play : tuple of str, length n
-    text : uint8 array, shape (characters,)
-        ASCII codes.
-    begin : int64 array, shape (n + 1,)
-        Role k's text is ``text[begin[k]:begin[k + 1]]``, more than 80 characters.
-    """
-
-    user: tuple[str, ...]
+    user: tuple[str, ...]  # play and role in one name, in LEAF's format; sorted
     play: tuple[str, ...]
-    text: NDArray[np.uint8]
+    text: NDArray[np.uint8]  # shape (characters,): ASCII codes
+    # shape (n + 1,): role k's text is ``text[begin[k]:begin[k + 1]]``, more than 80 characters
     begin: NDArray[np.int64]
 
 
 def read(path: Path) -> Roles:
-    """Read Gutenberg's text, or the archive that contains it, and split it into roles.
-
-    Raises
-    ------
-    ValueError
-        If the file does not contain this text.
-    """
+    """Read Gutenberg's text, or the archive that contains it, and split it into roles."""
     if path.suffix != ".zip":
         return parse(path.read_bytes().decode("latin-1"))
     with zipfile.ZipFile(path) as archive:
@@ -75,15 +59,7 @@ def parse(text: str) -> Roles:
     capitals are the same.  The Sonnets, works with fewer than two roles, and roles with fewer than
     three lines are left out.
 
-    Parameters
-    ----------
-    text : str
-        Gutenberg's Etext #100, January 1994; lines may end with carriage returns.
-
-    Raises
-    ------
-    ValueError
-        If it contains no play.
+    `text`: Gutenberg's Etext #100, January 1994; lines may end with carriage returns.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     begins = [i for i, line in enumerate(lines) if _MARKER in line]
@@ -155,20 +131,7 @@ SIZES = {name: len(symbols) for name, symbols in VOCABULARIES.items()}
 def encode(text: NDArray[np.uint8], vocabulary: str) -> NDArray[np.int8]:
     """Replace the characters of a text by their indices in the vocabulary.
 
-    Parameters
-    ----------
-    text : uint8 array
-        Latin-1 codes.
-    vocabulary : {"printable", "leaf", "tff"}
-
-    Returns
-    -------
-    int8 array, of the shape of `text`
-
-    Raises
-    ------
-    ValueError
-        If a character is not in the vocabulary, and there is no symbol for unknown characters.
+    `text`: Latin-1 codes. Returns shape of `text`.
     """
     symbols = VOCABULARIES[vocabulary].encode("latin-1")
     table = np.full(256, _UNKNOWN.get(vocabulary, -1), np.int8)

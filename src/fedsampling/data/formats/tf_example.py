@@ -26,15 +26,7 @@ _WIDTHS = {_LONG: 8, _SHORT: 4}
 def parse_example(content: bytes) -> dict[str, Feature]:
     """Parse one record.
 
-    Returns
-    -------
-    dict
-        Values by feature name: list of bytes, float32 array or int64 array, each of length k.
-
-    Raises
-    ------
-    ValueError
-        If the content is not such a record.
+    Returns values by feature name: list of bytes, float32 array or int64 array, each of length k.
     """
     features: dict[str, Feature] = {}
     for field, value in _fields(content):

@@ -59,21 +59,8 @@ _TOLERANCE = 0.02  # since the publisher writes "about"
 def read_digits(name: str, train: Part, test: Part) -> Samples:
     """Read Federated EMNIST digits, or an unbalanced training set with the same test set.
 
-    Parameters
-    ----------
-    name : {"tff_emnist", "cookup_1", "cookup_2", "cookup_3"}
-    train, test : Part
-        With ``pixels`` (n, 28, 28) and ``label`` (n,) for every client.
-
-    Returns
-    -------
-    Samples
-        `x` is float32 as stored, 1 for the background; writers have one numbering in both parts.
-
-    Raises
-    ------
-    ValueError
-        If a file has another layout.
+    `train`, `test`: with ``pixels`` (n, 28, 28) and ``label`` (n,) for every client. In the result,
+    `x` is float32 as stored, 1 for the background; writers have one numbering in both parts.
     """
     pixels = FeatureType((28, 28), np.float32)
     x, y, owners = _read(train, "pixels", pixels)
@@ -98,20 +85,8 @@ def read_cifar100(train: Part, test: Part) -> Samples:
     Its 100 test clients are not among the 500 training clients, although they share names.  The
     test part therefore has no writers here.
 
-    Parameters
-    ----------
-    train, test : Part
-        With ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client.
-
-    Returns
-    -------
-    Samples
-        `x` is uint8.
-
-    Raises
-    ------
-    ValueError
-        If a file has another layout.
+    `train`, `test`: with ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client. In the
+    result, `x` is uint8.
     """
     image = FeatureType((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)
@@ -129,13 +104,7 @@ def read_cifar100(train: Part, test: Part) -> Samples:
 
 
 def read_snippets(part: Part) -> Snippets:
-    """Read the lines of each role of TFF's Shakespeare, sorted by the role's name.
-
-    Raises
-    ------
-    ValueError
-        If the file has another layout.
-    """
+    """Read the lines of each role of TFF's Shakespeare, sorted by the role's name."""
     with _opened(part, {"snippets": FeatureType((), np.object_)}) as examples:
         return {
             client: tuple(bytes(line) for line in examples.read(client)["snippets"])
@@ -144,13 +113,7 @@ def read_snippets(part: Part) -> Snippets:
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare clients, samples and their imbalance with published values; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If something differs.
-    """
+    """Compare clients, samples and imbalance with published values; return the checks passed."""
     assert samples.writer is not None
     sizes = np.bincount(samples.writer)
     clients = int(np.count_nonzero(sizes))
@@ -165,13 +128,7 @@ def verify(samples: Samples) -> tuple[str, ...]:
 
 
 def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
-    """Compare numbers of roles and lines with published numbers; return the checks passed.
-
-    Raises
-    ------
-    InputError
-        If something differs.
-    """
+    """Compare numbers of roles and lines with published numbers; return the checks passed."""
     n_train, n_test = (sum(map(len, part.values())) for part in (train, test))
     return passed_checks(
         "tff_shakespeare", _count_findings("tff_shakespeare", len(train), n_train, n_test)

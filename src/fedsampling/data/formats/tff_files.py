@@ -33,20 +33,11 @@ from fedsampling.data.sources.sources import SOURCES, editions
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a dataset, in a file.
+    """One part of a dataset, in a file."""
 
-    Parameters
-    ----------
-    path : Path
-        An HDF5 file, or an unpacked database.
-    split : str
-        Split in the database; "" for HDF5, where each part is a file.
-    origin : Path, optional
-        Published file that `path` was unpacked from; by default `path` itself.
-    """
-
-    path: Path
-    split: str = ""
+    path: Path  # an HDF5 file, or an unpacked database
+    split: str = ""  # split in the database; "" for HDF5, where each part is a file
+    # published file that `path` was unpacked from; by default `path` itself
     origin: Path | None = None
 
 
@@ -60,17 +51,10 @@ class FeatureType:
 
 @dataclass(frozen=True)
 class Examples:
-    """The samples of an opened part.
+    """The samples of an opened part."""
 
-    Parameters
-    ----------
-    sizes : dict of str to int
-        Samples of each client, in the order of their names.
-    read : callable
-        Takes a client, and returns its features: arrays of shape (n, ...).
-    """
-
-    sizes: dict[str, int]
+    sizes: dict[str, int]  # samples of each client, in the order of their names
+    # takes a client, and returns its features: arrays of shape (n, ...)
     read: Callable[[str], Mapping[str, NDArray[Any]]]
 
 
@@ -83,21 +67,7 @@ _SPLITS = {"tff_emnist": ("digits_only_train", "digits_only_test")}  # others: "
 def fetch_parts(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Part, Part, bool]]:
     """Fetch a dataset in the first available layout; it is unpacked while the ``with`` block runs.
 
-    Parameters
-    ----------
-    dataset : {"tff_emnist", "tff_shakespeare", "tff_cifar100"}
-    cache, mirror
-        As in :func:`fedsampling.data.sources.fetch.fetch`.
-
-    Yields
-    ------
-    train, test : Part
-    unverified : bool
-
-    Raises
-    ------
-    InputError
-        If no layout is available, or the archive is corrupt.
+    `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
     """
     ((name, archive),) = fetch_dataset(dataset, cache, mirror).items()
     with TemporaryDirectory(dir=cache) as folder:
@@ -106,18 +76,7 @@ def fetch_parts(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple
 
 
 def unpack_parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
-    """Unpack an archive into `folder`; return its training and its test part.
-
-    Parameters
-    ----------
-    dataset : {"tff_emnist", "tff_shakespeare", "tff_cifar100"}
-    edition : {"sqlite", "hdf5"}
-
-    Raises
-    ------
-    InputError
-        If the archive is corrupt, or larger than any published one.
-    """
+    """Unpack an archive into `folder`; return its training and its test part."""
     stem = archive.name.split(".")[0]
     if edition == "sqlite":
         database = folder / f"{stem}.sqlite"
@@ -147,22 +106,8 @@ def sqlite_examples(
 ) -> Iterator[Examples]:
     """Open one split of a database, read-only.
 
-    Parameters
-    ----------
-    split : str
-        Such as ``"train"``.
-    kinds : mapping of str to FeatureType
-        Features to read; others are ignored.
-
-    Yields
-    ------
-    opened : Examples
-        Features with exactly these shapes and types.
-
-    Raises
-    ------
-    ValueError
-        If the file is not such a database, lacks the split, or a sample has another shape or type.
+    `split`: such as ``"train"``. `kinds`: features to read; others are ignored. Yields `opened`:
+    features with exactly these shapes and types.
     """
     where = f"{database}: {split}"
     try:
@@ -238,20 +183,8 @@ def _values(
 def hdf5_examples(path: Path, kinds: Mapping[str, FeatureType]) -> Iterator[Examples]:
     """Open an HDF5 file.
 
-    Parameters
-    ----------
-    kinds : mapping of str to FeatureType
-        Features to read; the length of the first one is the number of samples.
-
-    Yields
-    ------
-    opened : Examples
-        Features as stored, of any shape and type.
-
-    Raises
-    ------
-    ValueError
-        If the file has another layout.
+    `kinds`: features to read; the length of the first one is the number of samples. Yields
+    `opened`: features as stored, of any shape and type.
     """
     # Imported late, since only this layout needs h5py.
     import h5py

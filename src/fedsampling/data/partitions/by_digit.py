@@ -73,32 +73,13 @@ def by_digit(
     ``"code"``
         As in the authors' public code: samples in file order, 80 tests per client.
 
-    Parameters
-    ----------
-    labels : int array, shape (N,)
-        Training labels; labels are 0 to C - 1.
-    labels_test : int array, shape (T,)
-    clients_per_label : int
-        10 in the paper.
-    variant : {"text", "code"}
-    order : {"label", "shuffled"}
-        ``"shuffled"`` numbers the clients at random.  With ``"label"``, a sampler that breaks ties
-        by client number, as Algorithm 1 does for clients of equal size, groups clients by label,
-        although no server knows the labels.
+    `labels_test`, shape (T,). `labels`, shape (N,): training labels; labels are 0 to C - 1.
+    `clients_per_label`: 10 in the paper. `order`: ``"shuffled"`` numbers the clients at random.
+    With ``"label"``, a sampler that breaks ties by client number, as Algorithm 1 does for clients
+    of equal size, groups clients by label, although no server knows the labels. Returns `train`,
+    `test`: C * clients_per_label clients.
 
-    Returns
-    -------
-    train, test : Shares
-        C * clients_per_label clients.
-
-    Raises
-    ------
-    InputError
-        If a client would have no training or test sample.
-
-    References
-    ----------
-    Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6.
+    References: Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6.
     """
     y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
     classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1

@@ -92,30 +92,13 @@ def dirichlet(
         gets the remainder (at alpha = 10, 11 % of all samples instead of 10 %); images are drawn
         uniformly with replacement.
 
-    Parameters
-    ----------
-    labels : int array, shape (N,)
-        Training labels; labels are 0 to C - 1.
-    labels_test : int array, shape (T,)
-    sizes, sizes_test : int array, shape (n,)
-        n_k, and the clients' numbers of test samples.
-    alpha : float
-        Positive and finite: towards 0 one label per client, towards infinity equal shares.
-    variant : {"text", "code"}
+    `labels_test`, shape (T,). `labels`, shape (N,): training labels; labels are 0 to C - 1.
+    `sizes`, `sizes_test`, shape (n,): n_k, and the clients' numbers of test samples. `alpha`:
+    positive and finite: towards 0 one label per client, towards infinity equal shares. Returns
+    `train`, `test`: each client's rows label after label.
 
-    Returns
-    -------
-    train, test : Shares
-        Each client's rows label after label.
-
-    Raises
-    ------
-    InputError
-        If some label has no sample.
-
-    References
-    ----------
-    Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6 and appendix D.
+    References: Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6 and
+    appendix D.
     """
     y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
     N, N_test = np.asarray(sizes, np.int64), np.asarray(sizes_test, np.int64)
@@ -139,29 +122,11 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     For clients of equal size, ``label_skew(labels, sizes, C * alpha, rng)`` is the most similar
     partition with C equally frequent labels.
 
-    Parameters
-    ----------
-    labels : int array, shape (N,)
-        Labels are 0 to C - 1.
-    n : int
-        Number of clients.
-    alpha : float
-        Above 0 and finite.
+    `labels`, shape (N,): labels are 0 to C - 1. `n`: number of clients. `alpha`: above 0 and
+    finite. Returns each client's rows label after label.
 
-    Returns
-    -------
-    Shares
-        Each client's rows label after label.
-
-    Raises
-    ------
-    InputError
-        If some label or some client has no sample.
-
-    References
-    ----------
-    Harshvardhan et al.: Client selection in federated learning with data heterogeneity and
-    network latencies. arXiv 2504.01921, section 6 (alpha = 2; client sizes are not specified).
+    References: Harshvardhan et al.: Client selection in federated learning with data heterogeneity
+    and network latencies. arXiv 2504.01921, section 6 (alpha = 2; client sizes are not specified).
     """
     y = np.asarray(labels, np.int64)
     q = rng.dirichlet(np.full(_classes(y), alpha), n)

@@ -28,25 +28,14 @@ def label_skew(
     get 90 %.)  If all samples are used, the shares averaged over clients with weights N_k are
     exactly the prior.
 
-    Parameters
-    ----------
-    labels : array, shape (total,)
-        Any values that can be sorted.
-    sizes : int array, shape (K,)
-        N_k; their sum is at most total.  If it is less, random samples are left over.
-    alpha : float
-        Concentration, above 0 and finite.
+    `labels`, shape (total,): any values that can be sorted. `sizes`, shape (K,): N_k; their sum is
+    at most total.  If it is less, random samples are left over. `alpha`: concentration, above 0 and
+    finite. Returns shape (sum of sizes,): row numbers without repetition: the first N_1 belong to
+    client 1, and so on, in random order within each client.
 
-    Returns
-    -------
-    int64 array, shape (sum of sizes,)
-        Row numbers without repetition: the first N_1 belong to client 1, and so on, in random
-        order within each client.
-
-    References
-    ----------
-    Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated visual
-    classification. arXiv 1909.06335, section 3 (Dirichlet distribution around the prior).
+    References: Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for
+    federated visual classification. arXiv 1909.06335, section 3 (Dirichlet distribution around the
+    prior).
     """
     label = np.unique(np.asarray(labels), return_inverse=True)[1]
     N = np.asarray(sizes, np.int64)
@@ -83,21 +72,8 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
     uniform on [low, high].  Then their distances to one end of the range are scaled by the factor
     that gives the total, and rounded by largest remainders.  Clients get the sizes in random order.
 
-    Parameters
-    ----------
-    K : int
-        Number of clients.
-    low, high : int
-        At least 1, so that no client is empty.
-
-    Returns
-    -------
-    int64 array, shape (K,)
-
-    Raises
-    ------
-    InputError
-        If no such sizes exist.
+    `K`: number of clients. `low`, `high`: at least 1, so that no client is empty. Returns shape
+    (K,).
     """
     _check(total, K, low, high)
     if low == high:

@@ -64,10 +64,8 @@ class ByWriter(Partition, name="by_writer"):
 def by_owner(owner: ArrayLike) -> Shares:
     """Make each owner a client, in ascending order of owners' numbers; rows in file order.
 
-    Parameters
-    ----------
-    owner : int array, shape (N,)
-        Writer, role or other owner of each row.  Client k is owner ``owner[index[start[k]]]``.
+    `owner`, shape (N,): writer, role or other owner of each row.  Client k is owner
+    ``owner[index[start[k]]]``.
     """
     _, sizes = np.unique(np.asarray(owner), return_counts=True)
     return np.argsort(np.asarray(owner), kind="stable"), starts(sizes)
@@ -90,20 +88,8 @@ def sample_clients(shares: Shares, fraction: float, rng: np.random.Generator) ->
     LEAF seeds this draw with the time of day, so its clients cannot be reproduced; here, `rng`
     determines them.
 
-    Parameters
-    ----------
-    fraction : float
-        Above 0 and at most 1; with 1, only the order of the clients is random.
-
-    Returns
-    -------
-    Shares
-        Clients in the order of the draw, so that a smaller fraction gives a prefix of it.
-
-    Raises
-    ------
-    InputError
-        If `fraction` leaves no sample.
+    `fraction`: above 0 and at most 1; with 1, only the order of the clients is random. Returns
+    clients in the order of the draw, so that a smaller fraction gives a prefix of it.
     """
     index, start = shares
     count = int(fraction * len(index))
@@ -123,23 +109,9 @@ def split(
     characters).  The remaining samples are tests.  Clients without a test are dropped: with a gap
     of 79, clients with fewer than 396 samples at 0.8, and fewer than 791 at 0.9.
 
-    Parameters
-    ----------
-    fraction : float
-        Strictly between 0 and 1.
-    rng : numpy.random.Generator, optional
-        Draws the training samples, as LEAF does for images.  If None, the first samples are for
-        training, as in LEAF's Shakespeare.
-
-    Returns
-    -------
-    train, test : Shares
-        The same clients in both.
-
-    Raises
-    ------
-    InputError
-        If no client is left.
+    `fraction`: strictly between 0 and 1. `rng`: draws the training samples, as LEAF does for
+    images.  If None, the first samples are for training, as in LEAF's Shakespeare. Returns `train`,
+    `test`: the same clients in both.
     """
     sizes = np.diff(shares[1])
     train_sizes = np.maximum(1, (fraction * sizes).astype(np.int64))

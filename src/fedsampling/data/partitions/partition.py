@@ -27,16 +27,7 @@ class Partition(Named, package="fedsampling.data.partitions"):
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign the samples to clients.
 
-        Parameters
-        ----------
-        samples : Samples
-            Samples, with writers if the partition `needs_writers`.
-        importance : {"equal", "samples"}
-
-        Raises
-        ------
-        InputError
-            If the settings do not fit the samples.
+        `samples`: samples, with writers if the partition `needs_writers`.
         """
         raise NotImplementedError
 

@@ -69,19 +69,9 @@ def rotate(
     The paper does not name the interpolation.  torchvision's default is "nearest"; "bilinear" keeps
     strokes smooth and is the default here.
 
-    Parameters
-    ----------
-    images : uint8 array, shape (total, H, W) or (total, H, W, channels)
-    start : int64 array, shape (n + 1,)
-        Client k owns images ``start[k]:start[k + 1]``.
-    angle : float array, shape (n,)
-        Rotation of each client, in degrees.
-    interpolation : {"bilinear", "nearest"}
-        Bilinear values are rounded to integers.
-
-    Returns
-    -------
-    uint8 array, of the shape of `images`
+    `images`, shape (total, H, W). `start`, shape (n + 1,): client k owns images ``start[k]:start[k
+    + 1]``. `angle`, shape (n,): rotation of each client, in degrees. `interpolation`: bilinear
+    values are rounded to integers. Returns shape of `images`.
     """
     height, width, *channels = images.shape[1:]
     turned = np.empty_like(images)

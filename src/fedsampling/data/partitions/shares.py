@@ -64,15 +64,8 @@ def importances(start: NDArray[np.int64], importance: Importance) -> NDArray[np.
 def rounded(exact: NDArray[np.float64], total: ArrayLike) -> NDArray[np.int64]:
     """Round numbers to integers with a required sum, by largest remainders.
 
-    Parameters
-    ----------
-    exact : float array, shape (..., C)
-        Sums to the total along the last axis.
-    total : int array, shape (...)
-
-    Returns
-    -------
-    int64 array, shape (..., C)
+    `total`, shape (...). `exact`, shape (..., C): sums to the total along the last axis. Returns
+    shape (..., C).
     """
     counts = np.floor(exact).astype(np.int64)
     missing = np.asarray(total) - counts.sum(-1)

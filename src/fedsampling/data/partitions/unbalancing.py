@@ -22,14 +22,9 @@ Number = Literal[1, 2, 3]  # of the authors' dataset
 class Unbalancing:
     """Parameters for one dataset, and the share that it should match.
 
-    Parameters
-    ----------
-    s : float
-        Fraction of the clients that keep all their samples.
-    a, b : int
-        The other clients keep a number drawn uniformly from a, ..., b.
-    share : float
-        Published fraction of all samples that this fraction s of the clients holds.
+    `s`: fraction of the clients that keep all their samples. `a`, `b`: the other clients keep a
+    number drawn uniformly from a, ..., b. `share`: published fraction of all samples that this
+    fraction s of the clients holds.
     """
 
     s: float
@@ -58,24 +53,11 @@ def unbalance(shares: Shares, s: float, a: int, b: int, rng: np.random.Generator
 
     The remaining samples of a client are random.  Clients with fewer samples keep all of them.
 
-    Parameters
-    ----------
-    shares : Shares
-        Balanced partition of n clients.
-    s : float
-        Fraction in [0, 1].
-    a, b : int
-        1 <= a <= b.
+    `shares`: balanced partition of n clients. `s`: fraction in [0, 1]. `a`, `b`: 1 <= a <= b.
+    Returns the same n clients in the same order; rows of each client stay in their order.
 
-    Returns
-    -------
-    Shares
-        The same n clients in the same order; rows of each client stay in their order.
-
-    References
-    ----------
-    Chen, Horváth, Richtárik: Optimal client sampling for federated learning. TMLR 2022; the
-    section on experiments (Figure 1), and the notes in the repository of its datasets.
+    References: Chen, Horváth, Richtárik: Optimal client sampling for federated learning. TMLR 2022;
+    the section on experiments (Figure 1), and the notes in the repository of its datasets.
     """
     index, start = shares
     n = len(start) - 1

@@ -38,25 +38,9 @@ def unpack(
 ) -> dict[str, Path]:
     """Unpack the selected files of a .zip or .tar, .tar.gz, .tar.bz2 or .tar.xz.
 
-    Parameters
-    ----------
-    folder : Path
-        Created if necessary; other files in it remain.
-    bounds : Bounds
-        Members that are not selected count as members, but not for the size.
-    selected : callable
-        Returns whether to unpack a member, by its name ``"folder/file"``.
-
-    Returns
-    -------
-    dict of str to Path
-        By member name, in the archive's order.
-
-    Raises
-    ------
-    InputError
-        If the archive is corrupt, a member is outside the folder, encrypted, or neither file nor
-        folder, or the limits are exceeded.
+    `folder`: created if necessary; other files in it remain. `bounds`: members that are not
+    selected count as members, but not for the size. `selected`: returns whether to unpack a member,
+    by its name ``"folder/file"``. Returns by member name, in the archive's order.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Path] = {}

@@ -23,17 +23,8 @@ def locked(target: Path) -> Iterator[None]:
 def converted(target: Path, make: Callable[[Path], None]) -> Path:
     """Return a cached file that is slow to derive from verified files; create it once.
 
-    Parameters
-    ----------
-    target : Path
-        Its name contains a digest of its inputs, so it is never out of date.
-    make : callable
-        Writes `target` atomically.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written; `make` may raise others.
+    `target`: its name contains a digest of its inputs, so it is never out of date. `make`: writes
+    `target` atomically.
     """
     if not target.is_file():
         with locked(target):

@@ -36,18 +36,11 @@ _JITTER = random.SystemRandom()  # for waiting times only; no result depends on 
 class Patience:
     """When to give up on a server.
 
-    Parameters
-    ----------
-    connect, read : float
-        Seconds to connect, and between two parts of a response.
-    window : float
-        Seconds for the header of a response, and in which its body must grow by 64 KiB.
-    attempts : int
-        Consecutive attempts that receive less than a mebibyte.
-    pause : float
-        Seconds before the second attempt; doubled before each further one, with jitter.
-    longest : float
-        Maximum seconds to wait, also if the server requests more.
+    `connect`, `read`: seconds to connect, and between two parts of a response. `window`: seconds
+    for the header of a response, and in which its body must grow by 64 KiB. `attempts`: consecutive
+    attempts that receive less than a mebibyte. `pause`: seconds before the second attempt; doubled
+    before each further one, with jitter. `longest`: maximum seconds to wait, also if the server
+    requests more.
     """
 
     connect: float = 10.0
@@ -73,25 +66,8 @@ class UnreachableError(Exception):
 def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -> None:
     """Download a URL into a partial file, resuming a previous download if that is safe.
 
-    Parameters
-    ----------
-    part : Path
-        Partial file; a note next to it records URL and validator for later attempts.
-    bound : int
-        Maximum size in bytes.
-    tell : callable
-        Called with the bytes received and the total, after every part.
-
-    Raises
-    ------
-    AbsentError
-        If the server does not have the file.
-    UnreachableError
-        If the download fails within the limits of `patience`.
-    CorruptError
-        If the file is longer than `bound`.
-    InputError
-        If the disk is full or cannot be written.
+    `part`: partial file; a note next to it records URL and validator for later attempts. `bound`:
+    maximum size in bytes. `tell`: called with the bytes received and the total, after every part.
     """
     with writing(part):
         stream = part.open("a+b", buffering=0)

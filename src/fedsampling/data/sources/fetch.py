@@ -49,16 +49,7 @@ def fetch_dataset(
 ) -> dict[str, Path]:
     """Fetch one edition of a dataset: preferably from the cache, then the mirror, then its URLs.
 
-    Returns
-    -------
-    dict of str to Path
-        Files of this edition, by the names of their sources.
-
-    Raises
-    ------
-    InputError
-        If the dataset has no official files, or no edition is available.  The error then has the
-        lines of the edition tried first.
+    Returns files of this edition, by the names of their sources.
     """
     lines: list[str] = []
     for files in ordered_editions(dataset, cache, mirror):
@@ -72,11 +63,6 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
 
     Editions that are complete in the cache come first, then editions in the mirror's folder, then
     editions with URLs for all files.
-
-    Raises
-    ------
-    InputError
-        If the dataset has no files to fetch.
     """
     listed = list(editions(dataset).values())
     if not listed:
@@ -103,15 +89,7 @@ def fetch_all(
 ) -> dict[str, Path]:
     """Fetch several files in parallel; a failure does not stop the others.
 
-    Returns
-    -------
-    dict of str to Path
-        By the sources' names, in their order.
-
-    Raises
-    ------
-    InputError
-        With one line for each file that is not available.
+    Returns by the sources' names, in their order.
     """
     turn, stopped = Lock(), Event()
 
@@ -151,23 +129,10 @@ def fetch(
 ) -> Path:
     """Return the path of a source's verified file, fetching the file if necessary.
 
-    Parameters
-    ----------
-    cache : Path
-        The file is stored as ``<cache>/<dataset>/<file>`` and verified at each use.
-    mirror : str or None
-        A folder or http(s) URL that is searched before the publisher for
-        ``<mirror>/<dataset>/<file>`` and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz.
-    tell : callable, optional
-        Called with the source's name, the bytes received and the total (or an upper bound).
-    patience : Patience
-        When to give up on a server.
-
-    Raises
-    ------
-    InputError
-        If the mirror does not exist, its file differs from the published file, no valid file is
-        available, or the cache cannot be written.
+    `cache`: the file is stored as ``<cache>/<dataset>/<file>`` and verified at each use. `mirror`:
+    a folder or http(s) URL that is searched before the publisher for ``<mirror>/<dataset>/<file>``
+    and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz. `tell`: called with the source's name,
+    the bytes received and the total (or an upper bound). `patience`: when to give up on a server.
     """
     target = source.path_in(cache)
     if is_verified(source, target):

@@ -31,13 +31,7 @@ class UnreadableError(Exception):
 
 
 def is_verified(source: Source, path: Path) -> bool:
-    """Whether a file exists and, as far as can be verified, equals the published file.
-
-    Raises
-    ------
-    InputError
-        If it exists and cannot be read.
-    """
+    """Whether a file exists and, as far as can be verified, equals the published file."""
     try:
         verify(source, path)
     except UnreadableError as error:
@@ -50,15 +44,7 @@ def is_verified(source: Source, path: Path) -> bool:
 
 
 def verify(source: Source, path: Path) -> None:
-    """Compare a file in the cache with its known size, checksum and first bytes.
-
-    Raises
-    ------
-    CorruptError
-        If it differs from the published file.
-    UnreadableError
-        If it is absent or cannot be read.
-    """
+    """Compare a file in the cache with its known size, checksum and first bytes."""
     try:
         size = path.stat().st_size
         if size == 0 or size != (source.size or size):
@@ -84,17 +70,7 @@ def is_packed(source: Source, name: str) -> bool:
 
 
 def copy(source: Source, name: str, path: Path, output: Path) -> None:
-    """Copy a file, decompressed by the suffix of `name`, up to the source's size.
-
-    Raises
-    ------
-    CorruptError
-        If it cannot be unpacked or is longer.
-    UnreadableError
-        If it cannot be read.
-    InputError
-        If `output` cannot be written.
-    """
+    """Copy a file, decompressed by the suffix of `name`, up to the source's size."""
     opener = OPENERS[PurePosixPath(name).suffix] if is_packed(source, name) else open
     copy_unpacked(path, opener, output, source.size or MAX_UNKNOWN_BYTES)
 

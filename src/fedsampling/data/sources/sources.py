@@ -25,44 +25,25 @@ VERIFIED = {
 
 @dataclass(frozen=True)
 class Source:
-    """One official file, identified by its content.
+    """One official file, identified by its content."""
 
-    Parameters
-    ----------
-    dataset : str
-        Folder of the file in the cache and in a mirror.
-    file : str
-        Name of the file in that folder.  If a URL or mirror adds a suffix such as .xz, the file is
-        decompressed.
-    urls : tuple of str
-        In order of preference; empty if users have to put the file into a mirror.
-    size : int or None
-        Bytes of the stored file; None if unknown.  Larger files are rejected.
-    checksum : str or None
-        Checksum of the stored file, ``"sha256:<hexadecimal digits>"`` or ``"md5:..."``.
-    becomes : str
-        Use of the file in the pipeline.
-    published : str or None
-        The publisher's own checksum if it is of another kind (MD5); both are compared.
-    verified : str
-        A key of ``VERIFIED``: the origin of the checksum.
-    page : str
-        Web page of the file.
-    edition : str
-        One of several forms of the same data; the files of one edition belong together.
-    """
-
-    dataset: str
+    dataset: str  # folder of the file in the cache and in a mirror
+    # name of the file in that folder.  If a URL or mirror adds a suffix such as .xz, the file is
+    # decompressed
     file: str
+    # in order of preference; empty if users have to put the file into a mirror
     urls: tuple[str, ...]
-    size: int | None
+    size: int | None  # bytes of the stored file; None if unknown.  Larger files are rejected
+    # checksum of the stored file, ``"sha256:<hexadecimal digits>"`` or ``"md5:..."``
     checksum: str | None
     licence: str
     citation: str
-    becomes: str
+    becomes: str  # use of the file in the pipeline
+    # the publisher's own checksum if it is of another kind (MD5); both are compared
     published: str | None = None
-    verified: str = "publisher"
-    page: str = ""
+    verified: str = "publisher"  # a key of ``VERIFIED``: the origin of the checksum
+    page: str = ""  # web page of the file
+    # one of several forms of the same data; the files of one edition belong together
     edition: str = ""
 
     @property

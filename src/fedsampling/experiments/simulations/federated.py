@@ -69,13 +69,10 @@ class Federated(Simulation, name="federated"):
         The problem (data, partition, B_k, E_k) is drawn once from ``problem_seed``; a seed draws
         the agents and batches of its repetition.
 
-        Returns
-        -------
-        Simulated
-            Per round: ``msd`` (regression: ‖w_i − w^o‖², equation 56) or the metrics of
-            :func:`test_measures` (classification; for the whole run also ``…_at_optimum``); and, if
-            the sampler has probabilities, their distances from the optimal probabilities:
-            ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` = (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖.
+        Returns per round: ``msd`` (regression: ‖w_i − w^o‖², equation 56) or the metrics of
+        :func:`test_measures` (classification; for the whole run also ``…_at_optimum``); and, if the
+        sampler has probabilities, their distances from the optimal probabilities:
+        ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` = (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖.
         """
         import pandas as pd
 
@@ -149,16 +146,10 @@ def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array])
 def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array]:
     """Measure classifiers on the test set.
 
-    Parameters
-    ----------
-    theta : float array, shape (runs, M)
-
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``error``: share of labels that differ from the margin's sign (a margin of zero counts as
-        wrong); ``balanced_error``: the same share averaged over the two classes, 1/2 for a constant
-        prediction; ``loss``: mean logistic loss, without the ridge.
+    `theta`, shape (runs, M). Returns shape (runs,): ``error``: share of labels that differ from the
+    margin's sign (a margin of zero counts as wrong); ``balanced_error``: the same share averaged
+    over the two classes, 1/2 for a constant prediction; ``loss``: mean logistic loss, without the
+    ridge.
     """
     # Run by run: the rounding of one product would depend on the number of runs.
     margins = np.stack([problem.x_test @ w for w in theta]) * problem.y_test

@@ -176,10 +176,8 @@ class Training(Strict):
     def least_bytes(self, seeds: int, parameters: int = 0) -> float:
         """Return a lower bound on the bytes for models, updates and the batches of a round.
 
-        Parameters
-        ----------
-        parameters : int
-            d; 0 uses the width of the widest layer as a lower bound, before the network is built.
+        `parameters`: d; 0 uses the width of the widest layer as a lower bound, before the network
+        is built.
         """
         d = parameters or self._least_parameters()
         slots, work = self.sampler.expected_clients(1, self.rounds), self.work
@@ -207,32 +205,17 @@ class Training(Strict):
 
         A seed determines the initial model and, in each round, clients and batches.
 
-        Parameters
-        ----------
-        data : {"embedded", "official"}
-            Source of the delays' data.
-        progress : callable
-            Called with the number of finished rounds.
-        network : Network, optional
-            Replaces the network that the settings' model builds.
-        metrics : mapping of str to callable, optional
-            As in :mod:`fedsampling.learning.training.network.own_metrics`.
-        watch : callable, optional
-            As in :func:`fedsampling.learning.training.loop.train`.
-        variants : sequence of Training, optional
-            Settings of each run in `seeds`, which differ in learning rates; see
-            :meth:`stacks_with`.
-
-        Returns
-        -------
-        list of DataFrame
-            One for each seed: the results of
-            :func:`fedsampling.learning.training.network.evaluation.evaluate` in each measured
-            round, and the charges of
-            :meth:`fedsampling.learning.training.network.learner.NetworkLearner.charge` in every
-            round.  With ``by_client``, also the learner's metrics by client and
-            :func:`fedsampling.learning.training.network.evaluation.on_own_samples`, whose ``at``
-            is the client.
+        `data`: source of the delays' data. `progress`: called with the number of finished rounds.
+        `network`: replaces the network that the settings' model builds. `metrics`: as in
+        :mod:`fedsampling.learning.training.network.own_metrics`. `watch`: as in
+        :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
+        `seeds`, which differ in learning rates; see :meth:`stacks_with`. Returns one for each seed:
+        the results of :func:`fedsampling.learning.training.network.evaluation.evaluate` in each
+        measured round, and the charges of
+        :meth:`fedsampling.learning.training.network.learner.NetworkLearner.charge` in every round.
+        With ``by_client``, also the learner's metrics by client and
+        :func:`fedsampling.learning.training.network.evaluation.on_own_samples`, whose ``at`` is the
+        client.
         """
         from fedsampling.learning.models.networks.cost import keep_memory
         from fedsampling.learning.training.network.evaluation import evaluate, on_own_samples
@@ -335,10 +318,7 @@ class Network(Training, Simulation, name="network"):
     ) -> Simulated:
         """Train runs that differ in learning rates, all on the same clients.
 
-        Parameters
-        ----------
-        variants : sequence of Network
-            Settings of each run in `seeds`.
+        `variants`: settings of each run in `seeds`.
         """
         problem = load_problem(self, data, where)
         differing = variants if any(variant != self for variant in variants) else ()

@@ -36,10 +36,7 @@ class ClientCounts(Simulation, name="partition"):
     ) -> Simulated:
         """Partition the dataset with each seed and count.
 
-        Returns
-        -------
-        Simulated
-            Per client: ``samples``, and for class labels ``count/label=<c>``.
+        Returns per client: ``samples``, and for class labels ``count/label=<c>``.
         """
         tables = []
         inputs: dict[str, str] = {}

@@ -56,46 +56,24 @@ Seeds = Annotated[list[Seed], BeforeValidator(_counted), AfterValidator(_distinc
 
 @dataclass(frozen=True)
 class Where:
-    """Folders, device and checkpoint of a job; its results do not depend on them.
+    """Folders, device and checkpoint of a job; its results do not depend on them."""
 
-    Parameters
-    ----------
-    cache : Path
-        Folder of verified files.
-    mirror : str or None
-        Folder or URL that is tried before the publisher.
-    device : str
-        PyTorch's name of the device that trains networks.
-    checkpoint : Checkpoint
-        Saves and restores progress, and stops the job when necessary.
-    converted_share : float
-        Share of the free memory in which a job may keep samples after conversion to numbers.
-    """
-
-    cache: Path
-    mirror: str | None
-    device: str = "cpu"
-    checkpoint: Checkpoint = NEVER
+    cache: Path  # folder of verified files
+    mirror: str | None  # folder or URL that is tried before the publisher
+    device: str = "cpu"  # pyTorch's name of the device that trains networks
+    checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
+    # share of the free memory in which a job may keep samples after conversion to numbers
     converted_share: float = 0.0
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """One table per seed, and their input files.
+    """One table per seed, and their input files."""
 
-    Parameters
-    ----------
-    tables : sequence of DataFrame
-        Columns ``at``, ``metric``, ``value``.
-    inputs : mapping
-        SHA-256 of each data file that was read.
-    unverified : bool
-        Whether an input could not be compared with its publisher's checksum.
-    """
-
-    tables: Sequence["pd.DataFrame"]
+    tables: Sequence["pd.DataFrame"]  # columns ``at``, ``metric``, ``value``
+    # SHA-256 of each data file that was read
     inputs: Mapping[str, str] = field(default_factory=dict)
-    unverified: bool = False
+    unverified: bool = False  # whether an input could not be compared with its publisher's checksum
 
 
 class Simulation(Named, package="fedsampling.experiments.simulations", key="kind"):
@@ -110,14 +88,9 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 
-        Parameters
-        ----------
-        data : {"embedded", "official", "generated"}
-            Source of the data; ``generated`` if no dataset is read.
-        seeds : sequence of int
-            Seeds of the job's runs, which are computed together but independent.
-        progress : callable
-            Called with the number of finished rounds or draws.
+        `data`: source of the data; ``generated`` if no dataset is read. `seeds`: seeds of the job's
+        runs, which are computed together but independent. `progress`: called with the number of
+        finished rounds or draws.
         """
         return Simulated([self.table(seed, progress) for seed in seeds])
 
@@ -147,14 +120,8 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
         """Return an error line if the sampler exceeds memory or time, else an empty string.
 
-        Parameters
-        ----------
-        seeds : int
-            Number of simultaneous runs.
-        memory : float
-            Available bytes.
-        seconds : float
-            Time limit of one selection.
+        `seeds`: number of simultaneous runs. `memory`: available bytes. `seconds`: time limit of
+        one selection.
         """
         return ""
 

@@ -75,21 +75,11 @@ class Weights(Simulation, name="weights"):
         "optimal" gets update norms 1 + i mod 4, so that importance and norm differ.  All samplers
         use the same random numbers.
 
-        Returns
-        -------
-        DataFrame
-            Per client (``at`` = 0, …, n − 1): ``mean`` and ``variance`` of ω_i.  For the run
-            (``at`` = −1): ``sigma`` = Σ_i Var[ω_i], ``alpha``, ``variance_of_sum``,
-            ``clients_mean`` and ``clients_variance`` (E[N], Var[N]).  Each comes with ``…_se``, its
-            standard error, and ``closed_…``, its closed form.
+        Returns per client (``at`` = 0, …, n − 1): ``mean`` and ``variance`` of ω_i.  For the run
+        (``at`` = −1): ``sigma`` = Σ_i Var[ω_i], ``alpha``, ``variance_of_sum``, ``clients_mean``
+        and ``clients_variance`` (E[N], Var[N]).  Each comes with ``…_se``, its standard error, and
+        ``closed_…``, its closed form.
 
-        Raises
-        ------
-        InputError
-            If the sampler does not support these clients.
-
-        Notes
-        -----
         Every estimate is a mean over rounds with standard error s/√D.  Variances are means of
         squares about the *claimed* mean (p_i, 1, E[N]), which ``mean`` and ``clients_mean`` test
         separately.  Estimates about the sample mean would have no usable standard error if a weight

@@ -25,16 +25,9 @@ Array = NDArray[np.float64]
 class Linear:
     """The loss Q(w; x, y) = loss(z, y) + rho ‖w‖² of the margin z = xᵀw.
 
-    Parameters
-    ----------
-    name : str
-    slope, curvature : callable
-        First and second derivative of the loss with respect to the margin: (z, y) -> array of z's
-        shape.
-    rho : float
-        Weight of the ridge penalty.
-    quadratic : bool
-        Whether the curvature is constant.
+    `slope`, `curvature`: first and second derivative of the loss with respect to the margin: (z, y)
+    -> array of z's shape. `rho`: weight of the ridge penalty. `quadratic`: whether the curvature is
+    constant.
     """
 
     name: str
@@ -46,16 +39,8 @@ class Linear:
     def gradient(self, w: Array, x: Array, y: Array, weight: Array) -> Array:
         """Sum the samples' gradients with weights, one batch per slot.
 
-        Parameters
-        ----------
-        w : float array, shape (slots, M)
-        x : float array, shape (slots, B, M)
-        y, weight : float array, shape (slots, B)
-            Targets and weights; a weight of zero excludes a sample.
-
-        Returns
-        -------
-        float array, shape (slots, M)
+        `w`, shape (slots, M); `x`, shape (slots, B, M). `y`, `weight`, shape (slots, B): targets
+        and weights; a weight of zero excludes a sample. Returns shape (slots, M).
         """
         z = np.matmul(x, w[:, :, None])[:, :, 0]
         pull = np.matmul((weight * self.slope(z, y))[:, None, :], x)[:, 0]
@@ -71,15 +56,7 @@ class Linear:
     def client_gradients(self, w: Array, data: FederatedDataset) -> Array:
         """Compute the gradients of every client, ∇P_k(w): the mean over its samples, equation (2).
 
-        Parameters
-        ----------
-        w : float array, shape (runs, M)
-        data : FederatedDataset
-            K clients.
-
-        Returns
-        -------
-        float array, shape (runs, K, M)
+        `w`, shape (runs, M). `data`: K clients. Returns shape (runs, K, M).
         """
         columns = np.ascontiguousarray(data.x.T)
         if self.quadratic:
@@ -108,9 +85,7 @@ class Linear:
     def mean_norms(self, w: Array, data: FederatedDataset) -> Array:
         """Compute the mean norm of every client's gradients, (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖.
 
-        Returns
-        -------
-        float array, shape (runs, K)
+        Returns shape (runs, K).
         """
         columns = np.ascontiguousarray(data.x.T)
         squares = np.einsum("nm,nm->n", data.x, data.x)
@@ -126,14 +101,7 @@ class Linear:
     def minimiser(self, data: FederatedDataset) -> Array:
         """Minimise the aggregate risk Σ_k p_k P_k(w), equation (1), by Newton's method.
 
-        Returns
-        -------
-        float array, shape (M,)
-
-        Raises
-        ------
-        ArithmeticError
-            If 100 steps do not bring the gradient below 1e-10.
+        Returns shape (M,).
         """
         weight = np.repeat(data.p / data.n_samples, data.n_samples)
         w = np.zeros(data.x.shape[1])

@@ -35,17 +35,7 @@ class Model(Named, package="fedsampling.learning.models"):
     def build(self, sample: tuple[int, ...], classes: int | None) -> "Network":
         """Build the network for a dataset.
 
-        Parameters
-        ----------
-        sample : tuple of int
-            Shape of one sample.
-        classes : int or None
-            Number of labels; None for regression.
-
-        Raises
-        ------
-        InputError
-            If the network does not fit samples of this shape, or these targets.
+        `sample`: shape of one sample. `classes`: number of labels; None for regression.
         """
         network: Network = getattr(import_module(self.code), self.named)(self, sample, classes)
         return network

@@ -30,11 +30,9 @@ def participation(
 ) -> Mapping[str, Array]:
     """Count the participants of each run.
 
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``clients``: distinct clients that trained; ``reports``: slots whose update is used;
-        ``labels``, if clients have labels: distinct values among the participants' labels.
+    Returns shape (runs,): ``clients``: distinct clients that trained; ``reports``: slots whose
+    update is used; ``labels``, if clients have labels: distinct values among the participants'
+    labels.
     """
     counts = {
         "clients": _distinct(slots.run, slots.client, runs),
@@ -48,21 +46,14 @@ def participation(
 def evenness(counts: Array) -> Mapping[str, Array]:
     """Measure how evenly the clients have taken part so far.
 
-    Parameters
-    ----------
-    counts : float array, shape (runs, n)
-        Number of rounds in which each client's update was used.
+    `counts`, shape (runs, n): number of rounds in which each client's update was used. Returns
+    shape (runs,): ``entropy`` of the clients' shares of all participations, divided by log n;
+    ``jain``, Jain's index (Σ k)² / (n Σ k²) of the counts k; ``met``, the fraction of clients that
+    have taken part.  All are 1 if all clients took part equally often, and 0 if no client took
+    part.
 
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``entropy`` of the clients' shares of all participations, divided by log n; ``jain``, Jain's
-        index (Σ k)² / (n Σ k²) of the counts k; ``met``, the fraction of clients that have taken
-        part.  All are 1 if all clients took part equally often, and 0 if no client took part.
-
-    References
-    ----------
-    Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report 1984.
+    References: Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination. DEC report
+    1984.
     """
     n, total = counts.shape[1], counts.sum(1)
     share = counts / np.maximum(total, 1)[:, None]
@@ -79,12 +70,9 @@ def bits(
 ) -> Mapping[str, Array]:
     """Count the bits that were sent.
 
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``model_bits``: 32 per parameter of each report; ``norm_bits``: 32 for each client that
-        sends its update's norm; ``exchange_bits`` of the sampler's own protocol, if it has one;
-        ``down_bits``: the model, to each client that trains.
+    Returns shape (runs,): ``model_bits``: 32 per parameter of each report; ``norm_bits``: 32 for
+    each client that sends its update's norm; ``exchange_bits`` of the sampler's own protocol, if it
+    has one; ``down_bits``: the model, to each client that trains.
     """
     model = 32.0 * dimension
     reports = np.bincount(slots.run[omega != 0], minlength=runs)
@@ -113,21 +101,13 @@ def request_shares(
     for gradients also takes the backward pass; a request for features takes a forward pass over a
     batch.
 
-    Parameters
-    ----------
-    needs : frozenset of str
-        Information that the sampler observes.
-    n_samples, trained : int array, shape (n,)
-        Samples of each client, and samples in the batches of its local training, with repetitions.
-    batch : int
-        Samples whose features are sent.
-    mini_batch : int
-        Samples of a mini-batch in local training, which estimates a loss.
+    `needs`: information that the sampler observes. `n_samples`, `trained`, shape (n,): samples of
+    each client, and samples in the batches of its local training, with repetitions. `batch`:
+    samples whose features are sent. `mini_batch`: samples of a mini-batch in local training, which
+    estimates a loss.
 
-    References
-    ----------
-    Kaplan et al.: Scaling Laws for Neural Language Models. arXiv 2001.08361, section 2.1: a
-    backward pass costs about twice as much as a forward pass.
+    References: Kaplan et al.: Scaling Laws for Neural Language Models. arXiv 2001.08361, section
+    2.1: a backward pass costs about twice as much as a forward pass.
     """
     passes = {
         "losses": FORWARD_SHARE * n_samples,
@@ -150,18 +130,12 @@ def seconds(
 ) -> Mapping[str, Array]:
     """Compute the duration of the round.
 
-    Parameters
-    ----------
-    shares : float array, shape (n,), optional
-        Fraction of its delay that a request takes each client; one by default.
-
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``seconds``: the largest delay of the clients that train.  ``asking_seconds``: the largest
-        delay of the clients that had to compute something before the selection.  These are the
-        clients that the sampler names; otherwise all available clients in every round if it needs
-        losses, and all clients before the first round if it needs features or gradients.
+    `shares`, shape (n,): fraction of its delay that a request takes each client; one by default.
+    Returns shape (runs,): ``seconds``: the largest delay of the clients that train.
+    ``asking_seconds``: the largest delay of the clients that had to compute something before the
+    selection.  These are the clients that the sampler names; otherwise all available clients in
+    every round if it needs losses, and all clients before the first round if it needs features or
+    gradients.
     """
     duration = delays.round_seconds(rng.seeds[:, None], rng.round, np.arange(len(delays.base)))
     trained = np.zeros(duration.shape, np.bool_)

@@ -30,12 +30,7 @@ from fedsampling.learning.training.history import History, Rows
 class Progress:
     """The state of a job before a round.
 
-    Parameters
-    ----------
-    round : int
-    history : History
-    learner, sampler : mapping
-        States of learner and sampler, as arrays.
+    `learner`, `sampler`: states of learner and sampler, as arrays.
     """
 
     round: int
@@ -46,24 +41,12 @@ class Progress:
 
 @dataclass(eq=False)
 class Checkpoint:
-    """Where and how often a job's progress is saved.
+    """Where and how often a job's progress is saved."""
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None saves nothing.
-    key : str
-        Identifies the runs and the code.
-    seconds : float
-        Time between two checkpoints.
-    stop : callable
-        Returns whether the job should save and stop.
-    """
-
-    path: Path | None
-    key: str = ""
-    seconds: float = 60.0
-    stop: Callable[[], bool] = lambda: False
+    path: Path | None  # the file; None saves nothing
+    key: str = ""  # identifies the runs and the code
+    seconds: float = 60.0  # time between two checkpoints
+    stop: Callable[[], bool] = lambda: False  # returns whether the job should save and stop
     _last: float = field(default_factory=time.monotonic)
 
     def due(self) -> bool:
@@ -73,13 +56,7 @@ class Checkpoint:
         return self.stop() or time.monotonic() - self._last >= self.seconds
 
     def save(self, progress: Progress) -> None:
-        """Replace the file.
-
-        Raises
-        ------
-        Stopped
-            If the job should stop; the file is written.
-        """
+        """Replace the file."""
         assert self.path is not None
         self.path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {
@@ -99,13 +76,7 @@ class Checkpoint:
             raise Stopped(f"stopped before round {progress.round}")
 
     def load(self) -> Progress | None:
-        """Return the job's progress, or None to start from the beginning.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read.
-        """
+        """Return the job's progress, or None to start from the beginning."""
         if self.path is None or not os.path.lexists(self.path):
             return None
         try:

@@ -49,10 +49,7 @@ class ConvexLearner:
 
     θ has shape (runs, M) and starts at zero.
 
-    Parameters
-    ----------
-    E, B : int array, shape (K,)
-        Epochs of each client, and size of each epoch's mini-batch.
+    `E`, `B`, shape (K,): epochs of each client, and size of each epoch's mini-batch.
     """
 
     model: Linear
@@ -123,12 +120,9 @@ class ConvexLearner:
     ) -> Mapping[str, Array]:
         """Count the costs of a round: bits sent by clients, and gradients they compute.
 
-        Returns
-        -------
-        mapping of float arrays, shape (runs,)
-            ``uplink_bits``: 32 per coordinate of each reported model, and 32 per score sent to the
-            server.  ``gradients``: number of per-sample gradients, including gradients that are
-            computed only to choose samples.
+        Returns shape (runs,): ``uplink_bits``: 32 per coordinate of each reported model, and 32 per
+        score sent to the server.  ``gradients``: number of per-sample gradients, including
+        gradients that are computed only to choose samples.
         """
         runs = len(rng.seeds)
         k, E, B = slots.client, self.E, self.B
@@ -161,14 +155,8 @@ def local_sgd(
     w_{k,e} = w_{k,e−1} − μ scale/E_k Σ_b weight_b ∇Q_k(w_{k,e−1}; x_b): equation (8) of
     rizk2022importance, with scale = 1/(K p_k) and weight_b = 1/(B_k N_k p_b).
 
-    Parameters
-    ----------
-    start : float array, shape (slots, M)
-
-    Returns
-    -------
-    float array, shape (slots, M)
-        Local models.  A sampler of data is passed the gradient norms that it needs.
+    `start`, shape (slots, M). Returns shape (slots, M): local models.  A sampler of data is passed
+    the gradient norms that it needs.
     """
     model, data, work = learner.model, learner.data, learner.local
     E, B = learner.E[slots.client], learner.B[slots.client]
@@ -208,11 +196,8 @@ def local_sgd(
 def with_replacement(n_samples: Ints, size: Ints, u: Array) -> Batch:
     """Draw uniform mini-batches with replacement, with weight 1/B_k for each sample.
 
-    Parameters
-    ----------
-    n_samples, size : int array, shape (slots,)
-    u : float array, shape (slots, B)
-        Uniform on [0, 1); B is at least the size of the largest batch.
+    `n_samples`, `size`, shape (slots,). `u`, shape (slots, B): uniform on [0, 1); B is at least the
+    size of the largest batch.
     """
     index = (u * n_samples[:, None]).astype(np.int64)
     weight = (np.arange(u.shape[1]) < size[:, None]) / size[:, None]

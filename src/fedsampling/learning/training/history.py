@@ -28,20 +28,11 @@ ONCE = -1  # round of values that belong to no round
 
 @dataclass
 class History:
-    """Rows of the runs' tables.
+    """Rows of the runs' tables."""
 
-    Parameters
-    ----------
-    measured : list of (round, metric, values)
-        Measurements of the global models; values have shape (runs,).
-    charged : list of (round, metric, values)
-        Costs of the rounds; the first round is 1.
-    diverged_at : int array, shape (runs,)
-        Round in which a run's model was no longer finite; -1 if it is.
-    """
-
-    measured: Rows
-    charged: Rows
+    measured: Rows  # measurements of the global models; values have shape (runs,)
+    charged: Rows  # costs of the rounds; the first round is 1
+    # shape (runs,): round in which a run's model was no longer finite; -1 if it is
     diverged_at: Ints
 
     @classmethod
@@ -77,14 +68,8 @@ class History:
     ) -> list["pd.DataFrame"]:
         """Return each run's table.
 
-        Parameters
-        ----------
-        ends : sequence of int
-            Round in which each run ended; later rows are dropped.
-        costs : {"each", "mean", "since measurement"}
-        by_client : mapping of float arrays, shape (runs, n)
-            Values of single clients; ``at`` is the client.  Diverged runs keep only
-            :data:`FACTS`.
+        `ends`: round in which each run ended; later rows are dropped. `by_client`, shape (runs, n):
+        values of single clients; ``at`` is the client.  Diverged runs keep only :data:`FACTS`.
         """
         charged = self.charged
         if costs == "mean":

@@ -51,44 +51,19 @@ def train(
 ) -> list["pd.DataFrame"]:
     """Train all seeds of a job together.
 
-    Parameters
-    ----------
-    seeds : sequence of int
-        One run for each seed.
-    measures : sequence of (period, measure)
-        `measure(theta, sampler)` returns named arrays of shape (runs,).  It is called before the
-        first round, after every `period` rounds, and after the last round.
-    progress : callable, optional
-        Called with the number of finished rounds.
-    costs : {"mean", "each", "since measurement"}
-        Whether to return the costs of each round; their means, as ``…_per_round``; or bits and
-        seconds summed between measurements, and no other cost.
-    checkpoint : Checkpoint, optional
-        File from which a stopped job resumes, bit for bit.
-    until : Until, optional
-        Condition that ends a run early; excludes the mean of costs.  If other runs of the job
-        continue, rows after a run's end are dropped, so that a run does not depend on its
-        neighbours.
-    watch : callable, optional
-        Called before the first round and after each round with the tables so far; returning True
-        ends the job.
-    by_client : callable, optional
-        `by_client(theta, rounds)` returns named arrays of shape (runs, n).  It is called after the
-        last round.
-    each_until : int, optional
-        All measures are also taken in each round up to this one.
-
-    Returns
-    -------
-    list of DataFrame, one per seed
-        Columns ``at`` (round; the client for metrics of `by_client`), ``metric``, ``value``.  A run
-        whose model is no longer finite has *diverged*: later values are NaN, and ``diverged_at`` is
-        the round.
-
-    Raises
-    ------
-    InputError
-        If a result of the sampler is invalid, or a user's sampler raises an error.
+    `seeds`: one run for each seed. `measures`: `measure(theta, sampler)` returns named arrays of
+    shape (runs,).  It is called before the first round, after every `period` rounds, and after the
+    last round. `progress`: called with the number of finished rounds. `costs`: whether to return
+    the costs of each round; their means, as ``…_per_round``; or bits and seconds summed between
+    measurements, and no other cost. `checkpoint`: file from which a stopped job resumes, bit for
+    bit. `until`: condition that ends a run early; excludes the mean of costs.  If other runs of the
+    job continue, rows after a run's end are dropped, so that a run does not depend on its
+    neighbours. `watch`: called before the first round and after each round with the tables so far;
+    returning True ends the job. `by_client`: `by_client(theta, rounds)` returns named arrays of
+    shape (runs, n).  It is called after the last round. `each_until`: all measures are also taken
+    in each round up to this one. Returns columns ``at`` (round; the client for metrics of
+    `by_client`), ``metric``, ``value``.  A run whose model is no longer finite has *diverged*:
+    later values are NaN, and ``diverged_at`` is the round.
     """
     seed_array = np.asarray(seeds, np.int64)
     if saved := checkpoint.load():
@@ -141,21 +116,8 @@ def play_round(
 ) -> tuple[Any, Mapping[str, Array]]:
     """Run one round: select clients, train them, weigh their updates, and update the models.
 
-    Parameters
-    ----------
-    validator : Validator, optional
-        Validates the sampler's results; by default a new object that treats all runs as live.
-
-    Returns
-    -------
-    theta
-        The new global models.
-    costs : mapping of float arrays, shape (runs,)
-
-    Raises
-    ------
-    InputError
-        As :func:`train`.
+    `validator`: validates the sampler's results; by default a new object that treats all runs as
+    live. Returns the new global models; `costs`, shape (runs,).
     """
     validator = validator or Validator(sampler, len(rng.seeds))
     diverging = partial(_diverging, learner, theta)
@@ -244,10 +206,7 @@ class Learner(Protocol):
     ) -> Any:
         """Return θ after the server's step.
 
-        Parameters
-        ----------
-        added : float array, shape (runs, d), optional
-            The sampler's addition to the updates.
+        `added`, shape (runs, d): the sampler's addition to the updates.
         """
 
     def finite(self, theta: Any) -> Bools:

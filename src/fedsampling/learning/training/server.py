@@ -32,12 +32,7 @@ class Server(Strict):
         return theta.new_zeros(theta.shape), theta.new_full(theta.shape, self.tau**2)
 
     def step(self, change: "Tensor", m: "Tensor", v: "Tensor") -> "Tensor":
-        """Update m and v in place with Δ = Σ ω_i (θ_i − θ); return the step divided by η_g.
-
-        Parameters
-        ----------
-        change, m, v : tensors, shape [runs, d]
-        """
+        """Update m and v in place with Δ = Σ ω_i (θ_i − θ); return the step divided by η_g."""
         if self.name == "fedavgm":
             m.mul_(self.momentum).add_(change)
             return m

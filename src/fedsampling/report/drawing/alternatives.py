@@ -13,22 +13,12 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 @dataclass(frozen=True)
 class Alternative:
-    """An alternative to a choice, the paper's or ours, and the claim's verdict under it.
-
-    Parameters
-    ----------
-    claim : str
-    choice : str
-        The choice and its alternative.
-    verdict : str
-    gives : str
-        Our value under the alternative.
-    """
+    """An alternative to a choice, the paper's or ours, and the claim's verdict under it."""
 
     claim: str
-    choice: str
+    choice: str  # the choice and its alternative
     verdict: str
-    gives: str
+    gives: str  # our value under the alternative
 
 
 def instead(claim: str, choice: str, finding: Finding, gives: str | None = None) -> Alternative:
@@ -41,11 +31,7 @@ def with_margin(
 ) -> tuple[str, Finding]:
     """Judge a claim with another margin.
 
-    Returns
-    -------
-    str
-        The choice in words; `unit` follows the numbers.
-    Finding
+    Returns the choice in words; `unit` follows the numbers.
     """
     claim = paper.claims[name]
     changed = claim.model_copy(update={"margin": margin})

@@ -15,36 +15,17 @@ from fedsampling.experiments.papers import ClaimSpec, Paper
 
 @dataclass(frozen=True)
 class Artefact:
-    """A figure or table, drawn.
+    """A figure or table, drawn."""
 
-    Parameters
-    ----------
-    data : DataFrame
-        Tidy data, written as CSV and, for a table, also as HTML and LaTeX.
-    figure : Figure, optional
-        None for a table.
-    alt : str
-        One sentence for readers who cannot see the figure.
-    notes : tuple of str
-        Sentences below the caption.
-    formats : mapping
-        Number of significant digits in a table, by column.
-    table : DataFrame, optional
-        The table to show, if it differs from `data`.
-    beside : str
-        Label on the figure that names the run with dotted curves.
-    caption : str
-        Replaces the caption in ``paper.yaml``, unless empty.
-    """
-
-    data: pd.DataFrame
-    figure: Figure | None = None
-    alt: str = ""
-    notes: tuple[str, ...] = ()
+    data: pd.DataFrame  # tidy data, written as CSV and, for a table, also as HTML and LaTeX
+    figure: Figure | None = None  # none for a table
+    alt: str = ""  # one sentence for readers who cannot see the figure
+    notes: tuple[str, ...] = ()  # sentences below the caption
+    # number of significant digits in a table, by column
     formats: Mapping[str, int] = field(default_factory=dict)
-    table: pd.DataFrame | None = None
-    beside: str = ""
-    caption: str = ""
+    table: pd.DataFrame | None = None  # the table to show, if it differs from `data`
+    beside: str = ""  # label on the figure that names the run with dotted curves
+    caption: str = ""  # replaces the caption in ``paper.yaml``, unless empty
 
 
 Draw = Callable[[Summaries, Paper], Artefact]
@@ -55,20 +36,10 @@ Judge = Callable[[Summaries, ClaimSpec, Paper], Finding]
 class Exhibit:
     """An artefact as files, described by its ``artefact.json``.
 
-    Parameters
-    ----------
-    paper, artefact : str
-        Keys.
-    files : mapping of str to str
-        Names of the files next to ``artefact.json``, by format.
-    digests : mapping of str to str
-        SHA-256 of these files, by format.
-    command : str
-        Command that redraws it.
-    badges : tuple of str
-        Reasons why it is not evidence; empty if it is.
-    marks_printed : bool
-        Whether the figure marks numbers that the paper prints, in a layer that can be hidden.
+    `paper`, `artefact`: keys. `files`: names of the files next to ``artefact.json``, by format.
+    `digests`: SHA-256 of these files, by format. `command`: command that redraws it. `badges`:
+    reasons why it is not evidence; empty if it is. `marks_printed`: whether the figure marks
+    numbers that the paper prints, in a layer that can be hidden.
     """
 
     paper: str

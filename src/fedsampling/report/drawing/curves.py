@@ -43,15 +43,10 @@ def learning_curve(
     their t-intervals are wider than the axes.  With fewer than :data:`FEWEST_ROUNDS` measured
     rounds, also draw the points, with their intervals.
 
-    Parameters
-    ----------
-    curve : DataFrame
-        Rows of :attr:`Summary.curves` of one metric; columns of :data:`SEEDS` may be missing.
-        After a run diverges the mean is NaN: the curve ends in a cross.
-    variant : bool
-        Draw only a dashed mean: a variant of another curve.
-    decibel : bool
-        Show 10 log10 of the mean and of the interval's ends.
+    `curve`: rows of :attr:`Summary.curves` of one metric; columns of :data:`SEEDS` may be missing.
+    After a run diverges the mean is NaN: the curve ends in a cross. `variant`: draw only a dashed
+    mean: a variant of another curve. `decibel`: show 10 log10 of the mean and of the interval's
+    ends.
     """
     curve = curve[curve["at"] >= 0].sort_values("at")
     columns: Mapping[str, np.ndarray] = {
@@ -101,12 +96,8 @@ def learning_curves(
 ) -> None:
     """Draw a learning curve of every sampler with runs of a case, in the order of `lines`.
 
-    Parameters
-    ----------
-    curves : DataFrame
-        :attr:`Summary.curves`; the summary may come from :func:`only` or :func:`rolling`.
-    lines : mapping
-        By the sampler's key in the experiment.
+    `curves`: :attr:`Summary.curves`; the summary may come from :func:`only` or :func:`rolling`.
+    `lines`: by the sampler's key in the experiment.
     """
     rows = curves[(curves["metric"] == metric) & (curves["case"] == case)]
     for sampler, line in lines.items():
@@ -120,17 +111,9 @@ def learning_curves(
 class Panel:
     """The learning curves of one panel.
 
-    Parameters
-    ----------
-    curves : DataFrame
-        From :attr:`Summary.curves`.
-    lines : mapping of str to Line
-        By sampler; samplers without curves are omitted.
-    metric, case : str
-        Selects rows of `curves`.
-    title, ylabel : str
-    zero : bool
-        Draw a line at zero and show bands in full, as differences need.
+    `curves`: from :attr:`Summary.curves`. `lines`: by sampler; samplers without curves are omitted.
+    `metric`, `case`: selects rows of `curves`. `zero`: draw a line at zero and show bands in full,
+    as differences need.
     """
 
     curves: pd.DataFrame
@@ -167,22 +150,8 @@ def learning_grid(
 
     The x label is below each column, the y label wherever it differs from the panel at the left.
 
-    Parameters
-    ----------
-    grid : sequence of Panel
-    columns : int
-    width, height : float
-        Inches.
-    legend : int
-        Columns of the legend.
-    **shared
-        Passed to ``Figure.subplots``, such as ``sharex=True``.
-
-    Returns
-    -------
-    Figure
-    list of Axes
-        In the order of `grid`.
+    `width`, `height`: inches. `legend`: columns of the legend. `**shared`: passed to
+    ``Figure.subplots``, such as ``sharex=True``. Returns in the order of `grid`.
     """
     with style():
         figure, all_axes = panels(-(-len(grid) // columns), columns, width, height, **shared)
@@ -210,18 +179,9 @@ def losses_over_grid(
 ) -> pd.DataFrame:
     """Tabulate a loss over the cases of an experiment that varies some settings.
 
-    Parameters
-    ----------
-    losses_of : callable
-        Maps a case to one loss per seed.
-    **settings : str
-        Paths of the varied settings, by column, such as ``step="work.step"``.
-
-    Returns
-    -------
-    DataFrame
-        A column for each of `settings`, then ``loss`` with its interval ``low`` and ``high``; NaN
-        if a run diverged.
+    `losses_of`: maps a case to one loss per seed. `**settings`: paths of the varied settings, by
+    column, such as ``step="work.step"``. Returns a column for each of `settings`, then ``loss``
+    with its interval ``low`` and ``high``; NaN if a run diverged.
     """
     rows = []
     for case in summary.settings["cases"]:
@@ -236,12 +196,8 @@ def over_grid(
 ) -> None:
     """Draw a loss over a grid; a diverged run is a cross at the height of the largest loss.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns `x`, ``loss`` (NaN if a run diverged), ``low``, ``high``.
-    top : float
-        Height of the crosses if all runs diverged.
+    `table`: columns `x`, ``loss`` (NaN if a run diverged), ``low``, ``high``. `top`: height of the
+    crosses if all runs diverged.
     """
     table = table.sort_values(x)
     with_interval(axes, table[x], table, "loss", fmt="o-", color=colour, label=label)
@@ -290,10 +246,7 @@ def overlay(figure: Figure, other_figure: Figure) -> bool:
 
     Reference lines are not added.  Axes cover the range of both figures.
 
-    Returns
-    -------
-    bool
-        Whether any curve was added; always False if the numbers of panels differ.
+    Returns whether any curve was added; always False if the numbers of panels differ.
     """
     added = False
     if len(figure.axes) != len(other_figure.axes):

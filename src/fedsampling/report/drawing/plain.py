@@ -23,20 +23,10 @@ PANEL_WIDTH, PANEL_HEIGHT = 3.1, 2.5  # inches
 def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefact:
     """Draw the runs of some experiments in a plain layout.
 
-    Parameters
-    ----------
-    summaries : mapping
-        By experiment.
-    figure : bool
-        True: draw curves; False: tabulate the last values.
-    changes : sequence of str
-        Settings that differ from ``paper.yaml``, such as ``rounds 20 (300)``, for the caption.
-
-    Returns
-    -------
-    Artefact
-        Its data have columns ``experiment``, ``case``, ``sampler``, ``metric``, ``at``, ``mean``,
-        ``low``, ``high`` and ``n``; a table has only the rows of the last `at`.
+    `summaries`: by experiment. `figure`: true: draw curves; False: tabulate the last values.
+    `changes`: settings that differ from ``paper.yaml``, such as ``rounds 20 (300)``, for the
+    caption. Returns its data have columns ``experiment``, ``case``, ``sampler``, ``metric``,
+    ``at``, ``mean``, ``low``, ``high`` and ``n``; a table has only the rows of the last `at`.
     """
     curves = pd.concat(
         [summary.curves.assign(experiment=name) for name, summary in summaries.items()],

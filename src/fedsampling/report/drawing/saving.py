@@ -44,17 +44,9 @@ def save(
 ) -> list[Path]:
     """Write an artefact's files, then ``artefact.json``, which describes them; return all paths.
 
-    Parameters
-    ----------
-    name : str
-        Key of the artefact within the paper.
-    summaries : mapping
-        Summaries that the artefact is drawn from.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration.
-    pdf : bool
-        Whether to write a figure as PDF, too.  ``artefact.json`` does not list it, because no page
-        links to it.
+    `name`: key of the artefact within the paper. `summaries`: summaries that the artefact is drawn
+    from. `facts`: ``scale`` and ``data`` of the configuration. `pdf`: whether to write a figure as
+    PDF, too.  ``artefact.json`` does not list it, because no page links to it.
     """
     spec = paper.artefacts[name]
     labels = badges(summaries, facts)
@@ -107,16 +99,9 @@ def with_overlay(
 ) -> Artefact:
     """Overlay the curves of another run; a label and a note list the differences.
 
-    Parameters
-    ----------
-    theirs : Artefact
-        The same figure, drawn from the other run.
-    name : str
-        Name of the other run.
-    summaries, other_summaries : mapping
-        Summaries of this run and of the other run.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration.
+    `theirs`: the same figure, drawn from the other run. `name`: name of the other run. `summaries`,
+    `other_summaries`: summaries of this run and of the other run. `facts`: ``scale`` and ``data``
+    of the configuration.
     """
     if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
         return artefact

@@ -67,18 +67,11 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """How a sampler is drawn in a paper's figures.
-
-    Parameters
-    ----------
-    label, colour : str
-    variant : bool
-        Dashed and without a band: a variant of another curve.
-    """
+    """How a sampler is drawn in a paper's figures."""
 
     label: str
     colour: str
-    variant: bool = False
+    variant: bool = False  # dashed and without a band: a variant of another curve
 
 
 @contextmanager

@@ -52,18 +52,11 @@ _Costs = tuple[NDArray[np.int64], NDArray[np.float64]]  # rounds, and the cost u
 
 @dataclass(frozen=True)
 class _Curve:
-    """A metric of one case and sampler.
+    """A metric of one case and sampler."""
 
-    Parameters
-    ----------
-    at : array of shape (rounds,)
-    values : array of shape (rounds, seeds)
-    seeds : array of shape (seeds,)
-    """
-
-    at: NDArray[np.int64]
-    values: NDArray[np.float64]
-    seeds: NDArray[np.int64]
+    at: NDArray[np.int64]  # shape (rounds,)
+    values: NDArray[np.float64]  # shape (rounds, seeds)
+    seeds: NDArray[np.int64]  # shape (seeds,)
 
 
 def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, str]) -> list[Path]:
@@ -71,13 +64,8 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
 
     Tuning runs of the cross matrix have no views: its figures show all their results.
 
-    Parameters
-    ----------
-    experiment : str
-    folder : Path
-        Receives ``<metric>.js`` for each metric with curves, and :data:`RECORD`.
-    facts : mapping
-        ``scale`` and ``data`` of the configuration.
+    `folder`: receives ``<metric>.js`` for each metric with curves, and :data:`RECORD`. `facts`:
+    ``scale`` and ``data`` of the configuration.
     """
     paper = folder.parent.name
     rows = summary.rows[summary.rows["at"] >= 0]

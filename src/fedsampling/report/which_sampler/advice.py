@@ -66,16 +66,9 @@ class Situation:
 class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
-    Parameters
-    ----------
-    sampler : str
-    value, low, high : float
-        Geometric mean over families and Student's 95 % interval; NaN for a single family.
-    families, missed : int
-        Families it was run on; runs that missed the target.
-    worst : float
-    worst_family : str
-        Its smallest speed-up on a family.
+    `value`, `low`, `high`: geometric mean over families and Student's 95 % interval; NaN for a
+    single family. `families`, `missed`: families it was run on; runs that missed the target.
+    `worst_family`: its smallest speed-up on a family.
     """
 
     sampler: str
@@ -112,19 +105,11 @@ class Candidate:
 class Advice:
     """The advice in a situation for one measure of cost.
 
-    Parameters
-    ----------
-    measure : str
-    recommended, others : tuple of Candidate
-        Samplers that the rule recommends; others that are faster than MD on average.  The fastest
-        is first.
-    families, datasets : int
-        With the situation's answers.
-    worlds : tuple of int
-        Smallest and largest number of worlds of a dataset.
-    regret : mapping of str to tuple of float
-        Mean and largest regret of ``advice`` and ``md`` on a family that the advice was not learned
-        from: the cost divided by that of the best sampler there.  Empty below two families.
+    `recommended`, `others`: samplers that the rule recommends; others that are faster than MD on
+    average.  The fastest is first. `families`, `datasets`: with the situation's answers. `worlds`:
+    smallest and largest number of worlds of a dataset. `regret`: mean and largest regret of
+    ``advice`` and ``md`` on a family that the advice was not learned from: the cost divided by that
+    of the best sampler there.  Empty below two families.
     """
 
     measure: str
@@ -175,15 +160,9 @@ def advise(
 ) -> Advice:
     """Apply the rule.
 
-    Parameters
-    ----------
-    speed_ups : DataFrame
-        In one measure: ``scheme``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``,
-        ``worlds``, ``speed_up``, ``reached`` and ``runs``.
-    usable : collection of str
-        Samplers that the situation allows.
-    situation : Situation
-    measure : str
+    `speed_ups`: in one measure: ``scheme``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``,
+    ``worlds``, ``speed_up``, ``reached`` and ``runs``. `usable`: samplers that the situation
+    allows.
     """
     cell = speed_ups[speed_ups["away"] == situation.away]
     for answer in ("unequal", "skewed"):

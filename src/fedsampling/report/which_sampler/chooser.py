@@ -51,16 +51,8 @@ OBSERVED = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "l
 def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
     """Return the advice for every situation, as data for the page.
 
-    Parameters
-    ----------
-    comparisons : mapping of str to Comparison
-        By the measure of cost.
-
-    Returns
-    -------
-    dict
-        ``texts``: a list of lists of sentences.  ``picks``: by the answers joined with spaces, an
-        index into ``texts``.
+    `comparisons`: by the measure of cost. Returns ``texts``: a list of lists of sentences.
+    ``picks``: by the answers joined with spaces, an index into ``texts``.
     """
     texts: dict[tuple[str, ...], int] = {}
     picks = {

@@ -25,19 +25,11 @@ DIGITS = 3
 class DatasetClients:
     """A dataset with its clients.
 
-    Parameters
-    ----------
-    key, title : str
-        Of the artefact.
-    note : str
-        The samples on which the accuracy is measured, and clients that are never available.
-    samples : sequence
-        Training samples of each client.
-    expected : sequence
-        Participation rate of each client that MD sampling is expected to have.
-    samplers : mapping of str to mapping
-        By key: ``label``; a number for each of RUN_MEASURES; and for each of CLIENT_MEASURES one
-        number of each client, None where there is none.
+    `key`, `title`: of the artefact. `note`: the samples on which the accuracy is measured, and
+    clients that are never available. `samples`: training samples of each client. `expected`:
+    participation rate of each client that MD sampling is expected to have. `samplers`: by key:
+    ``label``; a number for each of RUN_MEASURES; and for each of CLIENT_MEASURES one number of each
+    client, None where there is none.
     """
 
     key: str
@@ -63,12 +55,7 @@ class LeftOut:
 def read(folder: Path, chapter: Chapter) -> LeftOut:
     """Read the datasets whose clients were recorded; none if these artefacts were not drawn.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds the chapter's artefacts.
-    chapter : Chapter
-        The cross matrix.
+    `folder`: holds the chapter's artefacts. `chapter`: the cross matrix.
     """
     datasets = []
     for exhibit in chapter.exhibits:

@@ -22,16 +22,9 @@ IMPRACTICAL = frozenset({"labels", "optimum"})
 class SpeedUp:
     """Speed-up of a sampler over MD sampling: 2 means half the cost.
 
-    Parameters
-    ----------
-    value, low, high : float
-        Estimate and 95 % interval; NaN if unknown, or if runs missed the target.
-    rank : float or None
-        Rank among all samplers, over all datasets.
-    note : str
-        Shown in place of a missing value.
-    reached : float
-        Share of runs that reached the target, in [0, 1].
+    `value`, `low`, `high`: estimate and 95 % interval; NaN if unknown, or if runs missed the
+    target. `rank`: rank among all samplers, over all datasets. `note`: shown in place of a missing
+    value. `reached`: share of runs that reached the target, in [0, 1].
     """
 
     value: float
@@ -81,18 +74,11 @@ UNKNOWN = SpeedUp(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the comparison: a measure of cost over all datasets, or a dataset.
-
-    Parameters
-    ----------
-    key, title : str
-    differ : str
-        How the clients of the dataset differ; empty for a column over all datasets.
-    """
+    """A column of the comparison: a measure of cost over all datasets, or a dataset."""
 
     key: str
     title: str
-    differ: str = ""
+    differ: str = ""  # how the clients of the dataset differ; empty for a column over all datasets
 
     @property
     def clients_come_and_go(self) -> bool:
@@ -104,28 +90,12 @@ class Column:
 class SamplerRow:
     """A sampler as a row of the comparison.
 
-    Parameters
-    ----------
-    name : str
-        Key for YAML.
-    display : Name
-        Name for readers.
-    description, source : str
-        One sentence; the paper and section that define it.
-    needs : tuple of str
-        Information that it needs with the settings of its runs: keys of
-        :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or
-        :data:`DEPENDS`.
-    unbiased : str
-        ``yes``, ``no``, or a condition.
-    allows_absence : bool
-        Whether clients may come and go.
-    needs_delays : bool
-        Whether it needs the clients' delays; without runs, in any of its settings.
-    by_user : bool
-        Whether a user added it.
-    speed_ups : mapping of str to SpeedUp
-        By the columns' keys.
+    `name`: key for YAML. `display`: name for readers. `description`, `source`: one sentence; the
+    paper and section that define it. `needs`: information that it needs with the settings of its
+    runs: keys of :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or
+    :data:`DEPENDS`. `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients
+    may come and go. `needs_delays`: whether it needs the clients' delays; without runs, in any of
+    its settings. `by_user`: whether a user added it. `speed_ups`: by the columns' keys.
     """
 
     name: str
@@ -171,21 +141,12 @@ class SamplerRow:
 class Comparison:
     """All samplers, ranked.
 
-    Parameters
-    ----------
-    by : str
-        The measure that ranks the samplers, and in which `datasets` compares them.
-    badges : tuple of str
-        Why these runs are not evidence for the datasets' full size.
-    overall, datasets : tuple of Column
-        Measures over all families of datasets; single datasets.
-    rows : tuple of SamplerRow
-    sources : tuple of str
-        Artefacts that provide the columns of `overall` and of `datasets`.
-    speed_ups : DataFrame
-        Of all samplers on all datasets in the measure, from which :mod:`.advice` follows.
-    gain_from_tuning : str
-        What tuning the learning rate gains, in a sentence; empty if unknown.
+    `by`: the measure that ranks the samplers, and in which `datasets` compares them. `badges`: why
+    these runs are not evidence for the datasets' full size. `overall`, `datasets`: measures over
+    all families of datasets; single datasets. `sources`: artefacts that provide the columns of
+    `overall` and of `datasets`. `speed_ups`: of all samplers on all datasets in the measure, from
+    which :mod:`.advice` follows. `gain_from_tuning`: what tuning the learning rate gains, in a
+    sentence; empty if unknown.
     """
 
     by: str

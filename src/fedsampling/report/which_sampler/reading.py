@@ -50,17 +50,7 @@ def comparisons(folder: Path) -> dict[str, Comparison]:
 def read(folder: Path, by: str = "rounds") -> Comparison:
     """Read the comparison of all samplers.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds the cross matrix's artefacts.
-    by : str
-        One of MEASURES.
-
-    Raises
-    ------
-    InputError
-        If an artefact is missing or `by` is unknown.
+    `folder`: holds the cross matrix's artefacts. `by`: one of MEASURES.
     """
     if by not in MEASURES:
         raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")

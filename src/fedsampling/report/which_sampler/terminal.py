@@ -16,10 +16,7 @@ WIDTH = 100  # characters of a line
 def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) -> Iterator[str]:
     """Write the advice in a situation: at most ten lines.
 
-    Parameters
-    ----------
-    comparisons : mapping of str to Comparison
-        By the measure of cost.
+    `comparisons`: by the measure of cost.
     """
     yield f"Advice ({situation.in_words}):"
     for measure, comparison in comparisons.items():
@@ -32,15 +29,7 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
 def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None) -> Iterator[str]:
     """Write the comparison of all samplers as a table.
 
-    Parameters
-    ----------
-    needs : sequence of str, optional
-        Show only samplers that need nothing but this information.
-
-    Raises
-    ------
-    InputError
-        If an entry of `needs` is unknown.
+    `needs`: show only samplers that need nothing but this information.
     """
     names = (*INFORMATION_COSTS, NOTHING, DEPENDS)
     if unknown := [name for name in needs or () if name not in names]:

@@ -53,34 +53,19 @@ OTHER_STEPS: Mapping[str, Need] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Estimate for the jobs of one case and sampler.
+    """Estimate for the jobs of one case and sampler."""
 
-    Parameters
-    ----------
-    step : float
-        Seconds per step of all seeds.
-    device : str
-        ``cpu`` or ``cuda``: where the rate was measured.
-    seed_mb : float
-        Memory per seed in MB; 0 if unknown.
-    """
-
-    step: float
-    device: str = "cpu"
-    seed_mb: float = 0.0
+    step: float  # seconds per step of all seeds
+    device: str = "cpu"  # ``cpu`` or ``cuda``: where the rate was measured
+    seed_mb: float = 0.0  # memory per seed in MB; 0 if unknown
 
 
 def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: float = 1.0) -> Need:
     """Return the needs of a job.
 
-    Parameters
-    ----------
-    measured : mapping
-        By :func:`measurement_key`; times are ignored if the job will run on another device.
-    cluster : Cluster
-        Its ``gpu`` decides whether jobs that can use a GPU request it.
-    margin : float
-        Factor for estimated times; the defaults already include a margin.
+    `measured`: by :func:`measurement_key`; times are ignored if the job will run on another device.
+    `cluster`: its ``gpu`` decides whether jobs that can use a GPU request it. `margin`: factor for
+    estimated times; the defaults already include a margin.
     """
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
         PAPER_KIND_DEFAULT, gpu=job.uses_gpu
@@ -111,12 +96,7 @@ def measurement_key(job: Job) -> str:
 def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     """Return Snakemake's resources for a need; resources that are None are not requested.
 
-    Parameters
-    ----------
-    need : Need
-    cluster : Cluster
-    attempt : int
-        From 1; multiplies time and memory.
+    `attempt`: from 1; multiplies time and memory.
     """
     minutes = math.ceil((START_UP_MINUTES + need.minutes) * attempt)
     mem_mb = math.ceil(need.mem_mb * attempt)

@@ -14,32 +14,19 @@ from fedsampling.runs.cluster import resources
 
 @dataclass(frozen=True)
 class RuleResources:
-    """Resource requests of all jobs.
+    """Resource requests of all jobs."""
 
-    Parameters
-    ----------
-    jobs : mapping of str to Job
-        By name.
-    batches : mapping of str to sequence of str
-        Names of the jobs that share a process, by the batch's name.
-    cluster : Cluster
-    results : Path
-        Folder that holds the estimates.
-    """
-
-    jobs: Mapping[str, Job]
+    jobs: Mapping[str, Job]  # by name
+    # names of the jobs that share a process, by the batch's name
     batches: Mapping[str, Sequence[str]]
     cluster: Cluster
-    results: Path
+    results: Path  # folder that holds the estimates
 
     def of(self, step: str) -> dict[str, Callable[[Any, int], Any]]:
         """Return a rule's resources by name, each as a function of (wildcards, attempt).
 
-        Parameters
-        ----------
-        step : str
-            A job pattern, such as ``{paper}/{experiment}/…``, a batch, or a key of
-            :data:`.resources.OTHER_STEPS`.
+        `step`: a job pattern, such as ``{paper}/{experiment}/…``, a batch, or a key of
+        :data:`.resources.OTHER_STEPS`.
         """
 
         def resource(name: str) -> Callable[[Any, int], Any]:

@@ -47,33 +47,19 @@ DRAWS_HINT = (
 
 @dataclass(frozen=True)
 class Checked:
-    """Result of a check that a sampler passed.
+    """Result of a check that a sampler passed."""
 
-    Parameters
-    ----------
-    accepted : tuple of str
-        Populations on which the sampler passed.
-    refused : mapping
-        Populations that the sampler rejected in ``prepared``, and the reasons.
-    """
-
-    accepted: tuple[str, ...]
+    accepted: tuple[str, ...]  # populations on which the sampler passed
+    # populations that the sampler rejected in ``prepared``, and the reasons
     refused: Mapping[str, str]
 
 
 class Fault(NamedTuple):
-    """An error of a sampler on one population.
+    """An error of a sampler on one population."""
 
-    Parameters
-    ----------
-    kind : str
-        Kind of error, independent of the population and the round; each kind is reported once.
-    text : str
-        Description, with round and values.
-    """
-
+    # kind of error, independent of the population and the round; each kind is reported once
     kind: str
-    text: str
+    text: str  # description, with round and values
 
 
 def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
@@ -143,13 +129,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
 
 
 def from_words(name: str, words: Sequence[str]) -> Scheme:
-    """Create a sampler from its name or the file that defines it, and words such as ``m=4``.
-
-    Raises
-    ------
-    InputError
-        If the sampler is unknown, a word is not ``key=value``, or the sampler rejects it.
-    """
+    """Create a sampler from its name or the file that defines it, and words such as ``m=4``."""
     if name.endswith(".py"):
         name = load_file(Path(name))[-1].named
     settings: dict[str, Any] = {}
@@ -271,10 +251,7 @@ def _single_run_fault(played: Round, runs: int) -> str:
 def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
     """Report the client whose mean weight is furthest from its importance; empty if none is far.
 
-    Parameters
-    ----------
-    parts : mapping of float arrays, shape (draws, n)
-        Weights by name of the rounds; each is tested separately.
+    `parts`, shape (draws, n): weights by name of the rounds; each is tested separately.
     """
     from scipy.stats import norm
 

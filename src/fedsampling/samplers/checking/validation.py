@@ -29,13 +29,7 @@ Diverging = Callable[[], Bools]
 
 
 def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
-    """Call a method of a prepared sampler; a user's sampler gets and returns copies.
-
-    Raises
-    ------
-    InputError
-        If a user's sampler raises an error or uses shared state.
-    """
+    """Call a method of a prepared sampler; a user's sampler gets and returns copies."""
     function, guest = getattr(sampler, method), guest_of(sampler)
     if not guest.is_user or getattr(function, "__func__", None) is getattr(Scheme, method):
         return function(*arguments)
@@ -48,18 +42,8 @@ def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
 class Validator:
     """Validates a sampler's results, round after round.
 
-    Parameters
-    ----------
-    sampler : Scheme
-    runs : int
-        Number of stacked runs.
-    warns : bool
-        Whether to warn if the weights' sums are far from one.
-
-    Attributes
-    ----------
-    live : bool array, shape (runs,)
-        Runs that have not diverged; other runs may return any numbers.
+    `runs`: number of stacked runs. `warns`: whether to warn if the weights' sums are far from one.
+    `live`, shape (runs,): runs that have not diverged; other runs may return any numbers.
     """
 
     def __init__(self, sampler: Scheme, runs: int, warns: bool = True) -> None:
@@ -73,19 +57,9 @@ class Validator:
     def checked_slots(self, slots: Any, view: View, diverging: Diverging | None = None) -> Slots:
         """Return the slots of a round if they are valid.
 
-        Parameters
-        ----------
-        slots
-            Result of the sampler's ``select``.
-        view : View
-        diverging : callable, optional
-            Returns the runs that are about to diverge, bool, shape (runs,).  Step sizes of these
-            runs may be infinite or NaN, which is the model's fault, not the sampler's.
-
-        Raises
-        ------
-        InputError
-            One line: the sampler, the round, the invalid value, and the valid range.
+        `slots`: result of the sampler's ``select``. `diverging`: returns the runs that are about to
+        diverge, bool, shape (runs,).  Step sizes of these runs may be infinite or NaN, which is the
+        model's fault, not the sampler's.
         """
         if not _valid(slots, view):
             raise self._error(view, "select", _slots_fault(slots, view))

@@ -56,12 +56,7 @@ def lent(value: T, writeable: bool = False) -> T:
 class Guest:
     """Surrounds the calls of a user's sampler.
 
-    Parameters
-    ----------
-    kind : class
-        The sampler's class.
-    named : str
-        The sampler's name.
+    `kind`: the sampler's class. `named`: the sampler's name.
     """
 
     def __init__(self, kind: type, named: str) -> None:
@@ -70,13 +65,7 @@ class Guest:
 
     @contextmanager
     def calling(self, round: int | None = None) -> Iterator[None]:
-        """Surround a call in a round, or before the first round.
-
-        Raises
-        ------
-        InputError
-            If the call fails, draws from a shared generator, or changes shared memory.
-        """
+        """Surround a call in a round, or before the first round."""
         if place := next(filter(None, map(_unseeded, filter(is_user, self._kind.__mro__))), ""):
             raise InputError(
                 f"sampler {self._named}: {place} without a seed, so its numbers differ in every "

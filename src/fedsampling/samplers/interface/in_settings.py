@@ -43,23 +43,10 @@ def expand_star(
 ) -> dict[str, dict[str, Any]]:
     """Expand the label ``"*"`` into all samplers that no other label names.
 
-    Parameters
-    ----------
-    records : mapping
-        Samplers by label.  The record of ``"*"`` holds settings for all samplers that have them.
-        A label whose record is null leaves the sampler of that name out.
-    intermittent : bool
-        Whether clients can be unavailable, which leaves out samplers that need all clients.
-
-    Returns
-    -------
-    dict
-        Records of samplers that can train networks, without ``"*"``.
-
-    Raises
-    ------
-    InputError
-        If ``"*"`` holds a setting that none of these samplers, or of those left out, has.
+    `records`: samplers by label.  The record of ``"*"`` holds settings for all samplers that have
+    them. A label whose record is null leaves the sampler of that name out. `intermittent`: whether
+    clients can be unavailable, which leaves out samplers that need all clients. Returns records of
+    samplers that can train networks, without ``"*"``.
     """
     common = records["*"]
     labelled = {label: record for label, record in records.items() if label != "*"}

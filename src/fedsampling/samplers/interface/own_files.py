@@ -14,13 +14,7 @@ from fedsampling.samplers.scheme import Scheme
 
 
 def load_file(path: Path) -> tuple[type[Scheme], ...]:
-    """Import a user's Python file, and return the samplers that it defines.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or run, defines no sampler, or uses a name that is taken.
-    """
+    """Import a user's Python file, and return the samplers that it defines."""
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file; check the path")
     name = OWN_FILE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]

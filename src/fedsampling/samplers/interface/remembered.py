@@ -20,13 +20,7 @@ _SEQUENCES = {"tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque
 
 
 def pack(attributes: Mapping[str, Any], owner: str) -> dict[str, NDArray[Any]]:
-    """Convert attributes to arrays.
-
-    Raises
-    ------
-    InputError
-        If an attribute is neither an array nor plain data.
-    """
+    """Convert attributes to arrays."""
     arrays: dict[str, NDArray[Any]] = {}
     plain: dict[str, Any] = {}
     for name, value in attributes.items():

@@ -27,18 +27,8 @@ BLOCK_COORDINATES = 4096  # processed at once, so that float64 copies of 100 cli
 def dissimilarities(updates: Updates, measure: str, ward: str = "paper") -> Array:
     """Compute ρ_ij = s(G_i, G_j), line 2 of Algorithm 2, for all pairs: (n, d) → (n, n).
 
-    Parameters
-    ----------
-    updates : float array, shape (n, d)
-        Representative gradients G_i; zero for a client that was never selected.
-    measure : {"arccos", "l2", "l1"}
-    ward : {"paper", "code"}
-        See :func:`from_pairs`.
-
-    Raises
-    ------
-    InputError
-        If an update is not finite or `measure` or `ward` is unknown.
+    `updates`, shape (n, d): representative gradients G_i; zero for a client that was never
+    selected. `ward`: see :func:`from_pairs`.
     """
     return from_pairs(pairs(updates, measure), measure, ward)
 
@@ -46,20 +36,10 @@ def dissimilarities(updates: Updates, measure: str, ward: str = "paper") -> Arra
 def pairs(updates: Updates, measure: str, rows: Ints | None = None) -> Array:
     """Compute inner products, or ℓ1 distances, between the updates of some and of all clients.
 
-    Parameters
-    ----------
-    updates : float array, shape (n, d)
-        Single precision is enough for the updates, but products are summed in double precision;
-        otherwise the angle between equal updates would be 1e-3.
-    measure : {"arccos", "l2", "l1"}
-    rows : int array, shape (m,), optional
-        Clients that are compared with all clients; by default all.  The cost is O(nmd), Appendix
-        C.2.
-
-    Returns
-    -------
-    float array, shape (m, n)
-        ‖G_i − G_j‖₁ for "l1", otherwise the inner products ⟨G_i, G_j⟩.
+    `updates`, shape (n, d): single precision is enough for the updates, but products are summed in
+    double precision; otherwise the angle between equal updates would be 1e-3. `rows`, shape (m,):
+    clients that are compared with all clients; by default all.  The cost is O(nmd), Appendix C.2.
+    Returns shape (m, n): ‖G_i − G_j‖₁ for "l1", otherwise the inner products ⟨G_i, G_j⟩.
     """
     from scipy.spatial.distance import cdist
 
@@ -75,19 +55,9 @@ def pairs(updates: Updates, measure: str, rows: Ints | None = None) -> Array:
 def from_pairs(pairs: Array, measure: str, ward: str = "paper") -> Array:
     """Turn the result of :func:`pairs` for all clients into dissimilarities, shape (n, n).
 
-    Parameters
-    ----------
-    pairs : float array, shape (n, n)
-    measure : {"arccos", "l2", "l1"}
-    ward : {"paper", "code"}
-        ``paper``: L2 is a distance.  A zero update is orthogonal to all others and has ρ = 0 with
-        other zero updates, so that clients never selected form one group, as in section 5.
-        ``code``: L2 is squared.  A zero update has ρ = 0 with all others under arccos.
-
-    Raises
-    ------
-    InputError
-        If a pair is not finite or `measure` or `ward` is unknown.
+    `pairs`, shape (n, n). `ward`: ``paper``: L2 is a distance.  A zero update is orthogonal to all
+    others and has ρ = 0 with other zero updates, so that clients never selected form one group, as
+    in section 5. ``code``: L2 is squared.  A zero update has ρ = 0 with all others under arccos.
     """
     for key, value, names in (("measure", measure, MEASURES), ("ward", ward, WARD_VARIANTS)):
         if value not in names:

@@ -8,17 +8,8 @@ from fedsampling.samplers.interface.slots import Array, Ints, Slots, View
 def invert(probability: Array, u: Array) -> Ints:
     """Turn uniform variates into clients by inverting the distribution function.
 
-    Parameters
-    ----------
-    probability : float array, shape (n,)
-        Sums to one up to rounding.
-    u : float array of any shape
-        Uniform on [0, 1).
-
-    Returns
-    -------
-    int array, shape of `u`
-        Clients with positive probability.
+    `probability`, shape (n,): sums to one up to rounding. `u`: uniform on [0, 1). Returns shape of
+    `u`: clients with positive probability.
     """
     cumulative = np.cumsum(probability)
     # Division by the last value makes it exactly one, so that every u < 1 is below it.
@@ -28,18 +19,10 @@ def invert(probability: Array, u: Array) -> Ints:
 def distinct(n: int, u: Array) -> Ints:
     """Choose m of n units from m uniform variates; all ordered choices are equally likely.
 
-    Parameters
-    ----------
-    u : float array, shape (runs, m)
-        In [0, 1).
+    `u`, shape (runs, m): in [0, 1). Returns shape (runs, m).
 
-    Returns
-    -------
-    int array, shape (runs, m)
-
-    References
-    ----------
-    The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, algorithm 3.4.2 P.
+    References: The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, algorithm
+    3.4.2 P.
     """
     runs = np.arange(len(u))
     units = np.tile(np.arange(n), (len(u), 1))
@@ -52,10 +35,7 @@ def distinct(n: int, u: Array) -> Ints:
 def candidate_set(n: int, size: int | None, rng: np.random.Generator) -> Ints:
     """Draw `size` of n units without replacement, all sets equally likely; all units if None.
 
-    Returns
-    -------
-    int array, shape (min(size, n),)
-        Ascending.
+    Returns shape (min(size, n): ascending.
     """
     if size is None or size >= n:
         return np.arange(n)

@@ -22,22 +22,11 @@ Chain = Callable[[Ints], Array]
 def minimum_norm_point(chain: Chain, start: Ints, tolerance: float = 1e-10) -> Array:
     """Compute the point of least norm in the base polyhedron of a set function f.
 
-    Parameters
-    ----------
-    chain : callable
-        ``chain(order) -> values``: f of the first 0, 1, …, m units of an order, shape (m + 1,).
-    start : int array, shape (m,)
-        Order of the units that defines the first greedy point.
-    tolerance : float
-        Relative to the squared norm of the greedy points.
+    `chain`: ``chain(order) -> values``: f of the first 0, 1, …, m units of an order, shape (m +
+    1,). `start`, shape (m,): order of the units that defines the first greedy point. `tolerance`:
+    relative to the squared norm of the greedy points. Returns `x`, shape (m,): if f is submodular,
+    {x < 0} and {x ≤ 0} are its smallest and largest minimisers.
 
-    Returns
-    -------
-    x : float array, shape (m,)
-        If f is submodular, {x < 0} and {x ≤ 0} are its smallest and largest minimisers.
-
-    Notes
-    -----
     The linear oracle is Edmonds' greedy algorithm: sort the units by x, ascending, and take the
     marginal values of f along that order.  If f is not submodular, this may not be the best vertex,
     and the level sets of x may not minimise f.  The algorithm still ends: every major cycle reduces

@@ -7,16 +7,9 @@ from numpy.typing import NDArray
 def smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the positions of the `count` smallest keys, ascending; ties go to the first position.
 
-    Parameters
-    ----------
-    keys : float array, shape (n,)
-    count : int
-        At least 0; with more than n, all positions are returned.
-
-    Returns
-    -------
-    int array, shape (min(count, n),)
-        Equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead of n log n.
+    `keys`, shape (n,). `count`: at least 0; with more than n, all positions are returned. Returns
+    shape (min(count, n): equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead
+    of n log n.
     """
     positions = np.flatnonzero(are_smallest(keys, count))
     return positions[np.argsort(keys[positions], kind="stable")]

@@ -20,29 +20,15 @@ from fedsampling.samplers.scheme import Array, Ints, candidate_set
 def ward_groups(rho: Array, weight: Ints, max_weight: int, ward: str = "paper") -> list[Ints]:
     """Cut Ward's tree into its largest subtrees with a weight of at most `max_weight`.
 
-    Parameters
-    ----------
-    rho : float array, shape (n, n)
-        Dissimilarities of n ≥ 2 clients.
-    weight : int array, shape (n,)
-        Weight of each client, at most `max_weight`.
-    ward : {"paper", "code"}
-        ``paper``: Ward's method starts from the distances ρ_ij.  ``code``: it starts from the
-        Euclidean distances between the rows of ρ.
+    `rho`, shape (n, n): dissimilarities of n ≥ 2 clients. `weight`, shape (n,): weight of each
+    client, at most `max_weight`. `ward`: ``paper``: Ward's method starts from the distances ρ_ij.
+    ``code``: it starts from the Euclidean distances between the rows of ρ. Returns the clients B_k
+    of each group, ascending.
 
-    Returns
-    -------
-    list of int arrays
-        The clients B_k of each group, ascending.
-
-    Notes
-    -----
     As in the authors' code, the tree is cut by weight, not by height: the paper asks only that no
     group has more than M of the mM samples.
 
-    References
-    ----------
-    Lines 2 and 3 of Algorithm 2.
+    References: Lines 2 and 3 of Algorithm 2.
     """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import pdist, squareform
@@ -69,27 +55,11 @@ def ward_groups_from_sample(
 ) -> list[Ints]:
     """Group all clients by Ward's tree of a random set of them.
 
-    Parameters
-    ----------
-    updates : float array, shape (n, d), n ≥ 2
-    u : int array, shape (n,)
-        Units of each client, at most M.
-    M : int
-        Maximum number of units of a group.
-    measure : {"arccos", "l2", "l1"}
-    rng : numpy.random.Generator
-        Draws the set, and the order in which groups are split.
-    size : int
-        Size of the set; with n or more, this is :func:`ward_groups` of all clients.
-    ward : {"paper", "code"}
+    `updates`, shape (n, d). `u`, shape (n,): units of each client, at most M. `M`: maximum number
+    of units of a group. `rng`: draws the set, and the order in which groups are split. `size`: size
+    of the set; with n or more, this is :func:`ward_groups` of all clients. Returns the clients of
+    each group, ascending.
 
-    Returns
-    -------
-    list of int arrays
-        The clients of each group, ascending.
-
-    Notes
-    -----
     Comparing all pairs of clients takes n² numbers.  Here the tree of a random set is cut so that
     no group has more than the set's share of M units.  Every other client joins the group with the
     least mean dissimilarity to its members in the set.  A group that then exceeds M units is split

@@ -26,23 +26,13 @@ Gradient = Callable[[Array], Array]
 def expected_delay(delays: Array, p: Array, k: int = 1) -> float:
     """Compute E[max τ] = Σ_i (C_i^k − C_{i−1}^k) τ_i, C_i = Σ_{j≤i} p_j, clients sorted by delay.
 
-    Parameters
-    ----------
-    delays : float array, shape (m,)
-        τ in seconds, in any order.
-    p : float array, shape (m,)
-        Probability of each client.
-    k : int
-        Number of independent draws.
+    `delays`, shape (m,): τ in seconds, in any order. `p`, shape (m,): probability of each client.
+    `k`: number of independent draws.
 
-    Notes
-    -----
     Algorithm 3 prints Σ_{j≤i} in both terms, which would give zero; this is Lemma 3.  With C_m = 1
     it equals τ_m − Σ_{i<m} C_i^k (τ_{i+1} − τ_i), which is *concave* in p.
 
-    References
-    ----------
-    Lemma 3.
+    References: Lemma 3.
     """
     order = np.argsort(delays, kind="stable")
     steps = np.diff(np.cumsum(p[order]) ** k, prepend=0.0)
@@ -71,27 +61,10 @@ def descend(
 ) -> Array:
     """Minimise a function over the probability simplex with a method of SciPy.
 
-    Parameters
-    ----------
-    value, gradient : callable
-        Function of p, scaled to about one, and its gradient; None for finite differences.
-    start : float array, shape (m,)
-        Distribution to start from.
-    iterations : int
-        Maximum number of iterations; 0 returns the start.
-    method : {"trust-constr", "SLSQP"}
-    min_probability : float
-        Lower bound of each probability.
-
-    Returns
-    -------
-    float array, shape (m,)
-        At least `min_probability`, sums to one.
-
-    Raises
-    ------
-    InputError
-        If the start is not a distribution, or `iterations` is negative.
+    `value`, `gradient`: function of p, scaled to about one, and its gradient; None for finite
+    differences. `start`, shape (m,): distribution to start from. `iterations`: maximum number of
+    iterations; 0 returns the start. `min_probability`: lower bound of each probability. Returns
+    shape (m,): at least `min_probability`, sums to one.
     """
     if start.ndim != 1 or (start < 0).any() or not np.isclose(start.sum(), 1):
         raise InputError("start: must be a distribution: non-negative numbers with sum 1")

@@ -32,55 +32,28 @@ NO_PROBLEM = OwnProblem()
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``fedsampling compare``.
+    """The options of ``fedsampling compare``."""
 
-    Parameters
-    ----------
-    files : sequence of Path
-        Each defines a sampler; if a file defines several, the last is used.
-    settings : sequence of str
-        ``key=value`` or ``key=value,value``; several values give several entries.  A setting
-        applies to all samplers that have it.
-    datasets : sequence of str
-        Datasets of the cross matrix.  If empty: all at this scale; at paper scale, the datasets
-        that two processor cores can finish.
-    scale : {"quick", "reduced", "paper"}, optional
-        ``quick`` needs no data and runs all samplers; the other scales leave out samplers whose
-        runs are not finished.  By default, see :func:`usual_scale`.
-    against : sequence of str
-        The other samplers; ``md`` is always included.  If empty, all.
-    problem : OwnProblem
-        The user's samples or model; with either, all samplers are run.
-    """
-
-    files: Sequence[Path]
+    files: Sequence[Path]  # each defines a sampler; if a file defines several, the last is used
+    # ``key=value`` or ``key=value,value``; several values give several entries.  A setting applies
+    # to all samplers that have it
     settings: Sequence[str] = ()
+    # datasets of the cross matrix.  If empty: all at this scale; at paper scale, the datasets that
+    # two processor cores can finish
     datasets: Sequence[str] = ()
+    # ``quick`` needs no data and runs all samplers; the other scales leave out samplers whose runs
+    # are not finished.  By default, see :func:`usual_scale`
     scale: str | None = None
-    against: Sequence[str] = ()
+    against: Sequence[str] = ()  # the other samplers; ``md`` is always included.  If empty, all
+    # the user's samples or model; with either, all samplers are run
     problem: OwnProblem = NO_PROBLEM
 
 
 def compare(options: Options, project: Project, echo: Callable[[str], None]) -> int:
     """Compare the samplers that some files define with each other and with all others.
 
-    Parameters
-    ----------
-    options : Options
-    project : Project
-        Configuration, and folders of data and runs.
-    echo : callable
-        Prints a line.
-
-    Returns
-    -------
-    int
-        Exit status: 0, or that of an interrupted job; the same command resumes it.
-
-    Raises
-    ------
-    InputError
-        If a sampler fails the check, or a dataset or a setting is invalid.
+    `project`: configuration, and folders of data and runs. `echo`: prints a line. Returns exit
+    status: 0, or that of an interrupted job; the same command resumes it.
     """
     problem = options.problem
     scale = options.scale or usual_scale(options.datasets, problem)
@@ -135,13 +108,7 @@ def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
 
 
 def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnProblem) -> list[str]:
-    """Return the experiments to compare on; see :class:`Options` for the default.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown at this scale, or does not fit the user's samples or model.
-    """
+    """Return the experiments to compare on; see :class:`Options` for the default."""
     experiments = [key.partition("/")[2] for key in plan.experiments]
     tuned = [name for name in experiments if TUNING + name in experiments]
     if problem.data is not None:

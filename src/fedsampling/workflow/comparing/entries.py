@@ -23,17 +23,8 @@ class Entry:
 def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[str, Entry]:
     """Return the entries of some samplers by label.
 
-    Parameters
-    ----------
-    members : sequence of classes
-    words : sequence of str
-        Settings, ``key=value`` or ``key=value,value``; several values give several entries.  A
-        setting applies to all samplers that have it.
-
-    Raises
-    ------
-    InputError
-        If a word is not a setting.
+    `words`: settings, ``key=value`` or ``key=value,value``; several values give several entries.  A
+    setting applies to all samplers that have it.
     """
     entries = {}
     fields = {key for member in members for key in member.model_fields}
@@ -52,15 +43,7 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
 def check_entry(entry: Entry, common: Mapping[str, Any]) -> None:
     """Check that an entry works as its sampler declares.
 
-    Parameters
-    ----------
-    common : mapping
-        Settings that all entries of a sampler share; those of the entry have precedence.
-
-    Raises
-    ------
-    InputError
-        If the sampler fails the check.
+    `common`: settings that all entries of a sampler share; those of the entry have precedence.
     """
     settings = {**common, **entry.settings}
     options = {key: value for key, value in settings.items() if key != "name"}

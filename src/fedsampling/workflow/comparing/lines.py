@@ -18,16 +18,9 @@ def result_lines(
 ) -> Iterator[str]:
     """Yield the results of each entry: ranks, learning rates, and datasets won and lost.
 
-    Parameters
-    ----------
-    artefacts : Path
-        Folder of the cross matrix's artefacts.
-    labels : iterable of str
-        Labels of the entries.
-    titles : mapping of str to str
-        Names of the datasets to show, by experiment.
-    own_data : bool
-        Whether the user's data are used, so that ``--learning-rates`` can extend the grid.
+    `artefacts`: folder of the cross matrix's artefacts. `labels`: labels of the entries. `titles`:
+    names of the datasets to show, by experiment. `own_data`: whether the user's data are used, so
+    that ``--learning-rates`` can extend the grid.
     """
 
     def table(name: str) -> pd.DataFrame | None:
@@ -51,10 +44,7 @@ def result_lines(
 def ranking(ranks: pd.DataFrame, label: str) -> list[str]:
     """Tabulate a sampler's ranks and speed-ups, one line per measure below a header.
 
-    Parameters
-    ----------
-    ranks : DataFrame
-        The artefact ``bench_ranks``.  Intervals are shown if there are several families.
+    `ranks`: the artefact ``bench_ranks``.  Intervals are shown if there are several families.
     """
     rows: list[dict[str, str]] = []
     by_measure = ranks.groupby("measure", sort=False)
@@ -89,13 +79,9 @@ def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
 def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list[str]:
     """Tabulate the learning rates that tuning chose for a sampler, one line per dataset.
 
-    Parameters
-    ----------
-    grid : DataFrame
-        The artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
-        At quick scale only md is tuned; the table is then empty.
-    at_edge : str
-        Text after a learning rate that is the smallest or largest of its grid.
+    `grid`: the artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
+    At quick scale only md is tuned; the table is then empty. `at_edge`: text after a learning rate
+    that is the smallest or largest of its grid.
     """
     rows = []
     for name, table in grid[grid["sampler"] == label].groupby("experiment", sort=False):

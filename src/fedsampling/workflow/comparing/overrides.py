@@ -24,41 +24,19 @@ Echo = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The entries, datasets and other samplers of a comparison.
+    """The entries, datasets and other samplers of a comparison."""
 
-    Parameters
-    ----------
-    matrix : Project
-        The cross matrix at the scale of the comparison.
-    entries : mapping of str to Entry
-        By label.
-    datasets : sequence of str
-        Experiments of the cross matrix.
-    problem : OwnProblem
-    against : sequence of str
-        The other samplers; if empty, all.
-    """
-
-    matrix: Project
-    entries: Mapping[str, Entry]
-    datasets: Sequence[str]
+    matrix: Project  # the cross matrix at the scale of the comparison
+    entries: Mapping[str, Entry]  # by label
+    datasets: Sequence[str]  # experiments of the cross matrix
     problem: OwnProblem
-    against: Sequence[str]
+    against: Sequence[str]  # the other samplers; if empty, all
 
     def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
         """Return overrides with all samplers that can train the user's model on the user's data.
 
-        Parameters
-        ----------
-        common : mapping
-            Settings of all samplers of the cross matrix.
-        echo : callable
-            Prints a line, for each sampler that is left out.
-
-        Raises
-        ------
-        InputError
-            If an entry's sampler cannot.
+        `common`: settings of all samplers of the cross matrix. `echo`: prints a line, for each
+        sampler that is left out.
         """
         samplers = {entry.sampler for entry in self.entries.values()}
         compared = {REFERENCE, *self.against, *samplers} if self.against else {*common}
@@ -82,18 +60,8 @@ class Comparison:
 
         Datasets of the benchmark on which the reference's runs are not finished are left out.
 
-        Parameters
-        ----------
-        is_benchmark : bool
-            Whether to compare on the whole benchmark.
-        echo : callable
-            Prints a line, with the datasets and samplers that are left out.
-
-        Raises
-        ------
-        InputError
-            If the runs of the reference are not finished on another dataset, or on no dataset of
-            the benchmark.
+        `is_benchmark`: whether to compare on the whole benchmark. `echo`: prints a line, with the
+        datasets and samplers that are left out.
         """
         scale = self.matrix.config.scale
         overrides = self._overrides(self.datasets, ())
@@ -120,10 +88,7 @@ class Comparison:
     def _overrides(self, experiments: Sequence[str], left_out: Collection[str]) -> Overrides:
         """Return overrides that add the entries to some experiments and remove all others.
 
-        Parameters
-        ----------
-        left_out : collection of str
-            Samplers to remove.
+        `left_out`: samplers to remove.
         """
         plan = self.matrix.plan
         compared = {*experiments, *(TUNING + name for name in experiments)}

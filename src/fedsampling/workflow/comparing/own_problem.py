@@ -36,24 +36,12 @@ CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at
 class OwnProblem:
     """A user's own samples and model for a comparison.
 
-    Parameters
-    ----------
-    data : Path, optional
-        Samples in a .npz, .csv or .parquet file.
-    target, client : str
-        Columns of a table: labels or targets, and owners.
-    test : str, optional
-        Column that marks test samples; only with `data`.
-    client_info : Path, optional
-        Table of the clients' properties; only with `data`.
-    model : str, optional
-        ``my_model.py:Net``, or the name of a model of the package.
-    loss : str, optional
-        A function in the model's file.
-    rounds, seeds : int, optional
-        Number of rounds, also in tuning, and number of seeds; only with `data`.
-    learning_rates : str
-        The grid of tuning, such as ``0.1,0.3``; only with `data`.  Empty: the grid of the scale.
+    `data`: samples in a .npz, .csv or .parquet file. `target`, `client`: columns of a table: labels
+    or targets, and owners. `test`: column that marks test samples; only with `data`. `client_info`:
+    Table of the clients' properties; only with `data`. `model`: ``my_model.py:Net``, or the name of
+    a model of the package. `loss`: a function in the model's file. `rounds`, `seeds`: number of
+    rounds, also in tuning, and number of seeds; only with `data`. `learning_rates`: the grid of
+    tuning, such as ``0.1,0.3``; only with `data`.  Empty: the grid of the scale.
     """
 
     data: Path | None = None
@@ -90,11 +78,7 @@ class OwnProblem:
     def settings(self, experiment: str, resolved: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that replace an experiment's.
 
-        Parameters
-        ----------
-        experiment : str
-        resolved : mapping
-            Its ``cases`` and ``settings`` at the scale of the comparison.
+        `resolved`: its ``cases`` and ``settings`` at the scale of the comparison.
         """
         changes: dict[str, Any] = {}
         if self.data is not None:

@@ -47,18 +47,8 @@ def recheck(
 
     Runs that measure the speed of the machine are never chosen.
 
-    Parameters
-    ----------
-    project : Project
-    share : float, optional
-        Share of all finished runs.  If None, runs that need no data files, up to 20 seconds of
-        processor time.
-    seed : int, optional
-        Seed that selects the runs; default: today's date.
-
-    Returns
-    -------
-    list of Recomputed
+    `share`: share of all finished runs.  If None, runs that need no data files, up to 20 seconds of
+    processor time. `seed`: seed that selects the runs; default: today's date.
     """
     drawn_by = datetime.now(UTC).date().toordinal() if seed is None else seed
     drawn = list(_configured_runs(project, share is None))
@@ -106,10 +96,7 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
     They may if the sampler reads losses or updates, because ties may be decided differently.
     Otherwise, the run is repeated with initial parameters changed by :data:`PERTURBATION`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The recomputed run.
+    `table`: the recomputed run.
     """
     if not isinstance(settings, Network):
         return False

@@ -42,12 +42,9 @@ def as_delays(table: pd.DataFrame, parameters: Parameters) -> Delays:
 def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
     """Compute rate, communication and computation of each client from its position.
 
-    Returns
-    -------
-    DataFrame
-        One row per client, in the order of `mesh`: ``lon``, ``lat`` (degrees), ``height``,
-        ``distance`` to the server or to its hub (m), ``loss`` (dB, shadowing included),
-        ``rate`` (bit/s, its share of the air), ``communication``, ``computation`` (s).
+    Returns one row per client, in the order of `mesh`: ``lon``, ``lat`` (degrees), ``height``,
+    ``distance`` to the server or to its hub (m), ``loss`` (dB, shadowing included), ``rate``
+    (bit/s, its share of the air), ``communication``, ``computation`` (s).
     """
     s = parameters
     nodes = mesh.nodes.fillna({"height": s.missing_height})
@@ -80,16 +77,9 @@ def efficiency(snr: ArrayLike, error_rate: float) -> Array:
     Shannon's rate with the gap of an uncoded error rate, rounded down to an LTE channel quality.
     Clients below the lowest quality get the lowest quality: in the paper every client is in range.
 
-    Parameters
-    ----------
-    snr : array
-        dB.
-    error_rate : float
-        Below 0.2.
+    `snr`: dB. `error_rate`: below 0.2.
 
-    References
-    ----------
-    Piro, Baldo, Miozzo: An LTE module for the ns-3 network simulator. SIMUTools 2011.
+    References: Piro, Baldo, Miozzo: An LTE module for the ns-3 network simulator. SIMUTools 2011.
     """
     gap = -np.log(5 * error_rate) / 1.5
     shannon = np.log2(1 + 10 ** (np.asarray(snr, np.float64) / 10) / gap)

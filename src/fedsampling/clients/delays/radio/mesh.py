@@ -35,40 +35,21 @@ UNMEASURED = 5.0  # m; default altitude in the plain lists if none was entered
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Nodes of a city and their active links.
+    """Nodes of a city and their active links."""
 
-    Parameters
-    ----------
-    nodes : DataFrame
-        Columns ``lon``, ``lat`` (degrees), ``height`` (m above ground, NaN where unknown) and
-        ``degree`` (active links); sorted by decreasing degree, then by the node's number.
-    links : DataFrame
-        Columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links.
-    inputs : mapping
-        SHA-256 of the files read.
-    unverified : bool
-        Whether some file could not be compared with its publisher's checksum.
-    """
-
+    # columns ``lon``, ``lat`` (degrees), ``height`` (m above ground, NaN where unknown) and
+    # ``degree`` (active links); sorted by decreasing degree, then by the node's number
     nodes: pd.DataFrame
-    links: pd.DataFrame
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    links: pd.DataFrame  # columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links
+    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
+    # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
 
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     """Read (or, embedded, generate) the network.
 
-    Parameters
-    ----------
-    data : {"official", "embedded"}
-    cache, mirror
-        As in :func:`fedsampling.data.sources.fetch.fetch`.
-
-    Raises
-    ------
-    InputError
-        If a file is not available.
+    `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
     """
     if data != "official":
         return mesh_like(stream(0, "data.mesh_like"))
@@ -106,14 +87,9 @@ def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
 def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) -> Mesh:
     """Join the published tables.
 
-    Parameters
-    ----------
-    nodes : DataFrame
-        Columns ``id``, ``lon``, ``lat``.  Nodes outside New York are left out.
-    links : DataFrame
-        Columns ``lon1``, ``lat1``, ``lon2``, ``lat2``, ``status``; both ends are nodes.
-    altitudes : DataFrame
-        Columns ``id``, ``alt_m``; values of 0 or less mean unknown.
+    `nodes`: columns ``id``, ``lon``, ``lat``.  Nodes outside New York are left out. `links`:
+    columns ``lon1``, ``lat1``, ``lon2``, ``lat2``, ``status``; both ends are nodes. `altitudes`:
+    columns ``id``, ``alt_m``; values of 0 or less mean unknown.
     """
     west, east, south, north = CITY
     inside = nodes["lon"].between(west, east) & nodes["lat"].between(south, north)
@@ -133,9 +109,7 @@ def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) 
 def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: ArrayLike) -> Array:
     """Return the distance in m between places in degrees on a sphere; the arguments broadcast.
 
-    References
-    ----------
-    Sinnott: Virtues of the haversine. Sky and Telescope 68(2), 1984.
+    References: Sinnott: Virtues of the haversine. Sky and Telescope 68(2), 1984.
     """
     lam_1, phi_1, lam, phi = (np.radians(angle) for angle in (lon_one, lat_one, lon, lat))
     half = np.sin((phi - phi_1) / 2) ** 2
@@ -146,10 +120,7 @@ def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: Ar
 def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     """Generate a network of similar structure: three hubs and nodes around them, some far away.
 
-    Parameters
-    ----------
-    nodes : int
-        At least 3.
+    `nodes`: at least 3.
     """
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
     hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
@@ -172,15 +143,7 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
 def map_nodes(content: bytes) -> pd.DataFrame:
     """Parse the installed nodes.
 
-    Returns
-    -------
-    DataFrame
-        ``id``, ``lon``, ``lat`` (degrees) and ``alt_m`` (m; NaN where unknown).
-
-    Raises
-    ------
-    ValueError
-        If the content is of neither form.
+    Returns ``id``, ``lon``, ``lat`` (degrees) and ``alt_m`` (m; NaN where unknown).
     """
     rows = [
         (int(node["id"]), *_place(node["coordinates"]))
@@ -195,15 +158,7 @@ def map_nodes(content: bytes) -> pd.DataFrame:
 def map_links(content: bytes) -> pd.DataFrame:
     """Parse the links.
 
-    Returns
-    -------
-    DataFrame
-        ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``.
-
-    Raises
-    ------
-    ValueError
-        If the content is of neither form.
+    Returns ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``.
     """
     rows = []
     for link in _entries(content, "status", "coordinates"):

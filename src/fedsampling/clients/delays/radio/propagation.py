@@ -28,20 +28,11 @@ ORIENTATION = 2.5 + 0.075 * (45.0 - 35.0)  # dB, of streets at 45° to the path
 
 @dataclass(frozen=True)
 class City:
-    """Properties of a city; defaults are ns-3's.
-
-    Parameters
-    ----------
-    environment : {"urban", "suburban", "open"}
-    large : bool
-        A metropolitan centre, not a medium-sized city.
-    rooftop : float
-        Mean height of the roofs h_r, m.
-    """
+    """Properties of a city; defaults are ns-3's."""
 
     environment: str = "urban"
-    large: bool = True
-    rooftop: float = 20.0
+    large: bool = True  # a metropolitan centre, not a medium-sized city
+    rooftop: float = 20.0  # mean height of the roofs h_r, m
 
 
 def hybrid(
@@ -58,20 +49,11 @@ def hybrid(
     Beyond `long_range`, with both nodes above the roofs: :func:`okumura_hata`, or :func:`kun`
     above 2.3 GHz.  Else ITU-R P.1411: in line of sight up to that threshold, then over rooftops.
 
-    Parameters
-    ----------
-    d : array
-        Distance, m.
-    h_one, h_other : array
-        Heights, m; the higher end is the base station.
-    f : float
-        Frequency, MHz; the documentation names 200 to 2600.
-    line_of_sight, long_range : float
-        Distances at which the formula changes, m.
+    `d`: distance, m. `h_one`, `h_other`: heights, m; the higher end is the base station. `f`:
+    frequency, MHz; the documentation names 200 to 2600. `line_of_sight`, `long_range`: distances at
+    which the formula changes, m.
 
-    References
-    ----------
-    ns-3 Model Library, "Buildings", pseudo-code of HybridBuildingsPropagationLossModel.
+    References: ns-3 Model Library, "Buildings", pseudo-code of HybridBuildingsPropagationLossModel.
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     long = kun(d) if f > 2300 else okumura_hata(d, h_b, h_m, f, city)
@@ -90,12 +72,10 @@ def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, c
     COST 231 has no correction for open areas; they count as suburban (C = 0).  Like ns-3, the
     function also extrapolates beyond the measured ranges (mobiles to 10 m, bases to 200 m, 20 km).
 
-    References
-    ----------
-    Hata: Empirical formula for propagation loss in land mobile radio services. IEEE Trans. VT
-    29(3), 1980.  COST Action 231: Digital mobile radio towards future generation systems, final
-    report, 1999, section 4.4.1.  Implemented as in ns-3: without 4.97 dB in COST 231's F(h_M) for a
-    large city.
+    References: Hata: Empirical formula for propagation loss in land mobile radio services. IEEE
+    Trans. VT 29(3), 1980. COST Action 231: Digital mobile radio towards future generation systems,
+    final report, 1999, section 4.4.1. Implemented as in ns-3: without 4.97 dB in COST 231's F(h_M)
+    for a large city.
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     log_f = np.log10(f)
@@ -122,10 +102,8 @@ def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, c
 def kun(d: ArrayLike) -> Array:
     """Measured loss at 2.6 GHz in urban areas.
 
-    References
-    ----------
-    Sun Kun, Wang Ping, Li Yingze: Path loss models for suburban scenario at 2.3 GHz, 2.6 GHz and
-    3.5 GHz. ISAPE 2008.
+    References: Sun Kun, Wang Ping, Li Yingze: Path loss models for suburban scenario at 2.3 GHz,
+    2.6 GHz and 3.5 GHz. ISAPE 2008.
     """
     return np.asarray(36 + 26 * np.log10(d))
 
@@ -133,9 +111,8 @@ def kun(d: ArrayLike) -> Array:
 def p1411_line_of_sight(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float) -> Array:
     """Mean of the upper and lower bounds for street canyons in line of sight.
 
-    References
-    ----------
-    Recommendation ITU-R P.1411, section on line of sight in UHF: breakpoint R_bp = 4 h_b h_m / λ.
+    References: Recommendation ITU-R P.1411, section on line of sight in UHF: breakpoint R_bp = 4
+    h_b h_m / λ.
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     wavelength = SPEED_OF_LIGHT / (f * 1e6)
@@ -158,10 +135,8 @@ def p1411_over_rooftops(
     recommendation's factor d/1000, which ns-3's documentation omits; with it the loss is continuous
     at 500 m.
 
-    References
-    ----------
-    Recommendation ITU-R P.1411, section on propagation over rooftops (Walfisch and Bertoni 1988,
-    Ikegami et al. 1984).
+    References: Recommendation ITU-R P.1411, section on propagation over rooftops (Walfisch and
+    Bertoni 1988, Ikegami et al. 1984).
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     free_space = 32.4 + 20 * np.log10(d / 1000) + 20 * np.log10(f)

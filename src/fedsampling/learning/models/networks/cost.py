@@ -23,10 +23,7 @@ class Operations:
 
     An addition and a multiplication count as two.
 
-    Parameters
-    ----------
-    forward, step : int
-        Operations for the outputs, and for outputs and gradient.
+    `forward`, `step`: operations for the outputs, and for outputs and gradient.
     """
 
     forward: int
@@ -36,10 +33,7 @@ class Operations:
 def operations(network: Network, sample: tuple[int, ...], batch: int) -> Operations:
     """Count the operations of a batch, where possible on a device without data.
 
-    Parameters
-    ----------
-    sample : tuple of int
-        Shape of one sample.
+    `sample`: shape of one sample.
     """
     from torch.utils.flop_counter import FlopCounterMode  # the import takes a second
 
@@ -60,10 +54,7 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
     largest of these arrays, the gradients of the parameters, and as much again for temporary
     arrays.
 
-    Parameters
-    ----------
-    sample : tuple of int
-        Shape of one sample.
+    `sample`: shape of one sample.
     """
     theta, x = blank(network, sample, batch, "cpu")
     saved_bytes: dict[int, int] = {}
@@ -88,10 +79,7 @@ def keep_memory() -> bool:
     library returns each to the system, which clears it page by page before handing it out again.
     For large networks this takes longer than the arithmetic (see ``benchmarks/recurrent.py``).
 
-    Returns
-    -------
-    bool
-        Whether the C library supports this (glibc); otherwise nothing changes.
+    Returns whether the C library supports this (glibc); otherwise nothing changes.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -23,9 +23,7 @@ from fedsampling.learning.models.networks.products import product
 def linear(record: LinearRegression, sample: tuple[int, ...], classes: int | None) -> Network:
     """Linear regression without intercept: z = xᵀw, loss (z − y)²/2, from w = 0.
 
-    References
-    ----------
-    harshvardhan2025latency, section 3.
+    References: harshvardhan2025latency, section 3.
     """
     if classes is not None:
         raise InputError(
@@ -52,9 +50,7 @@ def softmax(record: Softmax, sample: tuple[int, ...], classes: int | None) -> Ne
 def mlp(record: Mlp, sample: tuple[int, ...], classes: int | None) -> Network:
     """One hidden layer of rectified units, initialised as by PyTorch.
 
-    References
-    ----------
-    fraboni2021clustered, section 5 (MNIST; 784-50-10 in the authors' code).
+    References: fraboni2021clustered, section 5 (MNIST; 784-50-10 in the authors' code).
     """
     parameters = {
         **torch_layer("hidden", record.hidden, prod(sample)),

@@ -18,16 +18,8 @@ from fedsampling.learning.models.networks.products import product
 def dense(w: Parts, name: str, h: Tensor) -> Tensor:
     """Apply a dense layer: h Wᵀ + b.
 
-    Parameters
-    ----------
-    w : mapping
-        Contains ``name.weight`` [slots, outputs, inputs] and ``name.bias`` [slots, outputs].
-    name : str
-    h : Tensor, shape (slots, ..., inputs)
-
-    Returns
-    -------
-    Tensor, shape (slots, ..., outputs)
+    `h`, shape (slots, ..., inputs). `w`: contains ``name.weight`` [slots, outputs, inputs] and
+    ``name.bias`` [slots, outputs]. Returns shape (slots, ..., outputs).
     """
     rows = h.reshape(len(h), -1, h.shape[-1])
     z = product(rows, w[f"{name}.weight"]) + w[f"{name}.bias"][:, None]
@@ -42,21 +34,10 @@ def convolution(
     The slots are computed one after another, which on a CPU is twice as fast as a grouped
     convolution and keeps the pooling's input in the cache.
 
-    Parameters
-    ----------
-    w : mapping
-        Contains ``name.weight`` [slots, outputs, inputs, height, width] and optionally
-        ``name.bias`` [slots, outputs].
-    name : str
-    h : Tensor, shape (slots, batch, inputs, height, width)
-        Fastest if the inputs (channels) are contiguous in memory.
-    padding : int
-        Zeros added on each side.
-    stride, pool : int
-
-    Returns
-    -------
-    Tensor, shape (slots, batch, outputs, height', width')
+    `w`: contains ``name.weight`` [slots, outputs, inputs, height, width] and optionally
+    ``name.bias`` [slots, outputs]. `h`, shape (slots, batch, inputs, height, width): fastest if the
+    inputs (channels) are contiguous in memory. `padding`: zeros added on each side. Returns shape
+    (slots, batch, outputs, height', width').
     """
     weight, bias = w[f"{name}.weight"], w.get(f"{name}.bias")
 
@@ -79,10 +60,7 @@ def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tenso
 
     Intermediate results of a slot then stay in the cache.
 
-    Parameters
-    ----------
-    f : callable
-        ``f(w, x)``, for parameters and inputs of any number of slots.
+    `f`: ``f(w, x)``, for parameters and inputs of any number of slots.
     """
 
     def run(w: Parts, x: Tensor) -> Tensor:
@@ -96,13 +74,7 @@ def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tenso
 
 
 def labels(name: str, classes: int | None) -> int:
-    """Return the number of classes.
-
-    Raises
-    ------
-    InputError
-        If the data have no classes, as in a regression.
-    """
+    """Return the number of classes."""
     if classes is None:
         raise InputError(
             f"model.name: {name} predicts labels, but the dataset has none; use linear"
@@ -111,13 +83,7 @@ def labels(name: str, classes: int | None) -> int:
 
 
 def image(name: str, sample: tuple[int, ...], min_side: int) -> tuple[int, int, int]:
-    """Return channels, height and width of an image.
-
-    Raises
-    ------
-    InputError
-        If the samples are not images, or smaller than `min_side` pixels.
-    """
+    """Return channels, height and width of an image."""
     if len(sample) not in (2, 3) or min(sample[:2]) < min_side:
         raise InputError(
             f"model.name: {name} requires images of at least {min_side} × {min_side} pixels, but "

@@ -62,44 +62,28 @@ class Guest(Protocol):
 
 @dataclass(frozen=True)
 class Network:
-    """An architecture, as functions of its parameters.
-
-    Parameters
-    ----------
-    name : str
-    shapes : mapping
-        Shape of each parameter in one copy, in the order of the flat vector.
-    draw : callable
-        ``draw(rng) -> {name: float array}``: the initial parameters of one copy.
-    body : callable
-        ``body(w, x, keep) -> h``: from inputs x [slots, batch, ...] to the last layer's inputs
-        [slots, batch, ..., features], with parameters ``w[name]`` [slots, *shape].  ``keep(h,
-        rate)`` is dropout in training, and the identity in evaluation.
-    head : callable
-        ``head(w, h) -> z``: the last layer, to [slots, batch, ..., classes].
-    loss : str
-        Of z and the targets: cross entropy, or half the squared error of one output.
-    layers : tuple of str
-        Names of the dense layers, from inputs to outputs, if the network consists only of these
-        with rectifiers in between, and the loss is cross entropy; otherwise empty.
-    criterion : Guest, optional
-        Replaces `loss`.
-    module : Guest, optional
-        Replaces `body` and `head`.
-    buffers : mapping
-        Shape of each buffer of `module` that training changes.  Buffers follow the parameters in a
-        copy's vector.
-    """
+    """An architecture, as functions of its parameters."""
 
     name: str
+    # shape of each parameter in one copy, in the order of the flat vector
     shapes: Mapping[str, tuple[int, ...]]
+    # ``draw(rng) -> {name: float array}``: the initial parameters of one copy
     draw: Callable[[np.random.Generator], Mapping[str, NDArray[np.float64]]]
+    # ``body(w, x, keep) -> h``: from inputs x [slots, batch, ...] to the last layer's inputs
+    # [slots, batch, ..., features], with parameters ``w[name]`` [slots, *shape].  ``keep(h, rate)``
+    # is dropout in training, and the identity in evaluation
     body: Callable[[Parts, Tensor, Keep], Tensor]
+    # ``head(w, h) -> z``: the last layer, to [slots, batch, ..., classes]
     head: Callable[[Parts, Tensor], Tensor]
+    # of z and the targets: cross entropy, or half the squared error of one output
     loss: Literal["cross_entropy", "squared"] = "cross_entropy"
+    # names of the dense layers, from inputs to outputs, if the network consists only of these with
+    # rectifiers in between, and the loss is cross entropy; otherwise empty
     layers: tuple[str, ...] = ()
-    criterion: Guest | None = None
-    module: Guest | None = None
+    criterion: Guest | None = None  # replaces `loss`
+    module: Guest | None = None  # replaces `body` and `head`
+    # shape of each buffer of `module` that training changes.  Buffers follow the parameters in a
+    # copy's vector
     buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -221,12 +205,8 @@ def network(
 def torch_layer(name: str, *shape: int) -> dict[str, Parameter]:
     """Weight and bias of a dense or convolutional layer, both from U(±1/√fan-in).
 
-    Parameters
-    ----------
-    name : str
-        Prefix of ``.weight`` and ``.bias``.
-    *shape : int
-        Shape of the weight: outputs, inputs, then the kernel's height and width if it has one.
+    `name`: prefix of ``.weight`` and ``.bias``. `*shape`: shape of the weight: outputs, inputs,
+    then the kernel's height and width if it has one.
     """
     law = uniform(1 / sqrt(prod(shape[1:])))
     return {f"{name}.weight": Parameter(shape, law), f"{name}.bias": Parameter(shape[:1], law)}

@@ -53,23 +53,11 @@ def own_network(
 ) -> Network:
     """Convert a module to a network.
 
-    Parameters
-    ----------
-    module : Module, or function that returns one
-        With a module, all runs start from its parameters.  A function is called for each run, after
-        PyTorch's generator has been seeded with the run's seed.
-    sample : tuple of int
-        Shape of one sample.
-    classes : int or None
-        Number of labels; None for regression.
-    loss : callable, optional
-        ``loss(outputs, targets)`` returns one number per sample, shape (batch,).  The default is
-        cross entropy, or half the squared error for regression.
-
-    Raises
-    ------
-    InputError
-        If the module does not fit the samples or labels, or its effects cannot be isolated.
+    `module`: with a module, all runs start from its parameters.  A function is called for each run,
+    after PyTorch's generator has been seeded with the run's seed. `sample`: shape of one sample.
+    `classes`: number of labels; None for regression. `loss`: ``loss(outputs, targets)`` returns one
+    number per sample, shape (batch,).  The default is cross entropy, or half the squared error for
+    regression.
     """
     make = _maker(module)
     template, symbols = _fitted(make(0), sample, classes)
@@ -114,13 +102,7 @@ def with_loss(
 
 
 def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> Network:
-    """Create a network from the module, and the loss if `settings` names one, in a user's file.
-
-    Raises
-    ------
-    InputError
-        As :func:`own_network`, or if the file raises an error.
-    """
+    """Create a network from the module, and the loss if `settings` names one, in a user's file."""
     path = Path(settings.file)
     module = f"model_{settings.content[:16]}"  # a changed file is another module
     try:
@@ -148,14 +130,9 @@ class OwnModule:
 
     Training mode is on in local steps, where `keep` has seeds, and off otherwise.
 
-    Attributes
-    ----------
-    buffers : dict of str to dtype
-        The buffers that the module changes.
-    outputs_shape : tuple of int
-        Shape of the outputs for ``ROWS`` samples.
-    separate : bool
-        Whether slots are computed one after the other, on their own samples.
+    `buffers`: the buffers that the module changes. `outputs_shape`: shape of the outputs for
+    ``ROWS`` samples. `separate`: whether slots are computed one after the other, on their own
+    samples.
     """
 
     def __init__(self, module: nn.Module, symbols: bool, sample: tuple[int, ...]) -> None:
@@ -196,13 +173,7 @@ class OwnModule:
             return self._one_by_one(w, x, seeds, sizes)
 
     def verify(self) -> None:
-        """Compare the module with its first trials.
-
-        Raises
-        ------
-        InputError
-            If something that the module remembers outside its buffers has changed its outputs.
-        """
+        """Compare the module with its first trials."""
         for training, expected in self._expected.items():
             if not _same(self._trial(training, self._samples), expected):
                 raise InputError(
@@ -345,14 +316,8 @@ class OwnModule:
 class OwnLoss:
     """A user's loss ``loss(outputs, targets)``, for all slots.
 
-    Parameters
-    ----------
-    loss : callable
-        Returns one number per sample.
-    shape : tuple of int
-        Shape of the outputs for a few samples.
-    classes : int or None
-        As for :func:`own_network`.
+    `loss`: returns one number per sample. `shape`: shape of the outputs for a few samples.
+    `classes`: as for :func:`own_network`.
     """
 
     def __init__(self, loss: Loss, shape: tuple[int, ...], classes: int | None) -> None:
@@ -428,11 +393,6 @@ def keyed(place: str, device: torch.device, key: int = 0) -> Iterator[list[bool]
     """Key PyTorch's generator in the body, and refuse the use of NumPy's and Python's.
 
     At the end, the list says whether the body has drawn from PyTorch's generator.
-
-    Raises
-    ------
-    InputError
-        If the body has changed the state of NumPy's or Python's generator; it is restored.
     """
     legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
     with _seedable(device) as seed:
@@ -550,11 +510,6 @@ def _fitted(instance: Any, sample: tuple[int, ...], classes: int | None) -> tupl
     """Copy a module, apply it to zeros, and return the copy and whether samples are symbols.
 
     Lazy layers get their shapes from the zeros.
-
-    Raises
-    ------
-    InputError
-        If it is not a module, cannot be copied, or does not fit the samples or labels.
     """
     while (wrapper := type(instance).__name__) in WRAPPERS and hasattr(instance, WRAPPERS[wrapper]):
         instance = getattr(instance, WRAPPERS[wrapper])
@@ -611,14 +566,7 @@ def _takes_symbols(
 
 
 def _refuse_unkeyed(guest: OwnModule, first: nn.Module, again: nn.Module, other: nn.Module) -> None:
-    """Compare a function's modules for the seeds 0, 0 and 1.
-
-    Raises
-    ------
-    InputError
-        If PyTorch's seed does not determine the module, or a part that is not trained depends on
-        the seed.
-    """
+    """Compare a function's modules for the seeds 0, 0 and 1."""
     states = [
         {**dict(m.named_parameters()), **dict(m.named_buffers())} for m in (first, again, other)
     ]

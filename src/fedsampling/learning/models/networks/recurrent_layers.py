@@ -27,17 +27,9 @@ def lstm_layer(x: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor) -> Tensor:
     i, f, o = σ(·) and g = tanh(·) of W_x x_t + W_h h_{t−1} + b, in the order i, f, g, o;
     c_t = f c_{t−1} + i g;  h_t = o tanh(c_t).
 
-    Parameters
-    ----------
-    x : Tensor, shape (slots, steps, batch, inputs)
-    w_x : Tensor, shape (slots, 4 hidden, inputs)
-    w_h : Tensor, shape (slots, 4 hidden, hidden)
-    bias : Tensor, shape (slots, 4 hidden)
-        The sum of PyTorch's two biases.
-
-    Returns
-    -------
-    Tensor, shape (slots, steps, batch, hidden)
+    `x`, shape (slots, steps, batch, inputs); `w_x`, shape (slots, 4 hidden, inputs); `w_h`, shape
+    (slots, 4 hidden, hidden). `bias`, shape (slots, 4 hidden): the sum of PyTorch's two biases.
+    Returns shape (slots, steps, batch, hidden).
     """
     h: Tensor = _Lstm.apply(x, w_x, w_h, bias)  # type: ignore[no-untyped-call]
     return h
@@ -50,16 +42,9 @@ def gru_layer(x: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> 
     r, z = σ(a + u);  n = tanh(a_n + r u_n);  h_t = (1 − z) n + z h_{t−1}.
     This is PyTorch's definition, and Keras' with ``reset_after=True``, its default.
 
-    Parameters
-    ----------
-    x : Tensor, shape (slots, steps, batch, inputs)
-    w_x : Tensor, shape (slots, 3 hidden, inputs)
-    w_h : Tensor, shape (slots, 3 hidden, hidden)
-    b_x, b_h : Tensor, shape (slots, 3 hidden)
-
-    Returns
-    -------
-    Tensor, shape (slots, steps, batch, hidden)
+    `x`, shape (slots, steps, batch, inputs); `w_x`, shape (slots, 3 hidden, inputs); `w_h`, shape
+    (slots, 3 hidden, hidden); `b_x`, `b_h`, shape (slots, 3 hidden). Returns shape (slots, steps,
+    batch, hidden).
     """
     h: Tensor = _Gru.apply(x, w_x, w_h, b_x, b_h)  # type: ignore[no-untyped-call]
     return h

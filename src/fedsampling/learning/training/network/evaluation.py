@@ -32,28 +32,16 @@ def evaluate(
 ) -> Mapping[str, Array]:
     """Measure every run's global model.
 
-    Parameters
-    ----------
-    learner : NetworkLearner
-    theta : tensor, shape [runs, d]
-    dropout : bool
-        Leave dropout on, as the code of fraboni2021clustered does.
-    training_loss : bool
-        Also process all clients' training data, which takes longer than the test samples.
-    clients : bool
-        Add statistics of the clients' accuracies.
-
-    Returns
-    -------
-    mapping of float arrays, shape (runs,)
-        ``loss`` = Σ_i p_i L_i with L_i the mean over client i's training samples, and ``loss_std``
-        = √(Σ_i p_i (L_i − loss)²), if requested.  For classification also ``accuracy`` and
-        ``accuracy_std``, computed in the same way from the accuracies on the clients' test samples
-        (clients without test samples are left out), or only ``accuracy`` if all clients share a
-        test set.  For regression ``test_loss``.  With `clients` also ``accuracy_worst``, the mean
-        of the worst tenth of the clients, and the quantiles ``accuracy_q10``, ``…_q50`` and
-        ``…_q90``, with equal weights.  With a shared test set, a client's accuracy is the mean of
-        the labels' accuracies, weighted by its training labels.
+    `dropout`: leave dropout on, as the code of fraboni2021clustered does. `training_loss`: also
+    process all clients' training data, which takes longer than the test samples. `clients`: add
+    statistics of the clients' accuracies. Returns shape (runs,): ``loss`` = Σ_i p_i L_i with L_i
+    the mean over client i's training samples, and ``loss_std`` = √(Σ_i p_i (L_i − loss)²), if
+    requested.  For classification also ``accuracy`` and ``accuracy_std``, computed in the same way
+    from the accuracies on the clients' test samples (clients without test samples are left out), or
+    only ``accuracy`` if all clients share a test set.  For regression ``test_loss``.  With
+    `clients` also ``accuracy_worst``, the mean of the worst tenth of the clients, and the quantiles
+    ``accuracy_q10``, ``…_q50`` and ``…_q90``, with equal weights.  With a shared test set, a
+    client's accuracy is the mean of the labels' accuracies, weighted by its training labels.
     """
     measured: dict[str, Array] = {}
     if training_loss:
@@ -85,18 +73,9 @@ def on_own_samples(
     These are the client's test samples; if it has none, or all clients share a test set, its
     training samples.
 
-    Parameters
-    ----------
-    learner : NetworkLearner
-    theta : tensor, shape [runs, d]
-    dropout : bool
-        Leave dropout on.
-
-    Returns
-    -------
-    mapping of float arrays, shape (runs, n)
-        ``client_tests``: number of the client's own test samples, 0 if its training samples are
-        used; ``client_loss``: mean loss; for classification, ``client_accuracy``.
+    `dropout`: leave dropout on. Returns shape (runs, n): ``client_tests``: number of the client's
+    own test samples, 0 if its training samples are used; ``client_loss``: mean loss; for
+    classification, ``client_accuracy``.
     """
     data, runs = learner.data, len(theta)
     start_test = np.zeros(data.n_clients + 1, int) if data.start_test is None else data.start_test

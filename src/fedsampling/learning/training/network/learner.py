@@ -39,12 +39,8 @@ STACK_BYTES = 2**30  # of activations that the slots of one stack may use
 class SlotLosses(NamedTuple):
     """Losses of each slot during local training, each of shape (slots,).
 
-    Parameters
-    ----------
-    total, squares : float array
-        Mean loss of each mini-batch, and its square, summed over samples.
-    samples : int array
-        Number of samples in the slot's mini-batches.
+    `total`, `squares`: mean loss of each mini-batch, and its square, summed over samples.
+    `samples`: number of samples in the slot's mini-batches.
     """
 
     total: Array
@@ -66,64 +62,35 @@ class NetworkLearner:
     optimisers see only parameters.  Buffers are averaged: the server's are those of the slots,
     with weights ω_i normalised to sum 1, as FedAvg averages the statistics of BatchNorm.
 
-    References
-    ----------
-    McMahan et al.: Communication-efficient learning of deep networks from decentralized data.
-    AISTATS 2017 (FedAvg averages the whole model).
-    Li et al.: FedBN: federated learning on non-IID features via local batch normalization.
-    ICLR 2021 (clients that keep their statistics, which this class does not support).
-
-    Parameters
-    ----------
-    network : Network
-    data : FederatedDataset
-    local : LocalWork
-    inputs : {"unit", "centred", "raw", "tokens"}
-        Conversion of stored samples; see :class:`.samples.Samples`.
-    server_step : float or float array, shape (runs,)
-        η_g.
-    server : Server, optional
-        Server optimiser; by default plain averaging.
-    steps : float array, shape (runs,), optional
-        Local learning rate of each run; by default the rate in `local`.
-    device : str
-        PyTorch's name.
-    activation_bytes : int
-        Estimated bytes of one slot's step; stacks are split so that they use at most
-        ``STACK_BYTES``.
-    converted_share : float
-        Fraction of the free memory that converted samples may use.
-    trace : bool array, shape (rounds, n), optional
-        The clients available in each round; all by default.
-    delays : Delays, optional
-        Seconds of the clients.
-    feature_batch : int, optional
-        Number of samples whose features are sent.  If set, a request before the round is charged
-        for the passes over data that it needs; otherwise for the client's whole delay.
-    participation : Participation
-        Counts how often each client takes part.
-    full_update : int, optional
-        Rounds between comparisons of the update with the update of all clients.
-    observations : dict
-        The information that the sampler needs before it selects, each a
-        :class:`fedsampling.learning.training.network.observing.Observation`.
+    References: McMahan et al.: Communication-efficient learning of deep networks from decentralized
+    data. AISTATS 2017 (FedAvg averages the whole model). Li et al.: FedBN. ICLR 2021 (clients that
+    keep their statistics, which this class does not support).
     """
 
     network: Network
     data: FederatedDataset
     local: LocalWork
-    inputs: Inputs = "unit"
-    server_step: float | Array = 1.0
-    server: Server | None = None
+    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.Samples`
+    server_step: float | Array = 1.0  # shape (runs,): η_g
+    server: Server | None = None  # server optimiser; by default plain averaging
+    # shape (runs,): local learning rate of each run; by default the rate in `local`
     steps: Array | None = None
-    device: str = "cpu"
+    device: str = "cpu"  # pyTorch's name
+    # estimated bytes of one slot's step; stacks are split so that they use at most ``STACK_BYTES``
     activation_bytes: int = 1
-    converted_share: float = 0.0
+    converted_share: float = 0.0  # fraction of the free memory that converted samples may use
+    # shape (rounds, n): the clients available in each round; all by default
     trace: NDArray[np.bool_] | None = None
-    delays: Delays | None = None
+    delays: Delays | None = None  # seconds of the clients
+    # number of samples whose features are sent.  If set, a request before the round is charged for
+    # the passes over data that it needs; otherwise for the client's whole delay
     feature_batch: int | None = None
+    # counts how often each client takes part
     participation: Participation = field(default_factory=Participation)
+    # rounds between comparisons of the update with the update of all clients
     full_update: int | None = None
+    # the information that the sampler needs before it selects, each a
+    # :class:`fedsampling.learning.training.network.observing.Observation`
     observations: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -217,11 +184,7 @@ class NetworkLearner:
     ) -> tuple[Tensor, Array, Array]:
         """Train the slots of `part`, sorted by decreasing number of steps, from their first models.
 
-        Returns
-        -------
-        updates : tensor, shape [slots of `part`, size]
-        total, squares : float arrays, shape (slots of `part`,)
-            As in :class:`SlotLosses`.
+        Returns `total`, `squares`, shape (slots of `part`,): as in :class:`SlotLosses`.
         """
         client = slots.client[part]
         w = start.clone()
@@ -272,10 +235,7 @@ class NetworkLearner:
     ) -> Tensor:
         """Return θ + η_g Σ ω_i (θ_i − θ); run by run, since one product would round differently.
 
-        Parameters
-        ----------
-        added : float array, shape (runs, d), optional
-            The sampler's addition to Σ ω_i (θ_i − θ).
+        `added`, shape (runs, d): the sampler's addition to Σ ω_i (θ_i − θ).
         """
         vectors, theta = theta, self._parameters(theta)
         moved = theta.clone()
@@ -324,13 +284,10 @@ class NetworkLearner:
     ) -> Mapping[str, Array]:
         """Count costs and participants of the round; see :mod:`.charges`.
 
-        Returns
-        -------
-        mapping of float arrays, shape (runs,)
-            In addition to participation, bits and seconds: ``gradients``, the number of per-sample
-            gradients; ``train_loss``, the mean loss over local training; ``observation_bits`` for
-            the sampler's observations; if requested, :func:`.charges.evenness` and the comparison
-            with the update of all clients; and the sampler's own measurements.
+        Returns shape (runs,): in addition to participation, bits and seconds: ``gradients``, the
+        number of per-sample gradients; ``train_loss``, the mean loss over local training;
+        ``observation_bits`` for the sampler's observations; if requested, :func:`.charges.evenness`
+        and the comparison with the update of all clients; and the sampler's own measurements.
         """
         runs, offered = len(rng.seeds), self.offered(rng.round)
         costs = {
@@ -362,11 +319,8 @@ class NetworkLearner:
     def _compare_with_full_update(self, rng: Draws) -> Mapping[str, Array]:
         """Compare the update of a round with Σ p_i U_i over all available clients.
 
-        Returns
-        -------
-        mapping of float arrays, shape (runs,)
-            ``update_error``, ‖Σ ω_i U_i − Σ p_i U_i‖²; ``update_square``, ‖Σ p_i U_i‖²; and
-            ``update_cosine``, the cosine between the two updates.
+        Returns shape (runs,): ``update_error``, ‖Σ ω_i U_i − Σ p_i U_i‖²; ``update_square``, ‖Σ p_i
+        U_i‖²; and ``update_cosine``, the cosine between the two updates.
         """
         theta, moved = self.step_taken
         offered = self.offered(rng.round)

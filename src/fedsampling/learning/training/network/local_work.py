@@ -167,39 +167,23 @@ def _uniforms(key: Key, purpose: str, n: int) -> Array:
 
 @dataclass(frozen=True)
 class Batches:
-    """Mini-batches of all slots.
+    """Mini-batches of all slots."""
 
-    Parameters
-    ----------
-    index : int array, shape (steps, slots, B)
-        Position of each sample among its client's samples; zero for padding.
-    size : int array, shape (steps, slots)
-        Size of each batch; zero if the slot has finished.
-    """
-
+    # shape (steps, slots, B): position of each sample among its client's samples; zero for padding
     index: Ints
-    size: Ints
+    size: Ints  # shape (steps, slots): size of each batch; zero if the slot has finished
 
 
 def fresh(n_samples: Ints, B: int, u: Array) -> Batches:
     """Draw a new batch for each step, without replacement within the batch.
 
-    Parameters
-    ----------
-    n_samples : int array, shape (slots,)
-    B : int
-        A client with fewer samples takes all of them in every step.
-    u : float array, shape (slots, steps, B)
-        Uniform on [0, 1).
+    `n_samples`, shape (slots,). `B`: a client with fewer samples takes all of them in every step.
+    `u`, shape (slots, steps, B): uniform on [0, 1).
 
-    Notes
-    -----
     Floyd's algorithm: for j = n − B, …, n − 1, add a random number from 0..j, or j itself if the
     set contains this number already; every subset of size B is equally likely.
 
-    References
-    ----------
-    Bentley and Floyd: A sample of brilliance. CACM 30, 1987.
+    References: Bentley and Floyd: A sample of brilliance. CACM 30, 1987.
     """
     count = np.minimum(n_samples, B)
     first = (n_samples - count)[:, None]
@@ -217,15 +201,9 @@ def fresh(n_samples: Ints, B: int, u: Array) -> Batches:
 def epochs(n_samples: Ints, B: int, E: int, remainder: bool, u: Array) -> Batches:
     """Pass over all of a client's samples E times, each time in a new random order.
 
-    Parameters
-    ----------
-    n_samples : int array, shape (slots,)
-    B, E : int
-    remainder : bool
-        Whether to keep the last, smaller batch of an epoch; a client with fewer than B samples
-        always keeps its only batch.
-    u : float array, shape (slots, E, at least max n)
-        Uniform on [0, 1); sorting the first n numbers of an epoch gives the order of the samples.
+    `n_samples`, shape (slots,). `remainder`: whether to keep the last, smaller batch of an epoch; a
+    client with fewer than B samples always keeps its only batch. `u`, shape (slots, E, at least max
+    n): uniform on [0, 1); sorting the first n numbers of an epoch gives the order of the samples.
     """
     keep_last = remainder | (n_samples < B)
     steps = np.where(keep_last, -(-n_samples // B), n_samples // B)

@@ -33,13 +33,8 @@ Renewal = Literal["participants", "everyone"]
 class Observation:
     """An observation of a sampler before it selects.
 
-    Parameters
-    ----------
-    learner : NetworkLearner
-    batch : int
-        Samples per client, for observations that do not use all of them.
-    rng : numpy.random.Generator
-        Draws these samples.
+    `batch`: samples per client, for observations that do not use all of them. `rng`: draws these
+    samples.
     """
 
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
@@ -56,10 +51,8 @@ class Observation:
     def bits(self, requested: Bools | None = None) -> Array:
         """Return the bits that were sent since the last call, shape (runs,).
 
-        Parameters
-        ----------
-        requested : bool array, shape (runs, n), optional
-            The clients that the sampler's selection required, if it names them.
+        `requested`, shape (runs, n): the clients that the sampler's selection required, if it names
+        them.
         """
         sent, self.sent = self.sent, np.zeros_like(self.sent)
         return sent
@@ -137,13 +130,9 @@ class Heterogeneity(Observation):
     Features are the inputs of the last layer for one batch of each client.  The batch is drawn
     once, so B changes only with the model.
 
-    Parameters
-    ----------
-    cutoff : {"float64", "float32"}
-        As in :func:`fedsampling.theory.heterogeneity.pairwise`.
-    renewal : {"participants", "everyone"}
-        Clients whose features are updated in a round: only participants (other clients' features
-        belong to earlier models), or all clients.
+    `cutoff`: as in :func:`fedsampling.theory.heterogeneity.pairwise`. `renewal`: clients whose
+    features are updated in a round: only participants (other clients' features belong to earlier
+    models), or all clients.
     """
 
     def __init__(
@@ -252,14 +241,9 @@ class Blocks:
     ``blocks[np.ix_(clients, clients)]`` is B_ij of these clients as
     :func:`fedsampling.theory.heterogeneity.pairwise` computes it from their features alone: A is
     the mean over these clients.
-
-    Parameters
-    ----------
-    features : float array, shape (n, samples, features)
-        The features that each client sent last.
-    cutoff : {"float64", "float32"}
     """
 
+    # shape (n, samples, features): the features that each client sent last
     features: NDArray[np.float32]
     cutoff: Precision
 

@@ -24,11 +24,6 @@ def measure(
     """Compute users' metrics of every run's global model, each of shape (runs,).
 
     Each call gets its own model and samples, and the same random numbers from PyTorch's generator.
-
-    Raises
-    ------
-    InputError
-        If a metric fails, does not return a number, or uses NumPy's or Python's generator.
     """
     data = learner.data
     x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))

@@ -22,14 +22,10 @@ def _none() -> Array:
 class Participation:
     """How often each client has taken part.
 
-    Parameters
-    ----------
-    evenness : bool
-        Whether each round records :func:`fedsampling.learning.training.charges.evenness`.
-    by_client : bool
-        Whether :meth:`by_client_metrics` is called at the end, which also needs sums of weights.
-    rounds, weights : float array, shape (runs, n)
-        Rounds in which each client's update was used, and the sums of its weights.
+    `evenness`: whether each round records :func:`fedsampling.learning.training.charges.evenness`.
+    `by_client`: whether :meth:`by_client_metrics` is called at the end, which also needs sums of
+    weights. `rounds`, `weights`, shape (runs, n): rounds in which each client's update was used,
+    and the sums of its weights.
     """
 
     evenness: bool = False
@@ -58,18 +54,10 @@ class Participation:
     def by_client_metrics(self, data: FederatedDataset, offered: Array) -> Mapping[str, Array]:
         """Return each client's participation so far.
 
-        Parameters
-        ----------
-        data : FederatedDataset
-        offered : float array, shape (n,)
-            Rounds in which each client was available.
-
-        Returns
-        -------
-        mapping of float arrays, shape (runs, n)
-            ``client_samples``: training samples; ``client_importance``: p_i; ``client_offered``;
-            ``client_rounds``: rounds in which the client's update was used; ``client_weight``:
-            Σ_t ω_i(t), without updates that a sampler remembers and adds later.
+        `offered`, shape (n,): rounds in which each client was available. Returns shape (runs, n):
+        ``client_samples``: training samples; ``client_importance``: p_i; ``client_offered``;
+        ``client_rounds``: rounds in which the client's update was used; ``client_weight``: Σ_t
+        ω_i(t), without updates that a sampler remembers and adds later.
         """
         client_values = {
             "client_samples": data.n_samples,

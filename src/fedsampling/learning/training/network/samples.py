@@ -14,28 +14,12 @@ Inputs = Literal["unit", "centred", "raw", "tokens"]
 
 @dataclass
 class Samples:
-    """All clients' training samples on a device.
-
-    Parameters
-    ----------
-    data : FederatedDataset
-    inputs : {"unit", "centred", "raw", "tokens"}
-        Conversion of stored samples: x/255, (x/255 − 1/2)/(1/2), x, or integers.
-    device : str
-        PyTorch's name.
-    converted_share : float
-        Fraction of the free memory that converted samples may use.
-
-    Attributes
-    ----------
-    x, y : tensor, shape [samples, ...]
-        Stored samples and targets.
-    """
+    """All clients' training samples on a device."""
 
     data: FederatedDataset
-    inputs: Inputs
-    device: str
-    converted_share: float = 0.0
+    inputs: Inputs  # conversion of stored samples: x/255, (x/255 − 1/2)/(1/2), x, or integers
+    device: str  # pyTorch's name
+    converted_share: float = 0.0  # fraction of the free memory that converted samples may use
     x: Tensor = field(init=False)
     y: Tensor = field(init=False)
     _converted: dict[int, Tensor | None] = field(init=False, default_factory=dict)
@@ -65,10 +49,7 @@ class Samples:
     def converted(self, x: Tensor) -> Tensor | None:
         """Convert all of `x` and keep the result; return None if that takes too much memory.
 
-        Parameters
-        ----------
-        x : tensor
-            Stored samples that stay in place as long as this object exists.
+        `x`: stored samples that stay in place as long as this object exists.
         """
         if self.device != "cpu":
             return None

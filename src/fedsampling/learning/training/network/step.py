@@ -32,19 +32,9 @@ def sgd_step(
 ) -> Tensor:
     """Take one SGD step of every copy, in place; return each copy's batch loss, shape [slots].
 
-    Parameters
-    ----------
-    w, start : tensors, shape [slots, d]
-        Local models, and the global models that local training started from.
-    velocity : tensor, shape [slots, d]
-        Momentum, updated in place; shape [slots, 0] without momentum.
-    step : tensor, shape [slots, 1]
-        Step sizes.
-    x, y : tensors, shape [slots, B, ...]
-    weight : tensor, shape [slots, B]
-        Weight of each sample in its batch's mean; zero for padding.
-    keep : callable
-        Dropout.
+    `w`, `start`: local models, and the global models that local training started from. `velocity`:
+    momentum, updated in place; shape [slots, 0] without momentum. `step`: step sizes. `weight`:
+    weight of each sample in its batch's mean; zero for padding. `keep`: dropout.
     """
     parts = network.parts(w)
     if network.layers and work.plain:
@@ -134,22 +124,9 @@ def dense_step(
     product has to be transposed first, and operations on classes run along samples, of which there
     are more.
 
-    Parameters
-    ----------
-    layers : sequence of str
-        Names of the layers, in their order.
-    w : mapping
-        Contains ``name.weight`` [slots, outputs, inputs] and ``name.bias`` [slots, outputs].
-    x : tensor, shape [slots, B, ...]
-    y : int64 tensor, shape [slots, B]
-    weight : tensor, shape [slots, B]
-        Weight of each sample in its batch's mean; zero for padding.
-    step : tensor, shape [slots, 1]
-
-    Returns
-    -------
-    tensor, shape [slots]
-        Each copy's batch loss before the step.
+    `layers`: names of the layers, in their order. `w`: contains ``name.weight`` [slots, outputs,
+    inputs] and ``name.bias`` [slots, outputs]. `weight`: weight of each sample in its batch's mean;
+    zero for padding. Returns each copy's batch loss before the step.
     """
     inputs = _layer_inputs(layers, w, x)
     log_p = torch.log_softmax(_affine(w, layers[-1], inputs[-1]), 1)
@@ -200,12 +177,8 @@ class Keeper:
     to 16 bits, and scales the others to preserve the expectation.  Layers are distinguished by the
     order of their calls.
 
-    Parameters
-    ----------
-    keys : int64 tensor, shape (slots,)
-        Hash of seed, round, client and occurrence.
-    step : int64 tensor, shape ()
-        Number of the local step.
+    `keys`, shape (slots,): hash of seed, round, client and occurrence. `step`, shape (): number of
+    the local step.
     """
 
     def __init__(self, keys: Tensor, step: Tensor) -> None:
@@ -230,9 +203,7 @@ class Keeper:
 def mix(z: Tensor) -> Tensor:
     """Scramble 64-bit integers, so that consecutive integers become independent: SplitMix64.
 
-    References
-    ----------
-    Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014.
+    References: Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014.
     """
     z = (z ^ _logical_shift(z, 30)) * _FIRST
     z = (z ^ _logical_shift(z, 27)) * _SECOND
