@@ -31,7 +31,7 @@ def finished(tmp_path, monkeypatch):
             if job.experiment in published and job.sampler != without
             for run in job.runs
         ]
-        write_record(tmp_path / places.INDEX, {"all": runs})
+        write_record(tmp_path / places.INDEX, {f"{paper}/all": runs})
         return plan({"papers": [paper], **settings}, PAPERS, tmp_path / "results")
 
     return plan_with
@@ -69,8 +69,8 @@ def test_missing_runs_of_the_papers_size_are_known_at_any_scale(finished, tmp_pa
 
 
 def test_a_new_sampler_does_not_change_the_scale_of_the_others(finished):
-    planned = finished(MATRIX, "quadratic", without="fedcs")
-    assert planned.papers[MATRIX].scales == {"quadratic": "paper"}
+    planned = finished(MATRIX, "bench_quadratic", without="fedcs")
+    assert planned.papers[MATRIX].scales == {"bench_quadratic": "paper"}
     assert "fedcs" not in {job.sampler for job in planned.jobs.values()}
 
 

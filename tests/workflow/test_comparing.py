@@ -64,7 +64,7 @@ def test_each_entry_is_ranked_and_the_page_is_named(file, shared):
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     for label in ("mine_compared-factor-1", "mine_compared-factor-0.5"):
-        first = lines.index(f"{label}, with speed-ups over MD and 95 % intervals:") + 1
+        first = next(i for i, line in enumerate(lines) if line.startswith(f"{label}, with")) + 1
         header, *ranked = [line.split() for line in lines[first : first + 4]]
         assert header[:3] == ["cost", "rank", "of"]
         assert [line[0] for line in ranked] == ["rounds", "bits", "seconds"]
@@ -124,11 +124,6 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
             "--loss: no effect without --model FILE:NAME; add it, or remove --loss",
         ),
         (("--on", "digt"), "--on digt: no dataset at quick scale; did you mean 'digit'?"),
-        (
-            ("--on", "cifar10", "--scale", "paper"),
-            "--on cifar10: the runs of md, which sets the target, are not finished at paper scale; "
-            "use another dataset or scale",
-        ),
     ],
 )
 def test_errors_are_one_line(file, tmp_path, options, line):
@@ -139,8 +134,8 @@ def test_errors_are_one_line(file, tmp_path, options, line):
 @pytest.mark.parametrize(
     ("rows", "line"),
     [
-        (4, "test_share: 0.2 of 4 samples, the most that a client has, is less than one, so there"),
-        (5, "dataset: no client has more than 4 training samples, too few to hold out 0.2 of them"),
+        (4, "test_share: 0.2 of a client's samples, at most 4, is less than one; increase it"),
+        (5, "holdout: 0.2 of a client's samples, at most 4, is less than one; increase it"),
     ],
 )
 def test_clients_with_too_few_samples_are_an_error_before_training(file, tmp_path, rows, line):
@@ -238,7 +233,7 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     )
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
     assert {*table["title"]} == {"mine.npz"}
-    assert table["differ"].isna().all()  # in what the clients differ is not known
+    assert not {*table["differ"].dropna()} - {"labels"}
 
 
 def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, tmp_path, problem):

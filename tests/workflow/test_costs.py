@@ -31,15 +31,15 @@ def test_experiments_that_cannot_be_estimated_are_reported_and_the_others_shown(
     """Here a stand-in is too small for the settings, as no data are at hand."""
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
     change = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
-    for name in ("shakespeare", "digit"):
+    for name in ("bench_shakespeare", "bench_digit"):
         change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
-    settings = {"papers": ["crossmatrix"], "scale": "reduced", "data": "official"}
+    settings = {"papers": ["crossmatrix"], "scale": "paper", "data": "official"}
     settings |= {"overrides": {"crossmatrix": change}}
     estimate = costs.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
     lines = costs.cost_table(estimate).splitlines()
     steps = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
-    assert steps["crossmatrix/shakespeare"] == "–"
-    assert steps["crossmatrix/digit"] != "–"
+    assert steps["crossmatrix/bench_shakespeare"] == "–"
+    assert steps["crossmatrix/bench_digit"] != "–"
     (note,) = estimate.notes
-    assert note.startswith("not estimated  crossmatrix/shakespeare: clients: only ")
+    assert note.startswith("not estimated  crossmatrix/bench_shakespeare: ")
     assert note in lines
