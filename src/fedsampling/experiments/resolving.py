@@ -88,7 +88,6 @@ class Resolved(NamedTuple):
 
 def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     """Resolve a paper's experiments at the configured scale, with the user's overrides."""
-    load_kinds(paper.folder)
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
         for name, change in config.overrides.get(paper.key, {}).items()
@@ -143,6 +142,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
         merged["samplers"] = {
             label: settings for label, settings in samplers.items() if settings is not None
         }
+    load_kinds(paper.folder)
     experiment = check(Experiment, merged, f"{prefix}.")
     code = Simulation.member(experiment.kind).code
     if code.startswith("papers.") and not code.startswith(f"papers.{paper.key}."):

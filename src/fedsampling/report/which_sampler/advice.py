@@ -171,7 +171,11 @@ def advise(
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
     missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
-    candidates = [_candidate(name, logs[name].dropna(), int(missed[name])) for name in allowed]
+    candidates = [
+        _candidate(name, logs[name].dropna(), int(missed[name]))
+        for name in allowed
+        if logs[name].notna().any()
+    ]
     candidates.sort(key=lambda candidate: -candidate.value)
     worlds = cell["worlds"]
     return Advice(
@@ -223,6 +227,7 @@ def _regret(cell: pd.DataFrame, logs: pd.DataFrame) -> dict[str, tuple[float, fl
             column
             for column in range(values.shape[1])
             if not np.isnan(of_family[column])
+            and not np.isnan(values[others, column]).all()
             and _candidate(
                 "", pd.Series(values[others, column]).dropna(), int(misses[others, column].sum())
             ).is_recommended
