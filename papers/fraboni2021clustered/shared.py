@@ -48,7 +48,7 @@ def all_clients_distinct(summary: Summary, sampler: str) -> pd.Series:
 
 def probability_all_distinct(summary: Summary) -> float:
     """Return the probability that MD sampling draws m different clients on MNIST by digit."""
-    from fedsampling.data.partitions.by_digit import ByDigit
+    from fedsampling.data.partitions.by_label import ByDigit
 
     partition = ByDigit.model_validate(summary.setting("dataset.partition"))
     n = DIGITS * partition.clients_per_label  # of equal size

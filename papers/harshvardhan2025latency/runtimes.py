@@ -147,7 +147,7 @@ def course(summary: Summary) -> pd.DataFrame:
     value = wide[quality]
     if falls(summary):
         dataset = summary.setting("dataset", next(iter(summary.settings["cases"])))
-        from fedsampling.data.datasets.quadratic import Quadratic
+        from fedsampling.data.datasets.synthetic import Quadratic
 
         value = 2 * value / np.sqrt(Quadratic.model_validate(dataset).dimension)
     tracks = pd.DataFrame(

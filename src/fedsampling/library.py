@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedsampling.base import memory
-from fedsampling.base.catalogue import catalogue
 from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.families import catalogue
 from fedsampling.base.progress import rewritten_line
 from fedsampling.base.records import Strict, check
 from fedsampling.data.datasets.dataset import Dataset

@@ -1,12 +1,15 @@
-"""Errors in users' code, as one line with file, line number and function."""
+"""Users' Python files: their import, and their errors as one line with file and line number."""
 
 import ast
 import linecache
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fedsampling.base.errors import InputError
@@ -143,3 +146,22 @@ def _location(error: BaseException, module: str) -> str:
     code, line = frames[-1]
     function = "" if code.co_name == "<module>" else f", in {code.co_name}"
     return f"{Path(code.co_filename).name}:{line}{function}"
+
+
+def import_file(path: Path, name: str, defines: str) -> ModuleType:
+    """Import a user's Python file, once, as the module `name`.
+
+    `defines`: what the file must define, for the message, such as ``a sampler``.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path}: not a Python file; use one that defines {defines}")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # a partly executed module must not be reused
+        raise
+    return module

@@ -4,6 +4,7 @@ The classes in a family's folder are its members: adding a file there registers 
 to be edited.
 """
 
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,8 +18,11 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from fedsampling.base.blame import import_error_lines
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Strict
-from fedsampling.base.validation_errors import as_input_error, class_error, short
+from fedsampling.base.records import Strict, as_input_error, class_error, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 OWN_FILE = "schemes_of_"  # prefix of modules loaded from user files
 Member = TypeVar("Member", bound="Named")
@@ -221,3 +225,41 @@ def members_within(record: BaseModel) -> Iterator[Named]:
         value = getattr(record, name)
         if isinstance(value, BaseModel):
             yield from members_within(value)
+
+
+def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
+    """List the members of a family.
+
+    `*properties`: class attributes to include, such as ``"needs"``. Returns columns ``name``,
+    ``settings`` (with defaults), the properties, and ``description``.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, member in family.members().items():
+        settings = [
+            key if field.is_required() else f"{key}={field.get_default()!r}"
+            for key, field in member.model_fields.items()
+            if key != member.key
+        ]
+        columns = {key: _text(getattr(member, key)) for key in properties}
+        rows.append(
+            {
+                "name": name,
+                "settings": ", ".join(settings),
+                **columns,
+                "description": description(member),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def description(member: type) -> str:
+    """Return the first paragraph of a member's docstring in one line."""
+    return inspect.cleandoc(member.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value))
+    return "by its settings" if isinstance(value, property) else str(value)

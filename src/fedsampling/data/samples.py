@@ -1,7 +1,7 @@
 """Samples as read from files, before a partition makes them a federated dataset.
 
-Steps: verified files -> a reader of :mod:`formats` -> :class:`Samples` -> a partition's
-:data:`~fedsampling.data.partitions.shares.Shares` (the rows of each client), or only its
+Steps: verified files -> a reader -> :class:`Samples` -> a partition's
+:data:`~fedsampling.data.partitions.partition.Shares` (the rows of each client), or only its
 :func:`first_clients` -> :func:`gather`.
 """
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.partitions.shares import Importance, Shares, importances, take
+from fedsampling.data.federated import FederatedDataset, Importance, Shares, importances, take
 
 SMALLER = 10  # factor by which stand-ins are smaller; also divides fixed client sizes
 

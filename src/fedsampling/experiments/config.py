@@ -16,10 +16,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.records import Strict, check, distinct
-from fedsampling.base.validation_errors import short
+from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.data.sources.mirror import folder, is_url
+from fedsampling.data.sources.local_files import folder, is_url
 from fedsampling.samplers.interface.own_files import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"

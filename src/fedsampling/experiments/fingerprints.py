@@ -33,7 +33,6 @@ NEUTRAL = tuple(
         "base.progress",
         "base.records",
         "base.stopping",
-        "base.validation_errors",
         "data.sources.",
         "experiments.config",
         "experiments.cross_matrix",

@@ -21,8 +21,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Strict, check, distinct
-from fedsampling.base.validation_errors import short
+from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.paper_code import load_function
 from fedsampling.experiments.shorthand import matching, write_out

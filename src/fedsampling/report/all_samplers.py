@@ -7,7 +7,7 @@ from inspect import cleandoc, getattr_static
 from sys import modules
 from typing import Any
 
-from fedsampling.base.catalogue import description
+from fedsampling.base.families import description
 from fedsampling.report.names import display_name
 from fedsampling.samplers.scheme import Scheme
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedsampling.base.quantities import format_duration
+from fedsampling.base.plain_text import format_duration
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.typesetting import symbols
 

@@ -14,7 +14,7 @@ class _Samplers(ModuleType):
 
     def __call__(self) -> "pd.DataFrame":
         """Return all samplers: name, settings, needs, whether unbiased, and a description."""
-        from fedsampling.base.catalogue import catalogue
+        from fedsampling.base.families import catalogue
 
         family = import_module("fedsampling.samplers.scheme").Scheme  # imports this package
         return catalogue(family, "needs", "unbiased")

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
 
-from fedsampling.base.columns import align
 from fedsampling.base.errors import InputError
+from fedsampling.base.plain_text import align, format_bytes, format_duration
 from fedsampling.base.progress import reporter
-from fedsampling.base.quantities import format_bytes, format_duration
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.cluster.cost_model import measure
 from fedsampling.runs.cluster.resources import (

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fedsampling.base.catalogue import description
-from fedsampling.base.columns import align
-from fedsampling.base.families import Named
+from fedsampling.base.families import Named, description
+from fedsampling.base.plain_text import align
 from fedsampling.clients.availability.availability import Availability
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.data.datasets.dataset import Dataset

@@ -19,9 +19,9 @@ from fedsampling.data.sources.local_files import (
     copy,
     is_packed,
     is_verified,
+    path_in_mirror,
     verify,
 )
-from fedsampling.data.sources.mirror import path_in_mirror
 from fedsampling.data.sources.sources import (
     SOURCES,
     VERIFIED,

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.formats import cifar as cifar10
+from fedsampling.data.datasets import cifar10 as cifar10
 
 
 @pytest.fixture(scope="module")

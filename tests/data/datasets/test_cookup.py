@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import emnist_digits
+from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.federated import share_of_largest
-from fedsampling.data.formats import tff
 from fedsampling.data.sources import fetch
 
 from .loading import load
@@ -19,7 +18,7 @@ from .loading import load
 )
 def test_the_stand_in_has_the_published_imbalance(number, top, share):
     data = load("cookup", set=number)
-    assert data.n_clients == emnist_digits.WRITERS
+    assert data.n_clients == cookup.WRITERS
     assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 

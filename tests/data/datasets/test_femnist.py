@@ -1,17 +1,18 @@
 """FEMNIST by writer, as LEAF samples, filters and splits it."""
 
+import io
+import zipfile
 from functools import partial
 
 import numpy as np
 import pytest
+from PIL import Image
+from tests.data.datasets.loading import load
+from tests.data.datasets.tff_files import unchecked
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import femnist
-from fedsampling.data.formats import leaf_femnist
-
-from .loading import load
-from .test_leaf_femnist import by_class, by_write
-from .tff_files import unchecked
+from fedsampling.data.samples import Samples
 
 DEFAULT = {
     "clients": None,
@@ -71,7 +72,7 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     by_class(folder)
     by_write(folder)
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
-    monkeypatch.setattr(leaf_femnist, "verify", lambda samples: ())  # five images, not 814,255
+    monkeypatch.setattr(femnist, "verify", lambda samples: ())  # five images, not 814,255
     folders = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
     data = loaded("official", train=0.5, **folders)
     # f0000_14 and f2100_06 have two images each; f0001_41 has one and so no test.
@@ -81,7 +82,146 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     assert sorted(data.inputs) == ["by_class.zip", "by_write.zip"]
     assert data.unverified
     femnist._read_or_generate.cache_clear()
-    monkeypatch.setattr(leaf_femnist, "convert", None)
+    monkeypatch.setattr(femnist, "convert", None)
     reread = loaded("official", train=0.5, **folders)
     np.testing.assert_array_equal(reread.x, data.x)
     femnist._read_or_generate.cache_clear()
+
+
+# Where each image lies in either archive; the shade tells the images apart.
+IMAGES = {
+    10: ("37/hsf_0/hsf_0_00000", "hsf_0/f0000_14/d0000_14/d0000_14_00000"),
+    20: ("4b/hsf_0/hsf_0_00000", "hsf_0/f0000_14/u0000_14/u0000_14_00000"),
+    30: ("7a/hsf_0/hsf_0_00000", "hsf_0/f0001_41/l0001_41/l0001_41_00000"),
+    40: ("30/hsf_4/hsf_4_00000", "hsf_4/f2100_06/d2100_06/d2100_06_00000"),
+    50: ("30/hsf_4/hsf_4_00001", "hsf_4/f2100_06/d2100_06/d2100_06_00001"),
+}
+
+
+def png(shade, size=128, mode="RGB"):
+    buffer = io.BytesIO()
+    Image.new("L", (size, size), shade).convert(mode).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def archive(path, members):
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return path
+
+
+def by_class(folder, additional=None):
+    members = {f"by_class/{place}.png": png(shade) for shade, (place, _) in IMAGES.items()}
+    members["by_class/37/hsf_0.mit"] = b"d0000_14_00000 hsf_0_00000"
+    return archive(folder / "by_class.zip", members | (additional or {}))
+
+
+def by_write(folder, additional=None):
+    members = {f"by_write/{place}.png": png(shade) for shade, (_, place) in IMAGES.items()}
+    return archive(folder / "by_write.zip", members | (additional or {}))
+
+
+@pytest.fixture
+def converted(tmp_path):
+    target = tmp_path / "femnist.npz"
+    femnist.convert(by_class(tmp_path), by_write(tmp_path), target)
+    return target
+
+
+class TestConvert:
+    def test_images_are_matched_by_content_and_grouped_by_writer(self, converted):
+        samples = femnist.read(converted)
+        assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
+        assert samples.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
+        assert "".join(femnist.CLASSES[label] for label in samples.y) == "7Kz00"
+        assert samples.writer.tolist() == [0, 0, 1, 2, 2]
+        assert samples.classes == 62
+        with np.load(converted) as arrays:
+            assert arrays["writers"].tolist() == ["f0000_14", "f0001_41", "f2100_06"]
+            assert arrays["start"].tolist() == [0, 2, 3, 5]
+
+    def test_leaf_repeats_the_first_image_of_every_writer_but_the_first(self, converted):
+        samples = femnist.first_repeated(femnist.read(converted))
+        assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
+        assert samples.writer.tolist() == [0, 0, 1, 1, 2, 2, 2]
+
+    def test_training_folders_of_nist_do_not_relabel(self, tmp_path):
+        wrong = {"by_class/31/train_31/train_31_00000.png": png(10)}
+        target = tmp_path / "femnist.npz"
+        femnist.convert(by_class(tmp_path, wrong), by_write(tmp_path), target)
+        assert femnist.read(target).y[0] == 7
+
+    @pytest.mark.parametrize(
+        ("classes", "writers", "reason"),
+        [
+            ({}, {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)}, "is not in by_class.zip"),
+            *(
+                ({f"by_class/{code}/hsf_0/hsf_0_00000.png": png(60)}, {}, f"folder {code} is not")
+                for code in ("2b", "zz", "fffffffffffff")
+            ),
+            ({"by_class/30/hsf_0/hsf_0_00009.png": bytes(2 << 20)}, {}, "too large for an image"),
+        ],
+    )
+    def test_other_members_are_rejected(self, tmp_path, classes, writers, reason):
+        target = tmp_path / "femnist.npz"
+        by_classes = by_class(tmp_path, classes)
+        by_writers = by_write(tmp_path, writers)
+        with pytest.raises(InputError, match=reason):
+            femnist.convert(by_classes, by_writers, target)
+        assert not target.exists()
+
+    def test_damaged_archive_is_rejected(self, tmp_path):
+        classes, writers = by_class(tmp_path), by_write(tmp_path)
+        content = bytearray(classes.read_bytes())
+        content[content.index(b"IDAT") + 8] ^= 1
+        for damaged, reason in ((content, "is corrupt"), (b"<html>", "not a zip archive")):
+            classes.write_bytes(damaged)
+            with pytest.raises(InputError, match=reason):
+                femnist.convert(classes, writers, tmp_path / "a.npz")
+
+
+class TestShrink:
+    @pytest.mark.parametrize("mode", ["L", "RGB", "P"])
+    def test_even_shade_stays(self, mode):
+        assert (femnist.shrink(png(200, mode=mode)) == 200).all()
+
+    def test_weights_are_those_of_the_lanczos_window(self):
+        # One white column of 128: its weight in each of the 28 columns is the window's value.
+        column, scale = 50, 128 / 28
+        picture = np.zeros((128, 128), np.uint8)
+        picture[:, column] = 255
+        buffer = io.BytesIO()
+        Image.fromarray(picture).save(buffer, "PNG")
+        result = femnist.shrink(buffer.getvalue())[14].astype(float)
+        centre = (np.arange(28) + 0.5) * scale
+        distance = (np.arange(128)[:, None] + 0.5 - centre) / scale
+        window = np.where(abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
+        expected = np.clip(255 * window[column] / window.sum(0), 0, 255)
+        assert result == pytest.approx(expected, abs=1)
+
+    def test_other_sizes_are_rejected(self):
+        with pytest.raises(InputError, match=r"\(64, 64\) is not \(128, 128\)"):
+            femnist.shrink(png(0, size=64))
+
+
+class TestVerify:
+    def nist(self, samples, writers):
+        return Samples(
+            name="femnist",
+            x=np.zeros((samples, 0), np.uint8),
+            y=np.arange(samples) % 62,
+            x_test=np.zeros((0, 0), np.uint8),
+            y_test=np.zeros(0, np.int64),
+            classes=62,
+            writer=np.arange(samples) % writers,
+        )
+
+    @pytest.mark.parametrize("samples", [814_255, 817_851])
+    def test_known_numbers_pass(self, samples):
+        assert len(femnist.verify(self.nist(samples, 3_597))) == 3
+
+    def test_other_numbers_are_named(self):
+        with pytest.raises(InputError) as caught:
+            femnist.verify(self.nist(805_263, 3_550))
+        assert len(caught.value.lines) == 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.formats.libsvm import parse_libsvm
+from fedsampling.data.datasets.ijcnn1 import parse_libsvm
 
 from .loading import load
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.formats import idx as mnist
+from fedsampling.data.datasets import mnist as mnist
 from fedsampling.data.samples import Samples
 
 from .loading import IDX_FILES

@@ -1,12 +1,24 @@
 """Synthetic(α, β): labels, features and sizes against FedProx's formulas."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy import stats
+from tests.data.datasets.loading import load
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.synthetic import CLASSES, DIMENSION, Synthetic, draw, sample_sizes
-
-from .loading import load
+from fedsampling.data.datasets.synthetic import (
+    CLASSES,
+    DIMENSION,
+    Regression,
+    Synthetic,
+    draw,
+    generate,
+    sample_sizes,
+)
+from fedsampling.learning.models.linear import linear_regression
 
 
 def test_labels_are_those_of_the_clients_own_model():
@@ -58,3 +70,131 @@ def test_a_tenth_of_each_clients_samples_are_its_tests():
     assert data.n_samples.tolist() == [int(0.9 * size) for size in sizes]
     assert (data.n_samples + np.diff(data.start_test)).tolist() == sizes.tolist()
     np.testing.assert_allclose(data.p, data.n_samples / data.n_samples.sum())
+
+
+# The Quadratic of harshvardhan2025latency: its law, and what is refused.
+
+
+SMALL = {
+    "clients": 6,
+    "samples": 4_000,
+    "tests": 3,
+    "dimension": 4,
+    "eigenvalues": (1.0, 10.0),
+    "noise": 0.001,
+    "iid": False,
+}
+
+
+loaded = partial(load, "quadratic", **SMALL)
+
+
+def covariances(dataset):
+    x = dataset.x.astype(np.float64).reshape(6, 4_000, 4)
+    return x.transpose(0, 2, 1) @ x / 4_000
+
+
+def test_covariances_commute_and_differ():
+    """Shared eigenvectors: the mean's diagonalise each; errors are of order 10/√4000 ≈ 0.16."""
+    result = covariances(loaded())
+    axes = np.linalg.eigh(result.mean(0))[1]
+    turned = axes.T @ result @ axes
+    off = turned * (1 - np.eye(4))
+    assert np.abs(off).max() < 1.2  # eight standard errors; the eigenvalues spread over nine
+    values = np.diagonal(turned, axis1=1, axis2=2)
+    assert values.min() > 0.8
+    assert values.max() < 11.5
+    assert values.std(0).max() > 1
+
+
+def test_alike_clients_have_one_covariance():
+    result = covariances(loaded(iid=True))
+    assert np.abs(result - result.mean(0)).max() < 1.5
+
+
+def test_targets_are_those_of_a_binary_model_up_to_the_noise():
+    dataset = loaded()
+    w, residual, *_ = np.linalg.lstsq(dataset.x.astype(np.float64), dataset.y, rcond=None)
+    assert set(np.round(w, 3)) <= {0.0, 1.0}
+    assert np.sqrt(residual[0] / len(dataset.y)) == pytest.approx(0.001, rel=0.05)
+
+
+def test_every_client_has_tests_of_its_own():
+    dataset = loaded()
+    assert dataset.start_test.tolist() == [0, 3, 6, 9, 12, 15, 18]
+    assert dataset.x.dtype == np.float32
+
+
+def test_a_range_that_runs_backwards_is_rejected():
+    with pytest.raises(InputError, match="eigenvalues"):
+        loaded(eigenvalues=(2.0, 1.0))
+
+
+PAPER = {
+    "agents": 300,
+    "samples": 100,
+    "dimension": 2,
+    "eigenvalues": (1.0, 4.0),
+    "noise": (0.01, 1.0),
+}
+
+
+def generated(seed=0, **changed):
+    return generate(
+        Regression(**(PAPER | changed)),
+        features=stream(seed, "features"),
+        disturbance=stream(seed, "noise"),
+        truth=stream(seed, "model"),
+    )
+
+
+class TestLaw:
+    def test_shapes_are_the_papers(self):
+        dataset = generated()
+        assert dataset.x.shape == (30_000, 2)
+        assert set(dataset.n_samples) == {100}
+        assert dataset.p == pytest.approx(np.full(300, 1 / 300))
+
+    def test_covariances_have_the_chosen_eigenvalues_in_every_direction(self):
+        dataset = generated(agents=400, samples=4_000)
+        u = dataset.x.reshape(400, 4_000, 2)
+        values, vectors = np.linalg.eigh(u.transpose(0, 2, 1) @ u / 4_000)
+        # The greater of two uniform numbers on [1, 4], shifted by estimation by at most about
+        # 0.05.  Error probability of each Kolmogorov-Smirnov test: 1e-4.
+        greater = stats.kstest(values[:, 1], lambda z: np.clip((z - 1) / 3, 0, 1) ** 2)
+        angle = np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]) % np.pi / np.pi
+        assert greater.pvalue > 1e-4
+        assert stats.kstest(angle, "uniform").pvalue > 1e-4
+
+    def test_noise_variance_is_log_uniform_over_the_agents(self):
+        with_noise = generated(samples=2_000, eigenvalues=(1e-12, 1e-12))  # u = 0 nearly, so d = v
+        variance = with_noise.y.reshape(300, 2_000).var(axis=1)
+        share = np.log(variance / 0.01) / np.log(100)
+        assert stats.kstest(share, "uniform").pvalue > 1e-4  # the error probability
+
+    def test_few_agents_are_a_factor_noisier_than_all_others(self):
+        noise = {"few": 4, "factor": 1e4, "others": 0.1}
+        noisy, even = generated(noise=noise), generated(noise=(0.1, 0.1))
+        v = (noisy.y - even.y).reshape(300, 100)
+        assert np.allclose(v[4:], 0, atol=1e-12)
+        assert v[:4].var(axis=1) == pytest.approx(np.full(4, 0.1 * (100 - 1) ** 2), rel=0.6)
+
+    def test_targets_are_linear_in_the_features_up_to_the_noise(self):
+        dataset = generated(noise=(1e-12, 1e-12))
+        residual = dataset.y - dataset.x @ linear_regression(0.0).minimiser(dataset)
+        assert residual.std() == pytest.approx(1e-6, rel=0.05)
+
+    def test_other_noise_meets_the_same_features_and_model(self):
+        quiet, loud = generated(noise=(1e-12, 1e-12)), generated(noise=(1e-2, 1.0))
+        assert np.array_equal(quiet.x, loud.x)
+        # 30,000 samples with mean noise variance 0.2: w^o within 0.003 of w* per coordinate.
+        assert linear_regression(0.0).minimiser(quiet) == pytest.approx(
+            linear_regression(0.0).minimiser(loud), abs=0.03
+        )
+
+    def test_same_seed_same_data_other_seed_other_data(self):
+        first, same_seed, other_seed = (
+            load("regression", seed=seed, **PAPER) for seed in (1, 1, 2)
+        )
+        assert np.array_equal(first.y, same_seed.y)
+        assert not np.isclose(first.y, other_seed.y).any()

@@ -95,7 +95,7 @@ def test_vowels_clients_are_its_speakers(mirror, tmp_path):
 
 def test_one_label_per_client_counts_the_labels_of_the_table():
     from fedsampling.base.records import check
-    from fedsampling.data.datasets.r_packages import Letter
+    from fedsampling.data.datasets.tables import Letter
 
     record = check(Letter, {"name": "letter", "partition": {"name": "by_digit"}}, "")
     assert record.max_clients == 260

@@ -7,8 +7,8 @@ import requests
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
-from fedsampling.data.sources.cache import converted
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
+from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES, editions
 
 from .publisher import SHORT_WAITS, big, files_in, put

@@ -1,27 +1,34 @@
 """The three unbalanced sets of Federated EMNIST's digits that chen2022optimal published.
 
 Official: the authors' files in TFF's layout, as single files or in Dataverse's archive.  Embedded:
-generated digits by writer, which :mod:`fedsampling.data.partitions.unbalancing` makes unbalanced.
+generated digits by writer, which :mod:`fedsampling.data.partitions.partition` makes unbalanced.
 """
 
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import ClassVar
 
+import numpy as np
+from pydantic import Field
+
 from fedsampling.base.errors import InputError
+from fedsampling.base.files import replacing, sha256_by_name
+from fedsampling.base.streams import stream
+from fedsampling.data.datasets import tff
 from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.datasets.emnist_digits import emnist_like
+from fedsampling.data.datasets.standins import digits_like
+from fedsampling.data.datasets.tff_files import Part, unpack_edition, unpack_parts
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.formats import tff
-from fedsampling.data.formats.tff_files import Part
 from fedsampling.data.partitions.natural import by_owner
-from fedsampling.data.partitions.unbalancing import Number, unbalanced
+from fedsampling.data.partitions.partition import Number, unbalanced
 from fedsampling.data.samples import Samples, gather
 from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
 
 TEST = "test.h5"
@@ -88,3 +95,80 @@ def _read(number: int, files: Mapping[str, Path]) -> Samples:
 
 def _train(number: int) -> str:
     return f"cookup_train_{number}.h5"
+
+
+# Federated EMNIST's digits by writer, as in TensorFlow Federated (TFF).
+#
+# Steps: TFF's archive in either edition, or a stand-in of a tenth of the size -> samples -> a
+# client for each writer.  All clients share the test set, as in chen2022optimal.
+
+
+# Of the stand-in; the published data have 3,383 writers with 101 samples on average.
+WRITERS, PER_WRITER, TESTS = 200, 101, 1_000
+
+_ARRAYS = ("x", "y", "x_test", "y_test", "writer", "writer_test")
+
+
+class EmnistDigits(PublishedData, name="emnist_digits"):
+    """Federated EMNIST's digits by writer, as published by TFF."""
+
+    official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
+    published: ClassVar[int | None] = 3_383
+
+    unbalance: Number | None = Field(
+        None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
+    )
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Make each writer a client; pixels are float32 as in TFF, with background 1.
+
+        The arrays are cached, since reading TFF's database takes minutes.
+        """
+        samples = _digits(source, cache, mirror)
+        assert samples.writer is not None
+        train = by_owner(samples.writer)
+        if self.unbalance is not None:
+            train = unbalanced(train, self.unbalance, seed)
+        return gather(samples, train, None, self.importance)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        return tff.verify(tff.read_digits(dataset, *unpack_edition(dataset, edition, folder)))
+
+
+@lru_cache(maxsize=1)
+def emnist_like(name: str) -> Samples:
+    """Generate the stand-in for EMNIST's digits by writer, with TFF's shapes and types."""
+    rng = stream(0, "data.cookup_like")
+    drawn = digits_like(rng, train=WRITERS * PER_WRITER, test=TESTS, writers=WRITERS)
+    x, x_test = (np.float32(1) - pixels / np.float32(255) for pixels in (drawn.x, drawn.x_test))
+    return replace(drawn, name=name, x=x, x_test=x_test)
+
+
+@lru_cache(maxsize=1)
+def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
+    """Read or generate the samples, once for all seeds of a job."""
+    if source != "official":
+        return emnist_like("emnist_digits-like")
+    ((name, archive),) = fetch_dataset("tff_emnist", cache, mirror).items()
+    inputs = sha256_by_name([archive])
+    target = cache / "tff_emnist" / f"digits-{inputs[archive.name][:16]}.npz"
+
+    def make(target: Path) -> None:
+        with TemporaryDirectory(dir=cache) as folder:
+            train, test = unpack_parts(archive, "tff_emnist", SOURCES[name].edition, Path(folder))
+            samples = tff.read_digits("tff_emnist", train, test)
+        tff.verify(samples)
+        with replacing(target) as temporary:
+            np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
+
+    with np.load(converted(target, make), allow_pickle=False) as file:
+        arrays = {array: file[array] for array in _ARRAYS}
+    return Samples(
+        name="tff_emnist",
+        classes=10,
+        unverified=SOURCES[name].unverified,
+        inputs=inputs,
+        **arrays,
+    )

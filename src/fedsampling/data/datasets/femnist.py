@@ -1,6 +1,6 @@
 """LEAF's FEMNIST as a federated dataset: each writer is a client with training and test images.
 
-Steps: NIST's two archives -> :func:`leaf_femnist.convert`, once -> :func:`leaf_femnist.read`, or
+Steps: NIST's two archives -> :func:`convert`, once -> :func:`read`, or
 a stand-in -> LEAF's steps in LEAF's order (:mod:`fedsampling.data.partitions.natural`): draw
 writers, drop those with few images, split each writer's images at random.
 
@@ -9,24 +9,32 @@ References
 S. Caldas et al.: LEAF: a benchmark for federated settings. arXiv:1812.01097.
 """
 
+import hashlib
+import io
+import string
+import zipfile
+import zlib
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+from itertools import groupby
+from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.files import sha256_by_name
+from fedsampling.base.errors import InputError
+from fedsampling.base.files import replacing, sha256, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import GRAY, images, unequal
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.formats import leaf_femnist
+from fedsampling.data.federated import FederatedDataset, starts
 from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
-from fedsampling.data.samples import Samples, first_clients, gather
-from fedsampling.data.sources.cache import converted
+from fedsampling.data.samples import Samples, first_clients, gather, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
 
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
@@ -58,7 +66,7 @@ class Femnist(PublishedData, name="femnist"):
         """
         samples = _read_or_generate(source, cache, mirror)
         if self.repeat_first:
-            samples = leaf_femnist.first_repeated(samples)
+            samples = first_repeated(samples)
         assert samples.writer is not None
         writers = by_owner(samples.writer)
         drawn = sample_clients(writers, self.fraction, stream(seed, "data.writers"))
@@ -75,8 +83,8 @@ class Femnist(PublishedData, name="femnist"):
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         target = folder / "femnist.npz"
-        leaf_femnist.convert(folder / "by_class.zip", folder / "by_write.zip", target)
-        return leaf_femnist.verify(leaf_femnist.read(target))
+        convert(folder / "by_class.zip", folder / "by_write.zip", target)
+        return verify(read(target))
 
 
 @lru_cache(maxsize=1)
@@ -103,9 +111,170 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
     digest = "-".join(file_digest[:8] for file_digest in inputs.values())
     target = converted(
         cache / "nist_sd19" / f"femnist-{digest}.npz",
-        lambda target: leaf_femnist.convert(by_class, by_write, target),
+        lambda target: convert(by_class, by_write, target),
     )
-    samples = leaf_femnist.read(target)
-    leaf_femnist.verify(samples)
+    samples = read(target)
+    verify(samples)
     unverified = any(SOURCES[name].unverified for name in paths)
     return replace(samples, inputs=inputs, unverified=unverified)
+
+
+# LEAF's FEMNIST: NIST's handwritten characters by writer, from the two raw archives.
+#
+# ``by_class.zip`` gives each image's label, ``by_write.zip`` its writer; both contain the same
+# images under different names.  LEAF matches the images by a hash of their files, reduces them from
+# 128 x 128 to 28 x 28, and groups them by writer.  This takes minutes, so :func:`convert` does it
+# once, and :func:`read` reads the result.
+#
+# LEAF includes the first image of every writer except the first one twice (its grouping starts a
+# new list with the image and then appends it), which gives 817,851 samples of 814,255 images.
+# :func:`first_repeated` does the same.  :mod:`~fedsampling.data.datasets.femnist` turns the writers
+# into clients.
+#
+# References ---------- S. Caldas et al.: LEAF: a benchmark for federated settings.
+# arXiv:1812.01097. P. J. Grother: NIST special database 19, handprinted forms and characters
+# database. 1995.
+
+
+CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase
+PUBLISHED_IMAGES, PUBLISHED_WRITERS = 814_255, 3_597
+
+_LARGEST = 1 << 20  # bytes of one unpacked image; NIST's have about a thousand
+
+
+def convert(by_class: Path, by_write: Path, target: Path) -> None:
+    """Match, reduce and group all images, and write them as one ``.npz`` of arrays.
+
+    The arrays are ``x`` uint8 (N, 28, 28), ``y`` uint8 (N,), ``start`` int64 (writers + 1,) and
+    ``writers`` (their names).  Writers and their images are sorted by path; LEAF's order is that
+    of the file system, which is undefined.
+
+    `by_class`: zip with ``by_class/<hexadecimal ASCII code>/hsf_<part>/<image>.png``. `by_write`:
+    zip with ``by_write/<part>/<writer>/<kind>/<image>.png``.
+    """
+    labels = _labels(by_class)
+    with _opened(by_write) as archive:
+        names = _images(archive, "by_write", depth=5)
+        x, y = np.empty((len(names), 28, 28), np.uint8), np.empty(len(names), np.uint8)
+        for row, name in enumerate(names):
+            content = _content(archive, name)
+            label = labels.get(hashlib.sha256(content).digest())
+            if label is None:
+                raise InputError(f"{by_write}: {name} is not in {by_class.name}; fetch both again")
+            x[row], y[row] = shrink(content), label
+    by_writer = groupby(PurePosixPath(name).parts[2] for name in names)
+    writers, sizes = zip(*((writer, len(list(group))) for writer, group in by_writer), strict=True)
+    with replacing(target) as temporary:
+        np.savez(
+            temporary,
+            x=x,
+            y=y,
+            start=starts(sizes),
+            writers=np.array(writers),
+        )
+
+
+def read(path: Path) -> Samples:
+    """Read the result of :func:`convert` as training data, which LEAF splits later.
+
+    In the result, `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
+    ``CLASSES``.
+    """
+    with np.load(path, allow_pickle=False) as arrays:
+        x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
+    writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return Samples(
+        name="femnist",
+        x=x,
+        y=y,
+        x_test=x[:0],
+        y_test=y[:0],
+        classes=len(CLASSES),
+        writer=writer,
+        writer_test=writer[:0],
+        inputs={path.name: sha256(path)},
+    )
+
+
+def first_repeated(samples: Samples) -> Samples:
+    """Repeat the first image of every writer except the first one, as LEAF does."""
+    assert samples.writer is not None
+    first = np.flatnonzero(np.diff(samples.writer)) + 1  # samples are sorted by writer
+    row = np.insert(np.arange(len(samples.y)), first, first)
+    return replace(samples, x=samples.x[row], y=samples.y[row], writer=samples.writer[row])
+
+
+def verify(samples: Samples) -> tuple[str, ...]:
+    """Compare writers, images and labels with the known numbers; return the checks passed.
+
+    NIST publishes the number of images; the number of writers is known from users of LEAF.
+    """
+    writers = 0 if samples.writer is None else len(np.unique(samples.writer))
+    repeated = PUBLISHED_IMAGES + PUBLISHED_WRITERS - 1
+    findings = {
+        f"{IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
+        in (PUBLISHED_IMAGES, repeated),
+        f"{WRITERS:,} writers": writers == PUBLISHED_WRITERS,
+        f"all {samples.classes} labels": len(np.unique(samples.y)) == samples.classes,
+    }
+    return passed_checks(samples.name, findings)
+
+
+def shrink(content: bytes) -> NDArray[np.uint8]:
+    """Decode an image of 128 x 128 and reduce it to 28 x 28 by Lanczos resampling.
+
+    Pillow's ``thumbnail`` did the same when LEAF was written.  Since version 7 it first averages
+    2 x 2 pixels, which is faster and gives slightly different values.
+    """
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content), formats=["PNG"]) as image:
+        if image.size != (128, 128):
+            raise InputError(f"NIST image: {image.size} is not (128, 128); fetch the archive again")
+        gray = image.convert("L")
+    return np.asarray(gray.resize((28, 28), Image.Resampling.LANCZOS))
+
+
+def _labels(by_class: Path) -> dict[bytes, int]:
+    """Return each image's label by the hash of its file; of equal files, the first counts."""
+    labels: dict[bytes, int] = {}
+    with _opened(by_class) as archive:
+        for name in _images(archive, "by_class", depth=4):
+            code, part = PurePosixPath(name).parts[1:3]
+            # The folders train_<code> repeat images of the folders hsf_<number>.
+            if part.startswith("hsf_"):
+                digest = hashlib.sha256(_content(archive, name)).digest()
+                labels.setdefault(digest, _label(by_class, code))
+    return labels
+
+
+def _label(by_class: Path, code: str) -> int:
+    try:
+        return CLASSES.index(chr(int(code, 16)))
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"{by_class}: folder {code} is not a character's code; fetch it"
+        ) from error
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a zip archive ({error}); fetch it again") from error
+
+
+def _images(archive: zipfile.ZipFile, top: str, depth: int) -> list[str]:
+    """Return the sorted names of the images at one depth below `top`."""
+    names = [name for name in archive.namelist() if name.endswith(".png")]
+    parts = {name: PurePosixPath(name).parts for name in names}
+    return sorted(name for name in names if parts[name][0] == top and len(parts[name]) == depth)
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).file_size > _LARGEST:
+        raise InputError(f"{archive.filename}: {name} is too large for an image; fetch it again")
+    try:
+        return archive.read(name)
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error

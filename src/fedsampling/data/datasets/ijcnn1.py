@@ -3,7 +3,7 @@
 LIBSVM's text is parsed into arrays and partitioned over clients with unequal sizes and labels.  The
 paper distributes "35,000 training samples ... randomly in a non-IID fashion to K=100 agents", with
 N_k "from 79 to 688", but does not say how.  Our choice:
-:mod:`fedsampling.data.partitions.label_skew` draws sizes and labels.
+:mod:`fedsampling.data.partitions.by_label` draws sizes and labels.
 """
 
 from pathlib import Path
@@ -12,19 +12,49 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from fedsampling.base.arrays import Bools, Ints
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.standins import vectors
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.formats.libsvm import Rows, parse_libsvm
-from fedsampling.data.partitions.label_skew import label_skew, sizes
-from fedsampling.data.partitions.shares import starts
+from fedsampling.data.federated import FederatedDataset, starts
+from fedsampling.data.partitions.by_label import label_skew, sizes
 from fedsampling.data.samples import passed_checks
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
+
+# LIBSVM's sparse text format.
+
+
+Rows = tuple[Array, Array]  # features and labels
+
+
+def parse_libsvm(text: bytes, features: int) -> Rows:
+    """Parse sparse LIBSVM text: ``label index:value ...`` per line, indices rising from 1.
+
+    `text`: lines may also end with a carriage return; empty lines are skipped. `features`: number
+    of columns; a larger index is an error. Returns `x`, shape (rows, features); `y`, shape (rows,).
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    # Fast: Python loops over rows only, and one C call converts all numbers.
+    entries = np.array([line.count(b":") for line in lines], np.int64)
+    numbers = np.array(b" ".join(lines).replace(b":", b" ").split(), dtype=np.float64)
+    label = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
+    if len(numbers) != label[-1]:
+        raise ValueError("not LIBSVM text: some line is not 'label index:value ...'")
+    y = numbers[label[:-1]]
+    pairs = np.delete(numbers, label[:-1]).reshape(-1, 2)
+    row = np.repeat(np.arange(len(lines)), entries)
+    column = pairs[:, 0].astype(np.int64)
+    if (column != pairs[:, 0]).any() or (column < 1).any() or (column > features).any():
+        raise ValueError(f"not LIBSVM text: an index is not a whole number in 1..{features}")
+    if (np.diff(row * (features + 1) + column) <= 0).any():
+        raise ValueError("not LIBSVM text: the indices of some line do not rise")
+    x = np.zeros((len(lines), features))
+    x[row, column - 1] = pairs[:, 1]
+    return x, y
+
 
 M = 22
 TRAIN_ROWS, TEST_ROWS = 35_000, 91_701

@@ -18,9 +18,8 @@ from pydantic import Field
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.partitions.shares import (
+from fedsampling.data.federated import (
+    FederatedDataset,
     Importance,
     Shares,
     clients,
@@ -30,7 +29,7 @@ from fedsampling.data.partitions.shares import (
     starts,
     take,
 )
-from fedsampling.data.partitions.unbalancing import Number, unbalanced
+from fedsampling.data.partitions.partition import Number, Partition, unbalanced
 from fedsampling.data.samples import Samples, first_clients, gather
 
 

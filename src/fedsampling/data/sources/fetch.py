@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import replacing
-from fedsampling.data.sources.cache import locked
 from fedsampling.data.sources.download import (
     PIECE_BYTES,
     AbsentError,
@@ -28,11 +27,15 @@ from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     UnreadableError,
     copy,
+    folder,
     is_packed,
+    is_url,
     is_verified,
+    locked,
+    names_in_mirror,
+    path_in_mirror,
     verify,
 )
-from fedsampling.data.sources.mirror import folder, is_url, names_in_mirror, path_in_mirror
 from fedsampling.data.sources.sources import Source, editions, no_files
 
 Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total

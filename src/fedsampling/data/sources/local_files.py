@@ -7,13 +7,16 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from filelock import FileLock
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import writing
 from fedsampling.data.sources.download import PIECE_BYTES, CorruptError
-from fedsampling.data.sources.sources import Source
+from fedsampling.data.sources.sources import SOURCES, Source
 
 MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
 # How to read a packed file, by its suffix.
@@ -97,3 +100,73 @@ def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
         if error.errno is None:  # bz2 reports data in another format in this way
             raise CorruptError(f"cannot be decompressed ({error})") from error
         raise UnreadableError(str(error.strerror)) from error
+
+
+# Mirrors: folders or URLs with copies of the official files, tried before the publishers.
+
+
+_NEVER_PACKED = (*OPENERS, ".lzma", ".webp", ".zip")  # already compressed
+
+
+def is_url(mirror: str) -> bool:
+    """Whether a mirror is a URL, not a folder."""
+    return mirror.startswith(("http://", "https://"))
+
+
+def folder(mirror: str) -> Path:
+    """Return a mirror's folder, with ``~`` expanded."""
+    return Path(os.path.expanduser(mirror))  # Path.expanduser fails for unknown users
+
+
+def path_in_mirror(source: Source, mirror: str) -> Path | None:
+    """Return the path of a file in a mirror's folder, plain or packed; None if absent, or a URL."""
+    if is_url(mirror):
+        return None
+    paths = (folder(mirror) / name for name in names_in_mirror(source))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def place_of(source: Source, cache: Path, mirror: str | None) -> str:
+    """Return "cache", "mirror" or "", the place of a file, without reading it."""
+    if source.path_in(cache).is_file():
+        return "cache"
+    return "mirror" if mirror and path_in_mirror(source, mirror) else ""
+
+
+def names_in_mirror(source: Source) -> list[str]:
+    """Return the possible paths of the file in a mirror."""
+    suffixes = [""]
+    if PurePosixPath(source.file).suffix not in _NEVER_PACKED:
+        suffixes += OPENERS
+    folders = [f"{source.dataset}/"]
+    # A name that several datasets share (MNIST's) is ambiguous outside a dataset's folder.
+    if len({entry.dataset for entry in SOURCES.values() if entry.file == source.file}) < 2:
+        folders.append("")
+    return [place + source.file + suffix for place in folders for suffix in suffixes]
+
+
+# Files in the cache that only one process at a time may create.
+
+
+@contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """Lock a file, so that only one process at a time creates it; others wait."""
+    lock = target.with_name(f"{target.name}.lock")
+    with writing(lock):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        acquired = FileLock(lock).acquire()
+    with acquired:
+        yield
+
+
+def converted(target: Path, make: Callable[[Path], None]) -> Path:
+    """Return a cached file that is slow to derive from verified files; create it once.
+
+    `target`: its name contains a digest of its inputs, so it is never out of date. `make`: writes
+    `target` atomically.
+    """
+    if not target.is_file():
+        with locked(target):
+            if not target.is_file():
+                make(target)
+    return target

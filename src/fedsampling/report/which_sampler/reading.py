@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.catalogue import description
 from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.experiments.cross_matrix import BENCH, FULL, MEASURES, PAPER, REFERENCE

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 
-from fedsampling.base.columns import align
 from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.plain_text import align
 from fedsampling.experiments.cross_matrix import REFERENCE
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.which_sampler.advice import Situation

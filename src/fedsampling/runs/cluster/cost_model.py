@@ -16,7 +16,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.mirror import place_of
+from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network

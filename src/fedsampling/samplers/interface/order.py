@@ -4,7 +4,7 @@ A run that cannot fit is rejected with an explanation instead of being killed by
 system.
 """
 
-from fedsampling.base.quantities import format_bytes
+from fedsampling.base.plain_text import format_bytes
 from fedsampling.samplers.scheme import Scheme
 
 NUMBER_BYTES = 8  # double precision

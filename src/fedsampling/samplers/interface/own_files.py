@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fedsampling.base.blame import import_file
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import OWN_FILE, load_members
-from fedsampling.base.own_files import import_file
 from fedsampling.samplers.scheme import Scheme
 
 

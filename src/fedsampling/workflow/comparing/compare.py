@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.quantities import format_bytes
+from fedsampling.base.plain_text import format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.experiments.cross_matrix import BENCH, PAPER, TUNING

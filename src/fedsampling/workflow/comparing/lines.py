@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedsampling.base.columns import align
+from fedsampling.base.plain_text import align
 from fedsampling.experiments.cross_matrix import BENCH
 
 INDENT = "  "

@@ -27,9 +27,8 @@ from torch.func import functional_call
 from torch.nn.parameter import is_lazy
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.blame import described, import_error_lines
+from fedsampling.base.blame import described, import_error_lines, import_file
 from fedsampling.base.errors import InputError
-from fedsampling.base.own_files import import_file
 from fedsampling.learning.models.model import ModelFile
 from fedsampling.learning.models.networks.cost import blank
 from fedsampling.learning.models.networks.network import Keep, Network, Parts, blamed, private

@@ -8,16 +8,79 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.label_skew import label_skew, sizes
+from fedsampling.data.partitions.by_label import by_digit, label_skew, sizes
 
-LABELS = np.where(np.arange(35_000) % 10 == 0, 1.0, -1.0)  # a tenth is positive
+# Of every digit as many samples as MNIST has.
+STOCK = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+STOCK_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+LABELS, LABELS_TEST = (
+    stream(0, "test").permutation(np.repeat(np.arange(10), stock)) for stock in (STOCK, STOCK_TEST)
+)
+
+
+@pytest.mark.parametrize("variant", ["text", "code"])
+def test_each_client_has_500_samples_of_its_digit_and_none_is_used_twice(variant):
+    (index, start), (index_test, start_test) = by_digit(
+        LABELS, LABELS_TEST, 10, variant, stream(0, "test")
+    )
+    assert np.diff(start).tolist() == [500] * 100
+    assert np.array_equal(LABELS[index], np.repeat(np.arange(100) // 10, 500))
+    assert np.array_equal(
+        LABELS_TEST[index_test], np.repeat(np.arange(100) // 10, np.diff(start_test))
+    )
+    assert len(set(index.tolist())) == 50_000
+    assert len(set(index_test.tolist())) == len(index_test)
+
+
+def test_text_uses_all_tests_of_a_digit_that_has_fewer_than_1000():
+    _, (_, start) = by_digit(LABELS, LABELS_TEST, 10, "text", stream(0, "test"))
+    tests = np.diff(start).reshape(10, 10)
+    assert tests.sum(1).tolist() == [min(1_000, stock) for stock in STOCK_TEST]
+    assert (np.ptp(tests, axis=1) <= 1).all()
+
+
+def test_code_takes_file_order_and_80_tests():
+    (index, _), (index_test, start_test) = by_digit(
+        LABELS, LABELS_TEST, 10, "code", stream(0, "test")
+    )
+    assert np.diff(start_test).tolist() == [80] * 100
+    assert np.array_equal(index[:5_000], np.flatnonzero(LABELS == 0)[:5_000])
+    assert np.array_equal(index_test[-800:], np.flatnonzero(LABELS_TEST == 9)[:800])
+
+
+def test_small_data_give_every_client_equally_many():
+    labels = np.repeat(np.arange(3), [7, 9, 8])
+    (index, start), _ = by_digit(labels, labels, 2, "code", stream(0, "test"))
+    assert np.diff(start).tolist() == [3] * 6
+    assert index.tolist()[:6] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_more_clients_than_samples_are_rejected(n):
+    with pytest.raises(InputError, match=f"{n} clients cannot .* use 1 to 2"):
+        by_digit([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n, "text", stream(0, "test"))
+
+
+@pytest.mark.parametrize("variant", ["text", "code"])
+def test_shuffled_clients_are_the_same_under_other_numbers(variant):
+    def clients(order):
+        parts = by_digit(LABELS, LABELS_TEST, 10, variant, stream(0, "test"), order)
+        cut = [np.split(index, start[1:-1]) for index, start in parts]
+        return [tuple(map(bytes, pair)) for pair in zip(*cut, strict=True)]
+
+    by_label, shuffled = clients("label"), clients("shuffled")
+    assert set(by_label) == set(shuffled)
+    assert by_label != shuffled
+
+
+SKEWED_LABELS = np.where(np.arange(35_000) % 10 == 0, 1.0, -1.0)  # a tenth is positive
 SIZES = np.full(100, 350)
 
 
 def drawn_shares(sizes, alpha):
     """Share of positive labels of each client, with 200 seeds."""
-    rows = [label_skew(LABELS, sizes, alpha, stream(seed, "test")) for seed in range(200)]
-    return np.stack([shares(LABELS, sizes, index) for index in rows])
+    rows = [label_skew(SKEWED_LABELS, sizes, alpha, stream(seed, "test")) for seed in range(200)]
+    return np.stack([shares(SKEWED_LABELS, sizes, index) for index in rows])
 
 
 def shares(labels, sizes, index):
@@ -39,13 +102,15 @@ def test_no_sample_is_used_twice(labels, sizes, alpha):
 
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 100.0])
 def test_all_samples_are_used_so_the_average_share_is_exact(alpha):
-    index = label_skew(LABELS, SIZES, alpha, stream(0, "test"))
+    index = label_skew(SKEWED_LABELS, SIZES, alpha, stream(0, "test"))
     assert np.array_equal(np.sort(index), np.arange(35_000))
-    assert shares(LABELS, SIZES, index).mean() == pytest.approx(0.1, abs=1e-12)
+    assert shares(SKEWED_LABELS, SIZES, index).mean() == pytest.approx(0.1, abs=1e-12)
 
 
 def test_large_alpha_is_iid():
-    positives = 350 * shares(LABELS, SIZES, label_skew(LABELS, SIZES, 1e9, stream(0, "test")))
+    positives = 350 * shares(
+        SKEWED_LABELS, SIZES, label_skew(SKEWED_LABELS, SIZES, 1e9, stream(0, "test"))
+    )
     # Chi-square of 100 clients x 2 labels with both margins fixed; error probability 1e-4.
     statistic = ((positives - 35) ** 2 / (350 * 0.1 * 0.9)).sum()
     assert stats.chi2.ppf(5e-5, 99) < statistic < stats.chi2.ppf(1 - 5e-5, 99)
@@ -82,16 +147,16 @@ def test_exhausted_labels_change_the_law_for_all_clients_alike():
 
 
 def test_each_client_has_its_labels_mixed():
-    index = label_skew(LABELS, [35_000], 1.0, stream(0, "test"))
-    halves = LABELS[index].reshape(2, -1).mean(1)
+    index = label_skew(SKEWED_LABELS, [35_000], 1.0, stream(0, "test"))
+    halves = SKEWED_LABELS[index].reshape(2, -1).mean(1)
     # Difference of two halves of 17,500: standard deviation 0.0064.
     assert abs(halves[0] - halves[1]) < 5 * 0.0064
 
 
 def test_samples_of_a_label_are_drawn_at_random():
-    index = label_skew(LABELS, [350], 1e9, stream(0, "test"))
+    index = label_skew(SKEWED_LABELS, [350], 1e9, stream(0, "test"))
     for sign in (-1, 1):
-        rows = index[LABELS[index] == sign]
+        rows = index[SKEWED_LABELS[index] == sign]
         assert rows.max() > 25_000  # of 35,000 rows: without a draw the first ones
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.data.datasets.tff_files import example, message, varint
 
-from fedsampling.data.formats.tf_example import parse_example
-
-from .tff_files import example, message, varint
+from fedsampling.data.datasets.tff_files import parse_example
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

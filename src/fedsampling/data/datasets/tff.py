@@ -13,23 +13,34 @@ files at doi:10.7910/DVN/RZQIKP.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
-from fedsampling.data.federated import share_of_largest
-from fedsampling.data.formats.tff_files import (
+from fedsampling.base.records import Positive
+from fedsampling.base.streams import stream
+from fedsampling.data.datasets.dataset import PublishedData
+from fedsampling.data.datasets.shakespeare import SIZES, encode
+from fedsampling.data.datasets.standins import COLOURED, balanced, images, play_like, tastes
+from fedsampling.data.datasets.tff_files import (
     Examples,
     FeatureType,
     Part,
+    fetch_parts,
     hdf5_examples,
     sqlite_examples,
+    unpack_edition,
 )
-from fedsampling.data.samples import Samples, passed_checks
+from fedsampling.data.federated import FederatedDataset, importances, share_of_largest
+from fedsampling.data.partitions.natural import at_least, by_owner
+from fedsampling.data.samples import Samples, gather, passed_checks
 
 Snippets = dict[str, tuple[bytes, ...]]
 
@@ -185,3 +196,133 @@ def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
     return np.repeat(
         np.array([number[client] for client in owners], np.int64), list(owners.values())
     )
+
+
+# CIFAR-100 over TFF's clients, with one common test set as in chen2022optimal.
+
+
+# Of the stand-in; the published data have 500 clients with 100 samples.
+CLIENTS, PER_CLIENT, TESTS = 50, 100, 200
+
+
+class TffCifar100(PublishedData, name="tff_cifar100"):
+    """CIFAR-100 over TFF's clients, chen2022optimal, appendix G."""
+
+    official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
+    published: ClassVar[int | None] = 500
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Load TFF's clients, pixels from 0 to 255; `seed` has no effect."""
+        samples = _samples(source, cache, mirror)
+        assert samples.writer is not None
+        return gather(samples, by_owner(samples.writer), None, self.importance)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        return verify(read_cifar100(*unpack_edition(dataset, edition, folder)))
+
+
+@lru_cache(maxsize=1)
+def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
+    if source != "official":
+        rng = stream(0, "data.cifar100_like")
+        y, y_test = tastes(rng, CLIENTS, PER_CLIENT, 100), balanced(rng, TESTS, 100)
+        drawn = images(rng, "cifar100-like", COLOURED, y, y_test, classes=100)
+        return replace(drawn, writer=np.repeat(np.arange(CLIENTS), PER_CLIENT))
+    with fetch_parts("tff_cifar100", cache, mirror) as (train, test, unverified):
+        samples = read_cifar100(train, test)
+    verify(samples)
+    return replace(samples, unverified=unverified)
+
+
+# TFF's Shakespeare by role, cut into short sequences as in chen2022optimal.
+#
+# Steps: TFF's archive in either edition, or a stand-in -> snippets by role -> a role's snippets
+# joined and cut into chunks of six characters: the first five are the input, the last five the
+# labels to predict, one per step.
+
+
+STEPS = 5  # steps of a sequence
+SNIPPET = 75  # characters, of the stand-in
+
+
+class TffShakespeare(PublishedData, name="tff_shakespeare"):
+    """Shakespeare by role as published by TFF, in sequences of five characters, chen2022optimal."""
+
+    official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
+    published: ClassVar[int | None] = 715
+
+    min_samples: Positive = Field(1, description="minimum training sequences of a role")
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Make each role a client; `seed` has no effect.
+
+        The paper's roles have at least one batch of 8 sequences.
+
+        In the result, `x` is int8, `y` int64, both of shape (sequences, 5); one common test set.
+        """
+        digests: Mapping[str, str] = {}
+        unverified = False
+        if source == "official":
+            with fetch_parts("tff_shakespeare", cache, mirror) as (train, test, unverified):
+                snippets, tests = read_snippets(train), read_snippets(test)
+                digests = inputs(train, test)
+            verify_snippets(snippets, tests)
+        else:
+            snippets, tests = _embedded()
+        codes, role = sequences(snippets)
+        index, start = at_least(by_owner(role), self.min_samples)
+        train_codes, test_codes = codes[index], sequences(tests)[0]
+        return FederatedDataset(
+            name="tff_shakespeare" if source == "official" else "tff_shakespeare-like",
+            x=train_codes[:, :STEPS],
+            y=train_codes[:, 1:].astype(np.int64),
+            start=start,
+            p=importances(start, self.importance),
+            x_test=test_codes[:, :STEPS],
+            y_test=test_codes[:, 1:].astype(np.int64),
+            classes=SIZES["tff"],
+            unverified=unverified,
+            inputs=digests,
+        )
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        train, test = unpack_edition(dataset, edition, folder)
+        return verify_snippets(read_snippets(train), read_snippets(test))
+
+
+def sequences(snippets: Snippets) -> tuple[NDArray[np.int8], Ints]:
+    """Cut the joined snippets of each role into chunks; incomplete chunks are dropped.
+
+    Returns `codes`, shape (sequences, 6): symbol numbers in TFF's vocabulary; `role`, shape
+    (sequences,): number of the role, in the order of `snippets`.
+    """
+    codes, sizes = [], []
+    for lines in snippets.values():
+        text = encode(np.frombuffer(b"".join(lines), np.uint8), "tff")
+        size = len(text) // (STEPS + 1)
+        codes.append(text[: size * (STEPS + 1)].reshape(size, STEPS + 1))
+        sizes.append(size)
+    return np.concatenate(codes), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _embedded() -> tuple[Snippets, Snippets]:
+    """Generate roles; every eighth snippet is a test."""
+    roles = play_like(stream(0, "data.play_like"))
+    lines = {
+        "/".join(role): [
+            text[begin : begin + SNIPPET].encode() for begin in range(0, len(text), SNIPPET)
+        ]
+        for role, text in roles.items()
+    }
+    train, tests = (
+        {
+            role: tuple(line for k, line in enumerate(snippets) if (k % 8 == 7) == is_test)
+            for role, snippets in lines.items()
+        }
+        for is_test in (False, True)
+    )
+    return train, tests

@@ -1,3 +1,5 @@
+"""Partitions with unequal sizes."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,9 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import share_of_largest
-from fedsampling.data.partitions.shares import starts
-from fedsampling.data.partitions.unbalancing import SETS, unbalance
+from fedsampling.data.federated import share_of_largest, starts
+from fedsampling.data.partitions.partition import SETS, unbalance
 
 
 def emnist_like():

@@ -1,1 +1,0 @@
-"""Readers of the published file formats; each returns arrays."""

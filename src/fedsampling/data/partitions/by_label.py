@@ -1,0 +1,214 @@
+"""One label per client: the first dataset of fraboni2021clustered.
+
+"100 clients where each one has 500 training and 100 testing samples composed by one digit only.
+Each digit is owned by 10 clients, every client has the same number of samples."
+"""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from fedsampling.base.arrays import Ints
+from fedsampling.base.errors import InputError
+from fedsampling.base.records import Positive
+from fedsampling.base.streams import stream
+from fedsampling.data.federated import FederatedDataset, Importance, Shares, rounded, starts, take
+from fedsampling.data.partitions.partition import LabelPartition, Variant
+from fedsampling.data.samples import Samples, gather
+
+TRAIN = 500
+TEST = {"text": 100, "code": 80}
+
+
+class ByDigit(LabelPartition, name="by_digit"):
+    """Clients with one label each, fraboni2021clustered."""
+
+    needs_tests: ClassVar[bool] = True
+
+    clients_per_label: Positive = 10
+    variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
+    order: Literal["label", "shuffled"] = Field(
+        "label",
+        description="numbering of the clients; samplers may break ties by number",
+        exclude_if=lambda order: order == "label",  # keeps the hashes of earlier runs
+    )
+
+    @property
+    def max_clients(self) -> int:
+        """Upper bound: clients_per_label for each of ten labels."""
+        return 10 * self.clients_per_label
+
+    def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
+        """Assign samples of one label to every client."""
+        rng = stream(seed, "data.by_digit")
+        train, test = by_digit(
+            samples.y, samples.y_test, self.clients_per_label, self.variant, rng, self.order
+        )
+        return gather(samples, train, test, importance)
+
+
+def by_digit(
+    labels: ArrayLike,
+    labels_test: ArrayLike,
+    clients_per_label: int,
+    variant: Literal["text", "code"],
+    rng: np.random.Generator,
+    order: Literal["label", "shuffled"] = "label",
+) -> tuple[Shares, Shares]:
+    """Assign samples of one label to every client.
+
+    Client ``c * clients_per_label + j`` has label c.
+
+    Every client has 500 training samples.  If the rarest label has too few (not on MNIST), every
+    client has the largest number that all can have.  No sample is used twice.
+
+    The paper's 100 test samples per client do not exist: MNIST has 892 fives for ten clients.
+    Variants:
+
+    ``"text"``
+        Random samples; at most 100 tests per client, or an equal share of the label's tests (89 or
+        90 for a five, 100 for a one).
+    ``"code"``
+        As in the authors' public code: samples in file order, 80 tests per client.
+
+    `labels_test`, shape (T,). `labels`, shape (N,): training labels; labels are 0 to C - 1.
+    `clients_per_label`: 10 in the paper. `order`: ``"shuffled"`` numbers the clients at random.
+    With ``"label"``, a sampler that breaks ties by client number, as Algorithm 1 does for clients
+    of equal size, groups clients by label, although no server knows the labels. Returns `train`,
+    `test`: C * clients_per_label clients.
+
+    References: Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6.
+    """
+    y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
+    classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
+    n = clients_per_label
+    stock = int(np.bincount(y, minlength=classes).min())
+    stock_test = np.bincount(y_test, minlength=classes)
+    limit = min(stock, int(stock_test.min()))
+    if not 1 <= n <= limit:
+        raise InputError(
+            f"clients_per_label: {n} clients cannot each have a training and a test sample of "
+            f"every label; use 1 to {limit}"
+        )
+    sizes = np.full(classes * n, min(TRAIN, stock // n))
+    if variant == "code":
+        sizes_test = np.full(classes * n, min(TEST["code"], stock_test.min() // n))
+        train, test = _in_order(y, sizes, None), _in_order(y_test, sizes_test, None)
+    else:
+        tests = np.minimum(stock_test, TEST["text"] * n)
+        sizes_test = (tests[:, None] // n + (np.arange(n) < tests[:, None] % n)).ravel()
+        train, test = _in_order(y, sizes, rng), _in_order(y_test, sizes_test, rng)
+    if order == "label":
+        return train, test
+    chosen = rng.permutation(classes * n)
+    return take(train, chosen), take(test, chosen)
+
+
+def _in_order(labels: Ints, sizes: Ints, rng: np.random.Generator | None) -> Shares:
+    """Assign each label's rows, in file order or shuffled, to its clients one after another."""
+    rows = np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    first = starts(np.bincount(labels))[:-1]
+    totals = sizes.reshape(len(first), -1).sum(1)
+    chosen = [rows[begin : begin + total] for begin, total in zip(first, totals, strict=True)]
+    return np.concatenate(chosen), starts(sizes)
+
+
+# Clients of unequal size whose label shares differ.
+#
+# :func:`sizes` draws client sizes from their smallest and largest value and their total.
+# rizk2022importance states nothing else for ijcnn1: 35,000 samples, 100 agents, N_k "from 79 to
+# 688".
+
+
+def label_skew(labels: ArrayLike, sizes: ArrayLike, alpha: float, rng: np.random.Generator) -> Ints:
+    """Assign samples so that each client's label shares follow a Dirichlet distribution.
+
+    Client k's shares are q_k ~ Dirichlet(alpha * prior), where prior are the labels' shares in the
+    data, and it requests multinomial(N_k, q_k) samples of each label.  For alpha to infinity this
+    is IID; for alpha to 0 each client has one label.  Samples are used at most once.
+
+    All requests together match the data only on average, so some labels run out.  Requests are
+    therefore served in random order over all clients; requests for an exhausted label get random
+    remaining samples at the end.  This changes the distribution in the same way for all clients:
+    requests for a scarce label shrink by the same factor.  (If clients were served in turn, the
+    last clients would differ most: of 100 clients with 10 % positives and alpha = 100, one would
+    get 90 %.)  If all samples are used, the shares averaged over clients with weights N_k are
+    exactly the prior.
+
+    `labels`, shape (total,): any values that can be sorted. `sizes`, shape (K,): N_k; their sum is
+    at most total.  If it is less, random samples are left over. `alpha`: concentration, above 0 and
+    finite. Returns shape (sum of sizes,): row numbers without repetition: the first N_1 belong to
+    client 1, and so on, in random order within each client.
+
+    References: Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for
+    federated visual classification. arXiv 1909.06335, section 3 (Dirichlet distribution around the
+    prior).
+    """
+    label = np.unique(np.asarray(labels), return_inverse=True)[1]
+    N = np.asarray(sizes, np.int64)
+    prior = np.bincount(label) / len(label)
+    counts = rng.multinomial(N, rng.dirichlet(alpha * prior, len(N)))
+    requests = np.repeat(np.tile(np.arange(len(prior)), len(N)), counts.ravel())
+    index = _served(requests, label, rng)
+    client = np.repeat(np.arange(len(N)), N)
+    return index[np.lexsort([rng.random(len(index)), client])]
+
+
+def _served(requests: Ints, label: Ints, rng: np.random.Generator) -> Ints:
+    """Return a row for each request, with the requested label until it is exhausted."""
+    index = np.empty(len(requests), np.int64)
+    gaps, unused = [], []
+    for c in range(label.max() + 1):
+        positions = rng.permutation(np.flatnonzero(requests == c))
+        stock = rng.permutation(np.flatnonzero(label == c))
+        served = min(len(positions), len(stock))
+        index[positions[:served]] = stock[:served]
+        gaps.append(positions[served:])
+        unused.append(stock[served:])
+    gap = np.concatenate(gaps)
+    index[gap] = rng.permutation(np.concatenate(unused))[: len(gap)]
+    return index
+
+
+def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> Ints:
+    """Draw K sizes that sum to `total`, with minimum exactly `low` and maximum exactly `high`.
+
+    One client has `low` and one has `high` samples.  The other sizes are first independent and
+    uniform on [low, high].  Then their distances to one end of the range are scaled by the factor
+    that gives the total, and rounded by largest remainders.  Clients get the sizes in random order.
+
+    `K`: number of clients. `low`, `high`: at least 1, so that no client is empty. Returns shape
+    (K,).
+    """
+    _check(total, K, low, high)
+    if low == high:
+        return np.full(K, low, np.int64)
+    remaining = total - low - high
+    draws = rng.uniform(low, high, K - 2)
+    if draws.sum() > remaining:
+        draws = low + (draws - low) * (remaining - (K - 2) * low) / (draws - low).sum()
+    elif draws.sum() < remaining:
+        draws = high - (high - draws) * ((K - 2) * high - remaining) / (high - draws).sum()
+    return rng.permutation(np.concatenate([rounded(draws, remaining), [low, high]]))
+
+
+def _check(total: int, K: int, low: int, high: int) -> None:
+    if K < 1 or not 1 <= low <= high:
+        raise InputError(
+            f"agents, smallest, largest: {K}, {low}, {high} are invalid; "
+            "use at least one agent and 1 <= smallest <= largest"
+        )
+    if K == 1 and low < high:
+        raise InputError(
+            f"agents: 1 agent cannot have both {low} and {high} samples; "
+            "make smallest and largest equal"
+        )
+    fewest, most = high + (K - 1) * low, low + (K - 1) * high
+    if not fewest <= total <= most:
+        raise InputError(
+            f"agents, smallest, largest: {K} agents with {low} to {high} samples each hold "
+            f"{fewest:,} to {most:,} samples, but there are {total:,}; change one of the three"
+        )
