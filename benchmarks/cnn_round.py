@@ -21,7 +21,7 @@ from torch.utils.data import TensorDataset
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import CifarCnn, ConvNet, SimpleCnn
-from fedsampling.learning.models.networks.cost import operations, step_bytes
+from fedsampling.learning.models.networks.network import operations, step_bytes
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork

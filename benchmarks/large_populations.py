@@ -2,7 +2,7 @@
 
 ``python benchmarks/large_populations.py``: seconds and megabytes of one selection of m = 50 with
 d = 100 parameters, each in a separate process, next to the estimate of
-:mod:`fedsampling.samplers.interface.order`.  Selections with an estimate above half of the
+:mod:`fedsampling.samplers.interface.in_settings`.  Selections with an estimate above half of the
 machine's memory or above ``LONGEST`` seconds are not run.  `benchmarks/README.md` has the results.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from fedsampling.base import memory
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.order import memory_bytes, selection_seconds
+from fedsampling.samplers.interface.in_settings import memory_bytes, selection_seconds
 from fedsampling.samplers.scheme import Setup, View, scheme
 from fedsampling.theory.heterogeneity import pairwise
 

@@ -28,7 +28,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.mnist import Mnist
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.models.networks.cost import operations
+from fedsampling.learning.models.networks.network import operations
 from fedsampling.learning.models.networks.products import multiply, subtract_product
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import client_losses

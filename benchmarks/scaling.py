@@ -12,7 +12,7 @@ import timing
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.models.networks.cost import step_bytes
+from fedsampling.learning.models.networks.network import step_bytes
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork

@@ -21,7 +21,7 @@ from time import perf_counter
 
 import torch
 
-from fedsampling.learning.models.networks.cost import keep_memory
+from fedsampling.learning.models.networks.network import keep_memory
 from fedsampling.learning.models.networks.products import libraries
 
 Contestant = Callable[[], float]  # runs once; returns seconds

@@ -40,34 +40,33 @@ MODULES = (
 )
 # The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
-    "samplers/interface/in_settings": ("samplers/test_scheme.py",),
-    "samplers/interface/own_files": ("samplers/test_scheme.py", "workflow/test_sampler_check.py"),
+    "samplers/interface/in_settings": (
+        "samplers/test_scheme.py",
+        "samplers/test_order.py",
+        "workflow/test_sampler_check.py",
+    ),
     "samplers/interface/slots": ("samplers/test_scheme.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
-    "samplers/checking/populations": ("samplers/test_check.py",),
     "samplers/checking/rounds": ("samplers/test_check.py",),
     "samplers/checking/validation": ("learning/training/test_validation.py",),
     "samplers/clustered": (
         "samplers/test_clustered.py",
         "papers/fraboni2021clustered/test_theory.py",
     ),
-    "samplers/fedcs": ("samplers/test_latency_aware.py",),
     "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
-    "samplers/numerics/dissimilarity": (
-        "samplers/test_clustered.py",
-        "samplers/test_candidates.py",
+    "samplers/numerics/drawing": (
+        "samplers/test_scheme.py",
+        "samplers/test_basic.py",
+        "samplers/test_ranking.py",
     ),
-    "samplers/numerics/drawing": ("samplers/test_scheme.py", "samplers/test_basic.py"),
-    "samplers/numerics/minnorm": ("samplers/test_latency.py",),
-    "samplers/numerics/similar_groups": (
+    "samplers/numerics/similarity": (
         "samplers/test_clustered.py",
         "samplers/test_candidates.py",
     ),
     "samplers/numerics/simplex": ("samplers/test_latency.py",),
     "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
-    "samplers/target": ("samplers/test_groups.py",),
     "samplers/tifl": ("samplers/test_latency_aware.py",),
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from fedsampling.learning.models.networks.own import Loss, OwnModel
     from fedsampling.learning.training.loop import Watch
-    from fedsampling.learning.training.network.own_metrics import Metric
+    from fedsampling.learning.training.network.evaluation import Metric
 
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's

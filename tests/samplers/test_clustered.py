@@ -22,9 +22,8 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.numerics import dissimilarity
-from fedsampling.samplers.numerics.dissimilarity import dissimilarities, pairs
-from fedsampling.samplers.numerics.similar_groups import ward_groups
+from fedsampling.samplers.numerics import similarity as similarities
+from fedsampling.samplers.numerics.similarity import dissimilarities, pairs, ward_groups
 from fedsampling.samplers.scheme import Setup, Slots, View
 
 MEASURES = ["arccos", "l2", "l1"]
@@ -232,7 +231,7 @@ def one_by_one(updates, measure):
 def updates():
     return (
         np.random.default_rng(0)
-        .normal(size=(9, dissimilarity.BLOCK_COORDINATES + 7))
+        .normal(size=(9, similarities.BLOCK_COORDINATES + 7))
         .astype(np.float32)
     )
 
@@ -303,7 +302,7 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
 )
 def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
-        dissimilarity.from_pairs(np.full((2, 2), value), measure, ward)
+        similarities.from_pairs(np.full((2, 2), value), measure, ward)
 
 
 N, D = 10, 6

@@ -4,9 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from fedsampling.samplers.groups import Cyclic, Stratified, from_strata, proportional
+from fedsampling.samplers.groups import Cyclic, Stratified, Target, from_strata, proportional
 from fedsampling.samplers.scheme import Setup
-from fedsampling.samplers.target import Target
 
 from .rounds import equal, play
 

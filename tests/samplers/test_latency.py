@@ -21,8 +21,11 @@ from fedsampling.samplers.latency import (
     shares,
     subset_objective,
 )
-from fedsampling.samplers.numerics.minnorm import minimum_norm_point
-from fedsampling.samplers.numerics.simplex import expected_delay, expected_delay_gradient
+from fedsampling.samplers.numerics.simplex import (
+    expected_delay,
+    expected_delay_gradient,
+    minimum_norm_point,
+)
 from fedsampling.samplers.scheme import Setup, View
 from fedsampling.theory.heterogeneity import bounded
 

@@ -5,8 +5,15 @@ import pytest
 
 import fedsampling
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.fedcs import FedCS, before_deadline
-from fedsampling.samplers.tifl import AdaptiveTiFL, TiFL, rank_odds, tier_losses, tiers
+from fedsampling.samplers.tifl import (
+    AdaptiveTiFL,
+    FedCS,
+    TiFL,
+    before_deadline,
+    rank_odds,
+    tier_losses,
+    tiers,
+)
 
 from .rounds import equal, play
 

@@ -5,7 +5,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from fedsampling.samplers.oort_fedscale import (
+from fedsampling.samplers.oort import (
     OortFedScale,
     pool,
     preferred_duration,

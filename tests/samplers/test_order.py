@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.order import memory_bytes, obstacle, selection_seconds
+from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
 from fedsampling.samplers.scheme import Setup, View, scheme
 
 LARGE = {

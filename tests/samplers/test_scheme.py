@@ -9,8 +9,7 @@ import pytest
 
 import fedsampling
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.interface.in_settings import expand_star
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import expand_star, load_file
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, invert, scheme
 from fedsampling.workflow.plan import plan
 

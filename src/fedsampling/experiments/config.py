@@ -19,7 +19,7 @@ from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.data.sources.local_files import folder, is_url
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"

@@ -45,7 +45,6 @@ NEUTRAL = tuple(
         "experiments.specs",
         "experiments.dataset_uses",
         "learning.models.model",
-        "learning.models.networks.cost",
         "learning.training.checkpoint",
         "runs.",
         "workflow.",

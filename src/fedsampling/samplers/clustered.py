@@ -26,8 +26,14 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.dissimilarity import Updates, dissimilarities, from_pairs, pairs
-from fedsampling.samplers.numerics.similar_groups import ward_groups, ward_groups_from_sample
+from fedsampling.samplers.numerics.similarity import (
+    Updates,
+    dissimilarities,
+    from_pairs,
+    pairs,
+    ward_groups,
+    ward_groups_from_sample,
+)
 from fedsampling.samplers.scheme import Candidates, Duplicates, Scheme, Setup, Slots, View, invert
 
 

@@ -15,7 +15,7 @@ slot::
             return np.full(len(slots), 1 / self.m)
 
 Samplers are classes in this folder and in the files that users name
-(:mod:`fedsampling.samplers.interface.own_files`).  A sampler's file can import everything that it
+(:mod:`fedsampling.samplers.interface.in_settings`).  A sampler's file can import everything that it
 needs from this module.
 """
 

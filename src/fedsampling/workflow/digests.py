@@ -17,7 +17,7 @@ from fedsampling.experiments.fingerprints import fingerprint, own_code
 from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.papers import Paper
 from fedsampling.runs.places import published_files
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.plan import Plan
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"

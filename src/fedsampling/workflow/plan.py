@@ -22,7 +22,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import Job, jobs
 from fedsampling.runs.places import CARDS, is_published
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.best import at_best
 
 PAPERS, RESULTS = Path("papers"), Path("results")

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from fedsampling.learning.models.model import Gru, LeafLstm, Lstm
-from fedsampling.learning.models.networks.recurrent_layers import gru_layer, lstm_layer
+from fedsampling.learning.models.networks.recurrent import gru_layer, lstm_layer
 
 SLOTS, BATCH, STEPS, SYMBOLS = 3, 5, 7, 30
 

@@ -34,16 +34,15 @@ from fedsampling.learning.training.loop import Measure, Watch, train
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.server import Server
 from fedsampling.learning.training.until import Until
-from fedsampling.samplers.interface.in_settings import NetworkScheme
-from fedsampling.samplers.interface.order import obstacle
+from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fedsampling.learning.models.networks.network import Network as StackedNetwork
+    from fedsampling.learning.training.network.evaluation import Metric
     from fedsampling.learning.training.network.learner import NetworkLearner
-    from fedsampling.learning.training.network.own_metrics import Metric
 
 
 STACKED_BYTES = 5e6  # of one run; larger models gain nothing from being stacked across cases
@@ -207,7 +206,7 @@ class Training(Strict):
 
         `data`: source of the delays' data. `progress`: called with the number of finished rounds.
         `network`: replaces the network that the settings' model builds. `metrics`: as in
-        :mod:`fedsampling.learning.training.network.own_metrics`. `watch`: as in
+        :mod:`fedsampling.learning.training.network.evaluation`. `watch`: as in
         :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
         `seeds`, which differ in learning rates; see :meth:`stacks_with`. Returns one for each seed:
         the results of :func:`fedsampling.learning.training.network.evaluation.evaluate` in each
@@ -217,10 +216,13 @@ class Training(Strict):
         :func:`fedsampling.learning.training.network.evaluation.on_own_samples`, whose ``at`` is the
         client.
         """
-        from fedsampling.learning.models.networks.cost import keep_memory
-        from fedsampling.learning.training.network.evaluation import evaluate, on_own_samples
+        from fedsampling.learning.models.networks.network import keep_memory
+        from fedsampling.learning.training.network.evaluation import (
+            evaluate,
+            measure,
+            on_own_samples,
+        )
         from fedsampling.learning.training.network.observing import observations_for
-        from fedsampling.learning.training.network.own_metrics import measure
 
         keep_memory()
         learner = build_learner(self, problem, data, where, network)
@@ -365,7 +367,7 @@ def build_learner(
     """Combine network, data, local work, delays and availability."""
     import torch
 
-    from fedsampling.learning.models.networks.cost import step_bytes
+    from fedsampling.learning.models.networks.network import step_bytes
     from fedsampling.learning.training.network.learner import NetworkLearner
     from fedsampling.learning.training.network.participation import Participation
 

@@ -26,7 +26,7 @@ from fedsampling.learning.models.model import Model
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.runs.cluster.resources import Measured
 from fedsampling.runs.execute import device
-from fedsampling.samplers.interface.order import memory_bytes, obstacle, selection_seconds
+from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
 
 MIN_TIMED_SECONDS = 0.03
 MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed, if it is of several slots
@@ -106,7 +106,7 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
 @lru_cache
 def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
     """Return parameters, bytes of a step, and operations of a batch's outputs and of a step."""
-    from fedsampling.learning.models.networks.cost import operations, step_bytes
+    from fedsampling.learning.models.networks.network import operations, step_bytes
 
     network = batch.model.build(batch.sample, batch.classes)
     count = operations(network, batch.sample, batch.size)

@@ -19,10 +19,19 @@ from fedsampling.base.blame import CodeError, described
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.samplers.checking.populations import POPULATIONS, N, Population, setup
-from fedsampling.samplers.checking.rounds import Round, one_run, play_round, play_rounds, same_round
+from fedsampling.samplers.checking.rounds import (
+    POPULATIONS,
+    N,
+    Population,
+    Round,
+    one_run,
+    play_round,
+    play_rounds,
+    same_round,
+    setup,
+)
 from fedsampling.samplers.checking.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.scheme import scheme as make_scheme
 

@@ -15,7 +15,7 @@ from fedsampling.base.plain_text import format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.experiments.cross_matrix import BENCH, PAPER, TUNING
-from fedsampling.samplers.interface.own_files import load_file
+from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.comparing.entries import all_entries, check_entry
 from fedsampling.workflow.comparing.lines import result_lines
 from fedsampling.workflow.comparing.overrides import Comparison

@@ -8,7 +8,7 @@ from typing import Any
 from fedsampling.base.errors import InputError
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checking.check import check_sampler
-from fedsampling.samplers.checking.populations import N
+from fedsampling.samplers.checking.rounds import N
 from fedsampling.samplers.scheme import Scheme, scheme
 
 

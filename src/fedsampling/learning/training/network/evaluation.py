@@ -6,14 +6,18 @@ applied.  Sums per client follow from the position of each client's first sample
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.blame import described
+from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Keep, Network, everything, private
+from fedsampling.learning.models.networks.own import keyed
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.step import Keeper, dense_outputs, sample_losses
 
@@ -201,3 +205,38 @@ def _mean_and_deviation(values: Array, p: Array) -> tuple[Array, Array]:
     mean: Array = (values * p).sum(axis=1)  # rounding in values @ p depends on the number of runs
     std: Array = np.sqrt(((values - mean[:, None]) ** 2 * p).sum(axis=1))
     return mean, std
+
+
+# Users' metrics of a global model on the test samples.
+
+
+Model = Callable[[Tensor], Tensor]
+Metric = Callable[[Model, Tensor, Tensor], Any]
+
+
+def measure(
+    learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
+) -> dict[str, Array]:
+    """Compute users' metrics of every run's global model, each of shape (runs,).
+
+    Each call gets its own model and samples, and the same random numbers from PyTorch's generator.
+    """
+    data = learner.data
+    x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))
+    y = torch.tensor(data.y_test, device=learner.device)
+    values = {name: np.empty(len(theta)) for name in metrics}
+    for run in range(len(theta)):
+        for name, metric in metrics.items():
+            model = _model(learner, private(theta[run : run + 1]))
+            try:
+                with torch.no_grad(), keyed(f"metrics.{name}", theta.device):
+                    values[name][run] = float(metric(model, private(x), private(y)))
+            except InputError:
+                raise
+            except (Exception, SystemExit) as error:  # a user's function may raise anything
+                raise InputError(f"metrics.{name}: {described(error)}; return a number") from error
+    return values
+
+
+def _model(learner: NetworkLearner, w: Tensor) -> Model:
+    return lambda x: learner.network.outputs(w, x[None])[0]
