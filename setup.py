@@ -12,7 +12,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-SOURCE = Path("src/fedsampling/workflow/working_folder.py").read_text(encoding="utf-8")
+SOURCE = Path("src/fedsampling/workflow/publishing.py").read_text(encoding="utf-8")
 match = re.search(r"^PROJECT = (\(.*?^\))", SOURCE, flags=re.MULTILINE | re.DOTALL)
 assert match
 PROJECT: tuple[str, ...] = ast.literal_eval(match[1])

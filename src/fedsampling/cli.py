@@ -144,7 +144,7 @@ def in_project(
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
-    from fedsampling.workflow.working_folder import create_working_folder
+    from fedsampling.workflow.publishing import create_working_folder
 
     create_working_folder(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
@@ -168,16 +168,16 @@ def plan(project: "Project", no_calibration: bool) -> None:
 
     Jobs on a cluster then request the estimated time and memory.
     """
-    from fedsampling.workflow import costs
+    from fedsampling.workflow import checking
 
-    click.echo(costs.cost_table(costs.estimate(project, measures=not no_calibration)))
+    click.echo(checking.cost_table(checking.estimate(project, measures=not no_calibration)))
 
 
 @main.command()
 @in_project
 def doctor(project: "Project") -> None:
     """Check that this machine and its GPU compute correctly."""
-    from fedsampling.workflow.machine.doctor import examine
+    from fedsampling.workflow.doctor import examine
 
     click.get_current_context().exit(0 if examine(project.config, click.echo) else 1)
 
@@ -214,7 +214,7 @@ def fetch_datasets(project: "Project", names: tuple[str, ...]) -> None:
 @in_project
 def verify_datasets(project: "Project", names: tuple[str, ...]) -> None:
     """Verify the local files of datasets NAMES (default: all); download nothing."""
-    from fedsampling.workflow.verification import verify_each
+    from fedsampling.workflow.data_files import verify_each
 
     for line in verify_each(names, project.data, project.config.mirror):
         click.echo(line)
@@ -251,9 +251,9 @@ def run(project: "Project", job: tuple[str, ...]) -> None:
 @partial(in_project, writes=True)
 def summarise(project: "Project", paper: str, experiment: str) -> None:
     """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    from fedsampling.workflow import summarising
+    from fedsampling.workflow import drawing
 
-    click.echo(summarising.summarise(paper, experiment, project))
+    click.echo(drawing.summarise(paper, experiment, project))
 
 
 @main.command()
@@ -326,7 +326,7 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 def recheck(project: "Project", share: float | None, seed: int | None) -> None:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.agreement import sentence
-    from fedsampling.workflow.machine.recheck import recheck as rerun
+    from fedsampling.workflow.recheck import recheck as rerun
 
     outcomes = rerun(project, share, seed)
     for run in outcomes:
@@ -430,7 +430,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     observed information and saved state, on several populations of clients.
     """
     if timeout:
-        from fedsampling.workflow.sampler_check import check_in_subprocess
+        from fedsampling.workflow.checking import check_in_subprocess
 
         status, out, err = check_in_subprocess(timeout, name, options)
         click.echo(out, nl=False)
@@ -526,8 +526,8 @@ def compare_file(
     **problem: Any,
 ) -> None:
     """Rank the samplers in your FILES among all samplers."""
-    from fedsampling.workflow.comparing.compare import Options, compare
-    from fedsampling.workflow.comparing.own_problem import OwnProblem
+    from fedsampling.workflow.comparing import Options, compare
+    from fedsampling.workflow.overrides import OwnProblem
 
     chosen, rivals = ([name for name in names.split(",") if name] for names in (datasets, against))
     options = Options(files, settings, chosen, scale, rivals, OwnProblem(**problem))
@@ -564,12 +564,12 @@ def findings(project: "Project", only_check: bool) -> None:
 @click.option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
 def schema(only_check: bool) -> None:
     """Generate config.yaml and the JSON schemas from the typed models."""
-    from fedsampling.experiments import schemas
+    from fedsampling.workflow import listing
 
     if only_check:
-        schemas.check()
+        listing.check()
         return
-    for path in schemas.write():
+    for path in listing.write():
         click.echo(path)
 
 

@@ -26,8 +26,8 @@ from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import judging
+from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarising import summarise
 
 from .test_declarations import FIXED, NAMES
 

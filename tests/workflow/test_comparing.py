@@ -10,12 +10,10 @@ from click.testing import CliRunner
 
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import BENCH, PAPER
-from fedsampling.workflow.comparing import compare as comparing
-from fedsampling.workflow.comparing import entries
-from fedsampling.workflow.comparing.entries import Entry, check_entry
-from fedsampling.workflow.comparing.lines import chosen_steps, ranking, wins_and_losses
-from fedsampling.workflow.comparing.overrides import Comparison
-from fedsampling.workflow.comparing.own_problem import OwnProblem
+from fedsampling.workflow import comparing as comparing
+from fedsampling.workflow import overrides
+from fedsampling.workflow.comparing import chosen_steps, ranking, wins_and_losses
+from fedsampling.workflow.overrides import Comparison, Entry, OwnProblem, check_entry
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -105,7 +103,7 @@ def test_only_downloads_that_a_job_needs_are_announced():
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
-    monkeypatch.setattr(entries, "check_sampler", checked.append)
+    monkeypatch.setattr(overrides, "check_sampler", checked.append)
     for m in (20, 3):
         check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]

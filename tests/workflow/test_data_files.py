@@ -9,8 +9,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources.sources import SOURCES, official_datasets
-from fedsampling.workflow.data_files import fetch_each
-from fedsampling.workflow.verification import verify_dataset, verify_each
+from fedsampling.workflow.data_files import fetch_each, verify_dataset, verify_each
 
 MESH = ("nodes.csv", "links.csv")
 

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from fedsampling.cli import main
 from fedsampling.learning.models.model import Model
 from fedsampling.learning.models.networks import products
-from fedsampling.workflow.machine import doctor
-from fedsampling.workflow.machine.doctor import check_network
+from fedsampling.workflow import doctor
+from fedsampling.workflow.doctor import check_network
 
 
 @pytest.mark.skipif(not products._has_onednn(), reason="one library alone")

@@ -2,15 +2,20 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
 from fedsampling.experiments.config import parse
 from fedsampling.runs import places
+from fedsampling.runs.places import INDEX
+from fedsampling.workflow import plan as workflow
 from fedsampling.workflow import project as projects
-from fedsampling.workflow.project import PLAN, Project
+from fedsampling.workflow.project import PLAN, TEMPLATES, Project
+from fedsampling.workflow.project import digests as digests_of_results
 
 ROOT = Path(__file__).parents[2]
 RIZK, QUICK = "rizk2022importance", {"scale": "quick", "data": "embedded"}
@@ -139,3 +144,177 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
 def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
     (tmp_path / "results").touch()
     assert opened().plan.jobs
+
+
+# Digests change with everything that a result depends on, and with nothing else.
+
+
+DIGESTED, FRABONI = "rizk2022importance", "fraboni2022general"
+JOB = f"{RIZK}/regression/base/fedavg/block-0"
+
+
+def plan(folder=ROOT / "papers", **settings):
+    settings = {"papers": [DIGESTED], "scale": "quick", "data": "embedded", **settings}
+    return workflow.plan(settings, folder)
+
+
+def digests(plan):
+    """Every digest that a rule has among its parameters, by what it is of."""
+    return {f"job {name}": plan.made_from(name) for name in plan.jobs} | digests_of_results(plan)
+
+
+def moved(before, after):
+    return differing(digests(before), digests(after))
+
+
+def differing(before, after):
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+@pytest.fixture
+def moved_by(tmp_path, forget_own_files):
+    """Name the digests that move where a copy of the papers' files has one of them edited."""
+
+    def edit(old, new, name="paper.yaml"):
+        before = digests(plan())
+        shutil.copytree(ROOT / "papers", tmp_path / "papers")
+        path = tmp_path / "papers" / DIGESTED / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        forget_own_files()
+        return differing(before, digests(plan(tmp_path / "papers")))
+
+    return edit
+
+
+@pytest.mark.parametrize("settings", [{"mirror": "/tmp"}, {"reuse": ["/usr"]}])
+def test_the_mirror_changes_no_digest(settings):
+    assert moved(plan(), plan(**settings)) == set()
+
+
+def test_digests_of_a_paper_do_not_depend_on_other_papers():
+    two_papers = digests(plan(papers=[FRABONI, DIGESTED]))
+    one_paper = digests(plan())
+    assert {name for name in differing(one_paper, two_papers) if name in one_paper} == {"report"}
+
+
+def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
+    result = moved(plan(), plan(overrides={DIGESTED: {"classification": {"rounds": 310}}}))
+    jobs = {name for name in result if name.startswith("job ")}
+    assert len(jobs) == 8
+    assert all("/classification/" in name for name in jobs)
+    assert result - jobs == {
+        f"summaries/{RIZK}/classification",
+        f"artefacts/{RIZK}/figure2",
+        f"artefacts/{RIZK}/alternatives",
+        f"explorer/{RIZK}/classification",
+        f"claims/{RIZK}",
+        f"papers/{RIZK}",
+        "report",
+    }
+
+
+def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
+    result = moved(plan(), plan(data="official"))
+    assert {name for name in result if name.startswith("job ")} == {
+        f"job {name}" for name in plan().jobs_of(DIGESTED, "classification")
+    }
+    assert {
+        name for name in digests(plan()) if name.startswith(("summaries", "artefacts"))
+    } <= result
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "title: References by assumptions",
+            "title: R",
+            {"artefacts/{}/table1", "papers/{}", "report"},
+        ),
+        ("statement: With the true", "statement: With true", {"claims/{}", "papers/{}", "report"}),
+        ("venue: IEEE", "venue: I", {"report"}),
+    ],
+)
+def test_a_change_in_paper_yaml_changes_the_digests_of_dependent_results(
+    moved_by, old, new, expected
+):
+    assert moved_by(old, new) == {name.format(DIGESTED) for name in expected}
+
+
+def test_a_reported_number_changes_the_digests_of_its_papers_results(moved_by):
+    result = moved_by(",23.1,dB", ",23.2,dB", "reported.csv")
+    assert {f"artefacts/{RIZK}/figure1", f"claims/{RIZK}", f"papers/{RIZK}", "report"} <= result
+    assert not any(name.startswith(("job", "summaries")) for name in result)
+
+
+def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
+    due = {f"job {name}" for name in plan().jobs_of(DIGESTED, "gradient")}
+    result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations_gradient.py")
+    assert {name for name in result if name.startswith("job ")} == due
+    assert f"artefacts/{RIZK}/gradient" in result
+
+
+def test_a_changed_template_changes_the_digest_of_the_report(tmp_path, monkeypatch):
+    before = plan()
+    digests_before = digests(before)
+    shutil.copytree(TEMPLATES, tmp_path / "templates")
+    monkeypatch.setattr("fedsampling.workflow.project.TEMPLATES", tmp_path / "templates")
+    assert digests(before) == digests_before
+    (tmp_path / "templates" / "style.css").write_text("p { color: red; }")
+    assert differing(digests_before, digests(before)) == {"report"}
+
+
+def test_changed_code_changes_the_digests_of_dependent_steps():
+    """A job that is interrupted leaves no output: what follows must be due on its own account."""
+    planned = plan()
+    changed = replace(planned.jobs[JOB], code="f" * 16)
+    assert moved(planned, replace(planned, jobs={**planned.jobs, JOB: changed})) == {
+        f"job {JOB}",
+        f"summaries/{RIZK}/regression",
+        *(f"artefacts/{RIZK}/{n}" for n in ("fall", "figure1", "probabilities", "alternatives")),
+        f"explorer/{RIZK}/regression",
+        f"claims/{RIZK}",
+        f"papers/{RIZK}",
+        "report",
+    }
+
+
+def test_a_replaced_published_run_changes_the_digests_of_its_results(tmp_path):
+    planned = plan(reuse=[str(tmp_path)])
+    file = tmp_path / DIGESTED / "regression.parquet"
+    file.parent.mkdir()
+    file.write_bytes(b"before")
+    write_record(tmp_path / INDEX, {f"{RIZK}/regression": [planned.jobs[JOB].runs[0].hash]})
+    before = digests(planned)
+    file.write_bytes(b"after")
+    changed = differing(before, digests(planned))
+    assert {f"summaries/{RIZK}/regression", f"claims/{RIZK}", "report"} <= changed
+    assert f"summaries/{RIZK}/classification" not in changed
+    assert f"job {JOB}" not in changed
+
+
+def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
+    path = tmp_path / "first" / "summaries" / DIGESTED / "classification.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_text("runs")
+    settings = {"papers": [DIGESTED], "scale": "quick", "data": "embedded", "beside": "first"}
+    before = workflow.plan(settings, ROOT / "papers", tmp_path)
+    assert moved(before, before) == set()
+    earlier = digests(before)
+    path.write_text("other runs")
+    later = digests(workflow.plan(settings, ROOT / "papers", tmp_path))
+    assert differing(earlier, later) == {
+        f"artefacts/{RIZK}/figure2",
+        f"artefacts/{RIZK}/alternatives",
+        f"papers/{RIZK}",
+        "report",
+    }
+
+
+def test_a_missing_run_cannot_be_compared_with(tmp_path):
+    with pytest.raises(InputError, match=r"beside: 'first' has no results in .*; run it first"):
+        workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
+    with pytest.raises(InputError, match="beside: 'results' is this run itself"):
+        workflow.plan({"beside": "results"}, ROOT / "papers", tmp_path)

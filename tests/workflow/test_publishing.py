@@ -1,10 +1,17 @@
 """Published runs: their consistency, and how finished runs are added."""
 
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
@@ -17,7 +24,7 @@ from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.publishing import publish_runs
+from fedsampling.workflow.publishing import PROJECT, create_working_folder, publish_runs
 
 ROOT = Path(__file__).parents[2]
 PAPERS, SHIPPED = ROOT / "papers", ROOT / "published_runs"
@@ -181,3 +188,96 @@ def test_only_values_of_training_are_rounded():
         run = store.as_published(store.Result(table, noted))
         assert run.table["value"].tolist() == [third, 0.83]
         assert run.metadata["digest"] == store.digest(run.table)
+
+
+# Working folders, created from a checkout and from a wheel.
+
+
+MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository
+
+
+def run(*command, folder, package):
+    variables = {"PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    return run_python("-m", *command, cwd=folder, **variables)
+
+
+def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
+    create_working_folder(tmp_path / "new")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
+    assert run("fedsampling.cli", "check", folder=tmp_path / "new", package=ROOT / "src")
+    readme = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
+    assert not re.search(r"\bmake ", readme)  # it has no Makefile
+    with pytest.raises(InputError) as error:
+        create_working_folder(tmp_path)
+    assert error.value.lines == (f"{tmp_path}: is not empty; name a new folder",)
+    with pytest.raises(InputError) as error:
+        create_working_folder(tmp_path / "new" / "Snakefile")
+    (line,) = error.value.lines
+    assert line.endswith("cannot be written (Not a directory); name another folder")
+
+
+def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in (*PROJECT, "src", "pyproject.toml", "setup.py"):
+        origin = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        if origin.is_dir():
+            shutil.copytree(origin, checkout / name, ignore=ignored)
+        else:
+            shutil.copy(origin, checkout / name)
+    pip = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", tmp_path]
+    run(*pip, ".", folder=checkout, package=tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 20e6
+    package = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as content:
+        content.extractall(package)
+    shutil.rmtree(checkout)
+
+    project = tmp_path / "project"
+    run("fedsampling.cli", "init", project, folder=tmp_path, package=package)
+    pages = [project / "README.md", *(project / "docs").glob("*.md")]
+    commands = {page.name: MAKE.findall(page.read_text("utf-8")) for page in pages}
+    assert not [name for name, calls in commands.items() if calls]
+    only = ["--config", "papers=[fraboni2022general]"]
+    planned = run("snakemake", "-n", *only, folder=project, package=package)
+    assert "fraboni2022general/table1" in planned
+    shape = "import fedsampling as fs; print(fs.summary('fraboni2022general', 'weights').shape)"
+    assert run_python("-c", shape, cwd=tmp_path, PYTHONPATH=str(package)).startswith("(")
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    for options in ([], ["--check"]):
+        code = [sys.executable, "-m", "fedsampling.cli", "schema", *options]
+        result = subprocess.run(code, cwd=project, env=environment, capture_output=True, text=True)
+        assert result.returncode == 2
+        assert result.stderr.endswith(
+            "not available in an installed package; run it in the repository\n"
+        )
+    copied_into_an_environment_of_conda(tmp_path / "conda", project, package)
+
+
+def copied_into_an_environment_of_conda(environment, project, package):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    outer = environment.with_name("outer")
+    outer.mkdir()
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "pip.py").write_text("")  # installs nothing
+    (outer / "fedsampling").write_text(f"#!{sys.executable}\n")
+    (outer / "fedsampling").chmod(0o755)
+    result = subprocess.run(
+        ["bash", "envs/fedsampling.post-deploy.sh"],
+        cwd=project,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(package),
+            "CONDA_PREFIX": str(environment),
+            "PATH": os.pathsep.join((str(environment / "bin"), str(outer), os.environ["PATH"])),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    (copy,) = environment.glob("lib/python*/site-packages/fedsampling/cli.py")
+    assert copy.parent.with_name("fedsampling-0.1.0.dist-info").is_dir()
+    verb = (environment / "bin/fedsampling").read_text().splitlines()
+    assert verb[0] == f"#!{environment / 'bin/python'}"

@@ -12,9 +12,9 @@ from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
-from fedsampling.workflow.machine import recheck as recheck_module
-from fedsampling.workflow.machine.recheck import recheck
+from fedsampling.workflow import recheck as recheck_module
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.recheck import recheck
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"

@@ -258,6 +258,12 @@ def load(path: Path) -> Summary:
         return Summary(rows, noted["settings"], record, by_case)
 
 
+def load_summaries(paper: str, experiments: Iterable[str], results: Path) -> dict[str, Summary]:
+    """Load the summaries of some of a paper's experiments from a results folder."""
+    folder = results / "summaries" / paper
+    return {name: load(folder / f"{name}.parquet") for name in experiments}
+
+
 def _as_texts(column: pd.Series) -> pd.api.extensions.ExtensionArray:
     """Convert categories to strings, ten times as fast as ``astype(str)``."""
     texts: pd.api.extensions.ExtensionArray

@@ -41,7 +41,6 @@ NEUTRAL = tuple(
         "experiments.paper_selection",
         "experiments.papers",
         "experiments.resolving",
-        "experiments.schemas",
         "experiments.specs",
         "experiments.dataset_uses",
         "learning.models.model",

@@ -1,14 +1,185 @@
-"""Fetch and describe data files: ``fedsampling data fetch`` and ``data card``."""
+"""Verification of data files: ``fedsampling data verify``.
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+Files in the cache and in a mirror's folder are compared with their checksums.  The readers of the
+datasets then compare shapes and counts with the published ones.  Verification downloads nothing
+and does not write to the cache or the mirror.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import sha256, write_json, write_text
+from fedsampling.clients.delays.delay_model import DelayModel
+from fedsampling.data.datasets.dataset import Dataset
+from fedsampling.data.sources.download import CorruptError
 from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
-from fedsampling.data.sources.sources import no_files, official_datasets
+from fedsampling.data.sources.local_files import (
+    UnreadableError,
+    copy,
+    is_packed,
+    is_verified,
+    path_in_mirror,
+    verify,
+)
+from fedsampling.data.sources.sources import (
+    SOURCES,
+    VERIFIED,
+    Source,
+    editions,
+    no_files,
+    official_datasets,
+)
 from fedsampling.runs.places import CARDS
 from fedsampling.workflow.project import Project
+
+_ALSO_NEEDED = {"qmnist": "mnist"}  # datasets whose reader also needs another dataset's files
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """One file in one place."""
+
+    source: Source
+    where: str  # empty if the file is in neither place
+    checked: str = ""  # kind and source of the checksums that it was compared with
+    fault: str = ""  # the error; empty if no check failed
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of verifying one dataset."""
+
+    dataset: str
+    files: tuple[FileCheck, ...]
+    # by edition, the facts that agree with the published ones
+    contents: Mapping[str, tuple[str, ...]]
+    faults: tuple[str, ...]  # errors in files or contents, one line each
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Text of the checks; errors are in `faults`."""
+        local = [check for check in self.files if check.where]
+        count = f"{len(local)} local files" if local else "no local files"
+        lines = [f"{self.dataset}: {count}"]
+        for check in local:
+            state = "not the published file" if check.fault else f"OK: {check.checked}"
+            lines.append(f"  {check.where}: {check.source.file}: {state}")
+        lines += [
+            f"  contents{f' ({edition})' if edition else ''}: {', '.join(phrases)}"
+            for edition, phrases in self.contents.items()
+        ]
+        return tuple(lines)
+
+
+def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verification:
+    """Verify every file of a dataset that is in the cache or in the mirror's folder.
+
+    `dataset`: name in ``SOURCES``. `mirror`: a folder; a URL is ignored.
+    """
+    if dataset not in official_datasets():
+        raise InputError(no_files(dataset))
+    files: list[FileCheck] = []
+    contents: dict[str, tuple[str, ...]] = {}
+    faults: list[str] = []
+    for edition, sources in editions(dataset).items():
+        checks = [check for source in sources for check in _check_places(source, cache, mirror)]
+        errors = [
+            f"{check.where}: {check.source.name}: it {check.fault}"
+            for check in checks
+            if check.fault
+        ]
+        files += checks
+        faults += errors
+        if not errors and all(check.where for check in checks):
+            with gathering(faults):
+                contents[edition] = _read_contents(dataset, edition, cache, mirror)
+    return Verification(dataset, tuple(files), contents, tuple(faults))
+
+
+def verify_each(names: Sequence[str], cache: Path, mirror: str | None) -> Iterator[str]:
+    """Verify datasets (all if `names` is empty), and yield the checks as lines."""
+    faults: list[str] = []
+    for name in names or official_datasets():
+        verification = verify_dataset(name, cache, mirror)
+        yield from verification.lines
+        faults += verification.faults
+        if names and not any(file.where for file in verification.files):
+            faults.append(f"{name}: no local files; run 'fedsampling data fetch {name}'")
+    if faults:
+        raise InputError(*faults)
+
+
+def _check_places(source: Source, cache: Path, mirror: str | None) -> list[FileCheck]:
+    places = {"cache": source.path_in(cache)}
+    if mirror and (path := path_in_mirror(source, mirror)):
+        places["mirror"] = path
+    checks = [_check_file(source, name, path) for name, path in places.items() if path.is_file()]
+    return checks or [FileCheck(source, "")]
+
+
+def _check_file(source: Source, name: str, path: Path) -> FileCheck:
+    kinds = [text.partition(":")[0] for text in (source.checksum, source.published) if text]
+    checked = f"{' and '.join(kinds)} {VERIFIED[source.verified]}" if kinds else VERIFIED["content"]
+    try:
+        if is_packed(source, path.name):
+            with TemporaryDirectory() as scratch:
+                plain = Path(scratch) / source.file
+                copy(source, path.name, path, plain)
+                verify(source, plain)
+        else:
+            verify(source, path)
+    except (CorruptError, UnreadableError) as error:
+        return FileCheck(source, name, checked, str(error))
+    return FileCheck(source, name, checked)
+
+
+def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) -> tuple[str, ...]:
+    """Read an edition whose files are all local; only a scratch folder is written."""
+    other_dataset = _ALSO_NEEDED.get(dataset)
+    sources = editions(dataset)[edition]
+    if other_dataset:
+        sources += tuple(source for source in SOURCES.values() if source.dataset == other_dataset)
+    with TemporaryDirectory() as scratch:
+        for source in sources:
+            if not _link_or_unpack(source, cache, mirror, Path(scratch)):
+                return (f"not compared: needs the files of {other_dataset}, which are missing",)
+        try:
+            return _reader_of(dataset).verify(dataset, edition, Path(scratch) / dataset)
+        except ImportError as error:
+            return (f"not compared: needs the Python package {error.name}",)
+        except ValueError as error:
+            raise InputError(f"{dataset}: {error}".replace(f"{scratch}/", "")) from error
+
+
+def _reader_of(files: str) -> type[Dataset | DelayModel]:
+    """Return the class that reads these official files."""
+    members: dict[str, type[Dataset] | type[DelayModel]]
+    members = {**Dataset.members(), **DelayModel.members()}
+    return next((member for member in members.values() if files in member.official), Dataset)
+
+
+def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:
+    """Link or unpack a verified file into `scratch`; return whether a file exists."""
+    target = source.path_in(scratch)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    cached = source.path_in(cache)
+    if is_verified(source, cached):
+        target.symlink_to(cached.resolve())
+        return True
+    path = path_in_mirror(source, mirror) if mirror else None
+    if path is None:
+        return False
+    if is_packed(source, path.name):
+        copy(source, path.name, path, target)
+    else:
+        target.symlink_to(path.resolve())
+    return True
+
+
+# Fetch and describe data files: ``fedsampling data fetch`` and ``data card``.
 
 
 def fetch_each(

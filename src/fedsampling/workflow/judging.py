@@ -18,15 +18,15 @@ from fedsampling.evidence.provenance import (
     changed,
     has_unverified_data,
 )
+from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.runs.cluster import resources
 from fedsampling.runs.places import PUBLISHED
-from fedsampling.workflow.best import left_to_run
+from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarising import load_summaries
 
 
 def judge(paper: str, project: Project) -> Path:

@@ -1,29 +1,32 @@
 """The plan of a configuration: papers, jobs, data cards, and their files.
 
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
-:mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.digests`
+:mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.project`
 computes digests of each step's inputs, :mod:`fedsampling.runs.cluster.rule_resources` the resources
 that jobs request from a cluster.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.files import digest
+from fedsampling.base.files import digest, write_text
+from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
-from fedsampling.experiments.paper_selection import load_papers
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.paper_selection import load_papers, without
+from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.specs import Job, jobs
-from fedsampling.runs.places import CARDS, is_published
+from fedsampling.experiments.specs import Job, RunSpec, jobs
+from fedsampling.runs.places import CARDS, is_finished, is_published, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
-from fedsampling.workflow.best import at_best
 
 PAPERS, RESULTS = Path("papers"), Path("results")
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
@@ -231,3 +234,241 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         {load_file(Path(file))[-1].named: file for file in config.schemes},
         other_run,
     )
+
+
+# The file format of a plan: ``plan.json``.
+#
+# Jobs of one case and sampler, which differ only in their seeds, share an entry.  The entries are
+# most of the file and JSON themselves, as a text: if no job has to run, as at scale best, most
+# commands never read them.  The file begins with a digest of its remaining content, which detects
+# corruption.
+
+
+def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> None:
+    """Write a plan, the digests of its results, and `key`, the digest of its inputs."""
+    content = {
+        "key": key,
+        "digests": dict(digests),
+        "papers": {name: as_plain(paper) for name, paper in plan.papers.items()},
+        "experiments": dict(plan.experiments),
+        "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
+        "users_samplers": dict(plan.users_samplers),
+        "some_due": bool(plan.due),
+        "jobs": json.dumps(list(_entries(plan)), separators=(",", ":")),
+    }
+    body = json.dumps(content, separators=(",", ":"))[1:]
+    write_text(path, _head(body) + body)
+
+
+def read_plan(
+    path: Path, key: str, config: Config, other_run: Path | None
+) -> tuple[Plan, Mapping[str, str]] | None:
+    """Read a plan and the digests of its results.
+
+    `key`: digest of the plan's current inputs. `config`: configuration of the plan. `other_run`:
+    results folder of the run to compare with. Returns none if the file is missing, corrupt or has
+    another key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    head, body = text[: len(_head(""))], text[len(_head("")) :]
+    if head != _head(body):
+        return None
+    content = json.loads("{" + body)
+    if content["key"] != key:
+        return None
+    papers = {name: check(Paper, fields, "") for name, fields in content["papers"].items()}
+    jobs: Mapping[str, Job] = _LazyJobs(content["jobs"], papers)
+    due: frozenset[str] = frozenset()
+    if content["some_due"]:
+        jobs, due = _jobs(content["jobs"], papers)
+    plan = Plan(
+        config=config,
+        papers=papers,
+        jobs=jobs,
+        due=due,
+        experiments=content["experiments"],
+        uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
+        users_samplers=content["users_samplers"],
+        other_run=other_run,
+    )
+    return plan, content["digests"]
+
+
+def _head(body: str) -> str:
+    return f'{{"digest":"{hashlib.sha256(body.encode()).hexdigest()}",'
+
+
+def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield an entry for jobs that differ only in their seeds, so that settings are stored once."""
+
+    def of(job: Job) -> tuple[tuple[str, str, str, str], dict[str, Any]]:
+        return (job.paper, job.experiment, job.case, job.sampler), job.runs[0].settings
+
+    for (key, settings), group in groupby(plan.jobs.values(), of):
+        jobs = list(group)
+        first = jobs[0].runs[0]
+        yield {
+            "of": key,
+            "settings": settings,
+            "data": first.data,
+            "scheme": first.scheme,
+            "code": jobs[0].code,
+            "files": jobs[0].files,
+            "uses_gpu": jobs[0].uses_gpu,
+            "blocks": [
+                [job.block, job.name in plan.due, [[run.seed, run.hash] for run in job.runs]]
+                for job in jobs
+            ],
+        }
+
+
+def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], frozenset[str]]:
+    """Return the jobs of the entries by name, and the names of the jobs that are due."""
+    jobs: dict[str, Job] = {}
+    due = set()
+    for entry in json.loads(entries):
+        shared = entry["settings"], entry["data"]
+        files = tuple(entry["files"])
+        for block, is_due, seeds in entry["blocks"]:
+            runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
+            paper, experiment, case, sampler = entry["of"]
+            place = paper, experiment, case, sampler, block
+            folder = papers[paper].folder
+            job = Job(*place, runs, folder, entry["code"], files, entry["uses_gpu"])
+            jobs[job.name] = job
+            if is_due:
+                due.add(job.name)
+    return jobs, frozenset(due)
+
+
+class _LazyJobs(Mapping[str, Job]):
+    """Jobs of a plan, read from their entries at first use."""
+
+    def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
+        self._entries, self._papers = entries, papers
+
+    @cached_property
+    def _jobs(self) -> dict[str, Job]:
+        return _jobs(self._entries, self._papers)[0]
+
+    def __getitem__(self, name: str) -> Job:
+        return self._jobs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+
+def _use(fields: dict[str, Any]) -> DatasetUse:
+    lists = {key: tuple(fields[key]) for key in ("cases", "files", "code")}
+    return DatasetUse(**{**fields, **lists})
+
+
+# Scale ``best``: each experiment at the largest scale whose runs are all finished.
+#
+# The scales are chosen before any job is listed.  The Snakefile imports this module, so it must
+# stay light.  Experiments without finished runs are left out of the paper, with the reason and a
+# command.
+
+
+LARGEST_FIRST = ("paper", "reduced")
+
+
+def at_best(paper: Paper, config: Config, results: Path) -> Paper:
+    """Choose the scale of each experiment of a paper, if the configuration does not name one.
+
+    `config`: includes overrides: changed runs have other hashes. Returns unchanged if the
+    configuration names a scale.  Otherwise with ``scales``; an experiment over all registered
+    samplers keeps the samplers with finished runs.
+    """
+    if config.computes:
+        return paper
+    stores = run_stores(results, config)[1]
+    scales: dict[str, str] = {}
+    jobs_at: dict[str, dict[str, list[Job]]] = {}  # by experiment and scale
+    for scale in LARGEST_FIRST:
+        undecided = without(paper, dict.fromkeys(scales, ""))
+        for name, its_jobs in _jobs_at(undecided, config, scale).items():
+            jobs_at.setdefault(name, {})[scale] = its_jobs
+            if not _missing(its_jobs, stores):
+                scales[name] = scale
+    experiments = dict(paper.experiments)
+    reasons = {}
+    for name, experiment in paper.experiments.items():
+        if name in scales:
+            continue
+        if finished := _finished_part(experiment, jobs_at[name], stores):
+            scales[name], experiments[name] = finished
+        else:
+            smallest = [*jobs_at[name]][-1]
+            reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], stores)
+    remaining = without(paper, reasons)
+    remaining_experiments = {name: experiments[name] for name in remaining.experiments}
+    return remaining.model_copy(update={"experiments": remaining_experiments, "scales": scales})
+
+
+def _finished_part(
+    experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], stores: Collection[Path]
+) -> tuple[str, dict[str, Any]] | None:
+    """Return an experiment on all samplers without the unfinished ones, and its scale.
+
+    A new sampler then does not change the scale of the others.  None if no sampler is finished, or
+    if the experiment names its samplers.
+    """
+    if "*" not in experiment.get("samplers", ()):
+        return None
+    unfinished = {
+        scale: sorted({job.sampler for job in _missing(its_jobs, stores)})
+        for scale, its_jobs in jobs_at.items()
+    }
+    scale = min(unfinished, key=lambda scale: len(unfinished[scale]))
+    if len(unfinished[scale]) == len({job.sampler for job in jobs_at[scale]}):
+        return None
+    samplers = {**experiment["samplers"], **dict.fromkeys(unfinished[scale])}
+    return scale, {**experiment, "samplers": samplers}
+
+
+def _jobs_at(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
+    """List the jobs of each experiment that exists at a scale."""
+    absent = [name for name, spec in paper.experiments.items() if spec.get(scale, {}) is None]
+    present = without(paper, dict.fromkeys(absent, ""))
+    present = present.model_copy(update={"scales": dict.fromkeys(present.experiments, scale)})
+    by_experiment: dict[str, list[Job]] = {}
+    for job in jobs(present, config):
+        by_experiment.setdefault(job.experiment, []).append(job)
+    return by_experiment
+
+
+def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
+    """List the unfinished jobs of the paper's size, by experiment.
+
+    `paper`: with all its experiments. `config`, `results`: only the locations of finished runs
+    matter.
+    """
+    at_paper_size = config.model_copy(
+        update={"scale": "paper", "data": "official", "overrides": {}}
+    )
+    target, shared = run_stores(results, at_paper_size)
+    stores = [target, *shared]
+    return {
+        name: _missing(its_jobs, stores)
+        for name, its_jobs in _jobs_at(paper, at_paper_size, "paper").items()
+    }
+
+
+def _missing(all_jobs: list[Job], stores: Collection[Path]) -> list[Job]:
+    return [job for job in all_jobs if not is_finished(job, stores)]
+
+
+def _reason(paper: Paper, scale: str, all_jobs: list[Job], stores: Collection[Path]) -> str:
+    runs = sum(len(job.runs) for job in all_jobs)
+    missing = sum(len(job.runs) for job in _missing(all_jobs, stores))
+    state = "none" if missing == runs else f"{runs - missing:,}"
+    # The paper's folder may have any name; the workflow's target is its key.
+    command = f"snakemake --cores all {paper.key} --config scale={scale}"
+    return f"{state} of {runs:,} runs finished; '{command}' computes {missing:,}"

@@ -1,6 +1,7 @@
 """Published runs: adding finished runs to them, and an experiment's published runs as a table."""
 
 import re
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,13 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import INDEX, PUBLISHED, published_runs, run_stores
+from fedsampling.runs.places import INDEX, PUBLISHED, index, published_runs, run_stores
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.working_folder import project_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
 
@@ -154,3 +155,59 @@ def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
             tables.append(result.table.assign(case=job.case, sampler=job.sampler, seed=run.seed))
     rows = pd.concat(tables, ignore_index=True).astype({"metric": str})
     return rows[["case", "sampler", "seed", "at", "metric", "value"]]
+
+
+# Creation of working folders: copies of the project's files in which `snakemake` runs.
+
+
+# Content of a new working folder; `setup.py` adds it to the wheel.
+PROJECT = (
+    "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
+    "CITATION.cff", "LICENSE", "README.md", "docs",
+)  # fmt: skip
+LEFT_OUT = ("__pycache__", "docstrings.py", "hooks.py")  # the latter two build the site
+# Parts of pages that apply only to the repository, and commands that replace the Makefile's.
+REPOSITORY_ONLY = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n\n?", re.DOTALL)
+WITHOUT_MAKE = {
+    "make reproduce": "snakemake --cores all",
+    "make smoke": "snakemake --cores all --config scale=quick data=embedded",
+    "make clean": "rm -rf results logs .snakemake",
+}
+
+
+def create_working_folder(folder: Path) -> None:
+    """Create a working folder with everything that `snakemake` needs."""
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder}: is not empty; name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in PROJECT:
+            origin = project_folder() / name
+            if origin.is_dir():
+                shutil.copytree(origin, folder / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
+            else:
+                shutil.copy(origin, folder / name)
+        if not (folder / PUBLISHED / INDEX).is_file():
+            write_record(folder / PUBLISHED / INDEX, index(folder / PUBLISHED))
+        for page in (folder / "README.md", *(folder / "docs").glob("*.md")):
+            page.write_text(
+                _without_repository_parts(page.read_text(encoding="utf-8")), encoding="utf-8"
+            )
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
+
+
+def project_folder() -> Path:
+    """Return the folder with the project's files: inside the installed package, or the checkout."""
+    package = Path(__file__).parents[1]
+    within = package / "project"
+    return within if within.is_dir() else package.parents[1]
+
+
+def _without_repository_parts(page: str) -> str:
+    """Remove the parts of a page that apply only to the repository."""
+    text = REPOSITORY_ONLY.sub("", page)
+    for command, replacement in WITHOUT_MAKE.items():
+        text = text.replace(command, replacement)
+    return text

@@ -10,6 +10,7 @@ from textwrap import shorten
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_text
 from fedsampling.evidence import agreement
+from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import Paper
@@ -20,7 +21,6 @@ from fedsampling.workflow.judging import judge_claims
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
-from fedsampling.workflow.summarising import load_summaries
 
 
 def write_findings(project: Project, only_check: bool) -> Path:

@@ -16,9 +16,9 @@ from fedsampling.base.files import write_text
 from fedsampling.evidence import summaries
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.experiments.papers import Paper, draw_function
+from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
-from fedsampling.workflow.summarising import summarise
 
 COLUMNS = ("experiment", "sampler", "case", "step", "score", "chosen")
 CHOSEN = "chosen.csv"

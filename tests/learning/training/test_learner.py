@@ -9,10 +9,10 @@ import torch.nn.functional as F  # noqa: N812
 from small_network import learner
 
 from fedsampling.base.streams import Draws
+from fedsampling.learning.training.charges import Participation
 from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.network.evaluation import client_losses
 from fedsampling.learning.training.network.local_work import LocalWork, occurrence
-from fedsampling.learning.training.network.participation import Participation
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.oort import Oort
 from fedsampling.samplers.scheme import Slots

@@ -368,8 +368,8 @@ def build_learner(
     import torch
 
     from fedsampling.learning.models.networks.network import step_bytes
+    from fedsampling.learning.training.charges import Participation
     from fedsampling.learning.training.network.learner import NetworkLearner
-    from fedsampling.learning.training.network.participation import Participation
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)

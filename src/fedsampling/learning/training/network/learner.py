@@ -21,11 +21,15 @@ from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Network
-from fedsampling.learning.training.charges import bits, participation, request_shares, seconds
+from fedsampling.learning.training.charges import (
+    Participation,
+    bits,
+    participation,
+    request_shares,
+    seconds,
+)
 from fedsampling.learning.training.network.local_work import Batches, LocalWork, dropout_keys
-from fedsampling.learning.training.network.participation import Participation
-from fedsampling.learning.training.network.samples import Inputs, Samples
-from fedsampling.learning.training.network.step import Keeper, sgd_step
+from fedsampling.learning.training.network.step import Inputs, Keeper, Samples, sgd_step
 from fedsampling.learning.training.server import Server
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots

@@ -8,8 +8,8 @@ import yaml
 from jsonschema import Draft7Validator
 
 from fedsampling.base.errors import InputError
-from fedsampling.experiments import schemas
 from fedsampling.experiments.config import Config
+from fedsampling.workflow import listing
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,51 +17,51 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def generated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(schemas, "REPOSITORY", tmp_path)
-    schemas.write()
+    monkeypatch.setattr(listing, "REPOSITORY", tmp_path)
+    listing.write()
     return tmp_path
 
 
 def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert schemas.differing() == []
+    assert listing.differing() == []
 
 
 def test_the_default_configuration_has_the_defaults_of_the_model():
-    assert Config(**yaml.safe_load(schemas.documented())) == Config()
+    assert Config(**yaml.safe_load(listing.documented())) == Config()
 
 
 def test_every_key_of_the_configuration_has_a_comment():
-    text = schemas.documented()
+    text = listing.documented()
     for name in Config.model_fields:
         above = text.split(f"\n{name}:")[0].splitlines()[-1]
         assert above.startswith("# "), name
 
 
 def test_written_files_are_up_to_date_and_written_once(generated):
-    assert schemas.differing() == []
-    assert schemas.write() == []
+    assert listing.differing() == []
+    assert listing.write() == []
 
 
-@pytest.mark.parametrize("name", [*schemas.generated()])
+@pytest.mark.parametrize("name", [*listing.generated()])
 def test_a_changed_description_is_detected_and_rewritten(generated, name):
     path = generated / name
     content = path.read_text()
     path.write_text(content.replace("real datasets", "true datasets").replace('"type"', '"typ"', 1))
     assert path.read_text() != content
-    assert schemas.differing() == [name]
+    assert listing.differing() == [name]
     path.unlink()
-    assert schemas.differing() == [name]
-    assert schemas.write() == [Path(name)]
+    assert listing.differing() == [name]
+    assert listing.write() == [Path(name)]
     assert path.read_text() == content
 
 
 def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):
     path = generated / "config.yaml"
     path.write_text(path.read_text().replace("scale: quick", "scale: paper"))
-    assert schemas.differing() == []
+    assert listing.differing() == []
     path.write_text(path.read_text() + "scal: paper\n")
-    assert schemas.differing() == ["config.yaml"]
+    assert listing.differing() == ["config.yaml"]
 
 
 @pytest.mark.parametrize("name", ["config", "paper"])
@@ -77,7 +77,7 @@ def test_schemas_accept_the_repositorys_files_and_reject_a_misspelt_key(name):
 
 def test_other_folders_are_not_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for verb in (schemas.write, schemas.check):
+    for verb in (listing.write, listing.check):
         with pytest.raises(InputError, match="is not the repository of this fedsampling"):
             verb()
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,8 @@
 """Rerun finished runs on this machine and compare the results with the stored results.
 
-Results of a recheck do not go to a store.  ``make reproduce`` rechecks some runs that need no data
-files, and the report shows the outcome; ``fedsampling recheck`` can check any share of the runs.
+Results of a recheck do not go to a store.  ``make reproduce`` rechecks some runs that need no
+data files, and the report shows the outcome; ``fedsampling recheck`` can check any share of the
+runs.
 """
 
 import random
@@ -15,13 +16,7 @@ import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.files import write_record
-from fedsampling.evidence.agreement import (
-    ACCURACY_TOLERANCE,
-    FILE,
-    TOLERANCE,
-    Recomputed,
-    compare,
-)
+from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, FILE, TOLERANCE, Recomputed, compare
 from fedsampling.experiments.simulations.network import Network, load_problem
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
@@ -32,6 +27,7 @@ from fedsampling.workflow.project import Project
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SPOT_CHECK_SECONDS = 20.0  # processor time of a spot check
 MAX_RUN_SECONDS = 5.0  # duration of a run in a spot check

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from fedsampling.runs.cluster import devices
-from fedsampling.runs.cluster.devices import VISIBLE, assigned, visible
+from fedsampling.workflow import running
+from fedsampling.workflow.running import VISIBLE, assigned, visible
 
 HOLDER = """
 import os, sys, time
-from fedsampling.runs.cluster.devices import assigned
+from fedsampling.workflow.running import assigned
 with assigned(True, lambda: print("waits", flush=True)):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
     time.sleep(60)
@@ -25,7 +25,7 @@ def places(tmp_path, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv(VISIBLE, "2,3")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(devices.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(running.tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_afterwards_a_process_sees_all_gpus_again():
 
 def test_a_job_that_waits_says_so_once(monkeypatch):
     monkeypatch.setenv(VISIBLE, "0")
-    monkeypatch.setattr(devices, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(running, "POLL_SECONDS", 0.01)
     calls, first = [], assigned(True, print)
     first.__enter__()
     threading.Timer(0.2, lambda: first.__exit__(None, None, None)).start()

@@ -1,7 +1,7 @@
 """Check that this machine computes correctly: ``fedsampling doctor``.
 
-Lists the hardware and libraries, and trains every network for a small round in several ways, whose
-results must agree.  A failed check is one line with its fix.
+Lists the hardware and libraries, and trains every network for a small round in several ways,
+whose results must agree.  A failed check is one line with its fix.
 """
 
 import os
@@ -27,8 +27,7 @@ from fedsampling.learning.models.networks import products
 from fedsampling.learning.models.networks.network import Network
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
-from fedsampling.learning.training.network.samples import Inputs
-from fedsampling.learning.training.network.step import Keeper, sgd_step
+from fedsampling.learning.training.network.step import Inputs, Keeper, sgd_step
 from fedsampling.runs.execute import choose_products, environment
 from fedsampling.runs.execute import device as chosen_device
 from fedsampling.samplers.basic import MD

@@ -1,1 +1,0 @@
-"""Comparison of users' samplers with all others: ``fedsampling compare``."""

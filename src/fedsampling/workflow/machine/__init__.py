@@ -1,1 +1,0 @@
-"""Does this machine compute correctly?  ``doctor`` and ``recheck``."""
