@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import replacing, sha256
+from fedsampling.base.files import reading, replacing, sha256
 from fedsampling.data.partitions.shares import starts
 from fedsampling.data.samples import Samples, passed_checks
 
@@ -156,8 +156,9 @@ def _label(by_class: Path, code: str) -> int:
 
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+        with reading(path):
+            return zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
         raise InputError(f"{path}: not a zip archive ({error}); fetch it again") from error
 
 
@@ -172,6 +173,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     if archive.getinfo(name).file_size > _LARGEST:
         raise InputError(f"{archive.filename}: {name} is too large for an image; fetch it again")
     try:
-        return archive.read(name)
-    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        with reading(Path(str(archive.filename))):
+            return archive.read(name)
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error
