@@ -148,12 +148,15 @@ def test_a_narrow_window_has_one_link_to_all_figures_and_tables(seen):
     assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
-# What every script below calls with its result, which `_seen` returns.
+# What every script below calls with its result, which `_seen` returns; an error is a result, too.
 REPORT = """<script>function report(value) {
   const box = document.body.appendChild(document.createElement("pre"));
   box.id = "seen";
   box.textContent = JSON.stringify(value);
-}</script>"""
+}
+addEventListener("error", event => report(event.message));
+addEventListener("unhandledrejection", event => report(String(event.reason)));
+</script>"""
 # Filters and sorts as a reader does.
 READER = """<script>
 const seen = [];
@@ -200,8 +203,8 @@ addEventListener("hashchange", () => {
 # Answers the chooser's questions: delays are known; then the sampler must be unbiased, too.
 CHOOSER = """<script>
 const seen = [];
-const look = () => seen.push([...document.querySelectorAll("#chooser li")].map(
-  line => [line.querySelector("a").textContent, line.textContent]));
+const look = () => seen.push(
+  [...document.querySelectorAll("#chooser li")].map(line => line.textContent));
 look();
 for (const name of ["delays", "unbiased"]) {
   const field = document.querySelector(`#chooser [name=${name}]`);
@@ -265,10 +268,12 @@ def _seen(page, folder, *options):
     page = page.replace("<script>", f"{REPORT}<script>", 1)
     (folder / "page.html").write_text(page, encoding="utf-8")
     address = (folder / "page.html").as_uri()
-    browser = _chromium(folder / "profile", *options, "--dump-dom", address)
-    result = re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout)
-    assert result is not None, browser.stderr
-    return json.loads(html.unescape(result[1]))
+    # On a busy machine the browser may stop before the script is through.
+    for attempt in range(2):
+        browser = _chromium(folder / f"profile-{attempt}", *options, "--dump-dom", address)
+        if result := re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout):
+            return json.loads(html.unescape(result[1]))
+    pytest.fail(f"the page reports nothing: {browser.stdout[-500:]}")
 
 
 def test_claims_are_filtered(report, tmp_path):
@@ -303,10 +308,9 @@ def test_the_chooser_answers_by_the_situation(results, tmp_path):
     add_crossmatrix(results.root)
     text = (results.build() / "schemes.html").read_text(encoding="utf-8")
     usual, delays_known, unbiased = _seen(text.replace("</body>", CHOOSER), tmp_path)
-    assert [name for name, _ in usual] == ["MD sampling (multinomial)"]
-    assert "no allowed sampler is significantly better" in usual[0][1]
-    assert [name for name, _ in delays_known] == ["Tier-based selection (TiFL)", usual[0][0]]
-    assert "1.50 × as fast as MD sampling" in delays_known[0][1]
+    assert usual[0].startswith("MD sampling: nothing is reliably better here")
+    assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds each)."
+    assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
 
 

@@ -84,7 +84,7 @@ def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, words):
         ),
         (
             {"select": "np.random.rand()"},
-            "draws from np.random or random; draw from `rng` only, by run",
+            "sampler mine, round 0: draws from np.random, which the whole process shares",
         ),
         (
             {"settings": "unbiased = False", "weigh": "return np.full(len(slots), 50.0)"},

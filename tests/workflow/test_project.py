@@ -82,7 +82,7 @@ def test_a_changed_number_is_detected(opened, tmp_path):
     path = tmp_path / "results" / PLAN
     content = json.loads(path.read_text())
     entries = json.loads(content["jobs"])
-    entries[0]["blocks"][0][1][0][0] = 99
+    entries[0]["blocks"][0][2][0][0] = 99
     content["jobs"] = json.dumps(entries, separators=(",", ":"))
     path.write_text(json.dumps(content, separators=(",", ":")))
     assert opened().plan == expected

@@ -57,6 +57,9 @@ else:
         """Base of :class:`Named`, with readable errors."""
 
 
+_NAMED: dict[str, list[type[Any]]] = {}  # all members of all families, by name
+
+
 class Named(_Readable):
     """A record that users choose by name among the members of its family.
 
@@ -89,6 +92,7 @@ class Named(_Readable):
         if package:
             cls.package, cls.key = package, key or "name"
         if name:
+            _NAMED.setdefault(name, []).insert(0, cls)  # the newest first
             # The name is a field, so that plain data from a record identify its class.
             cls.__annotations__ = {cls.key: Literal[name], **cls.__annotations__}
             setattr(cls, cls.key, name)
@@ -104,8 +108,8 @@ class Named(_Readable):
     def member(cls, name: str) -> type[Self]:
         """Return the member of a name."""
         _import_all(cls.package)
-        for member in _below(cls):
-            if member.named == name:
+        for member in _NAMED.get(name, ()) if isinstance(name, str) else ():
+            if member.named == name and issubclass(member, cls):
                 return member
         raise ValueError(f"{short(name)} is unknown; {nearest(str(name), cls.members())}")
 

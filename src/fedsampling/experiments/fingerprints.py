@@ -79,7 +79,7 @@ def sources(modules: Iterable[str], papers: Path = PAPERS) -> set[str]:
         module = pending.pop()
         if module not in visited:
             visited.add(module)
-            pending += [name for name in _imports(module, papers) if not _neutral(name)]
+            pending += _imports(module, papers)
     return visited
 
 
@@ -96,7 +96,7 @@ def _neutral(module: str) -> bool:
 
 @cache
 def _imports(module: str, papers: Path) -> set[str]:
-    """Return the modules of this project that a module imports, in functions as well."""
+    """Return what a module imports of this project, in functions as well, without ``NEUTRAL``."""
     path = _path(module, papers)
     names = set()
     for start, name in _read(path)[1]:
@@ -106,7 +106,7 @@ def _imports(module: str, papers: Path) -> set[str]:
             start = ".".join([*above, *filter(None, [start.lstrip(".")])])
         inner = f"{start}.{name}"
         names.add(inner if name and _is_module(inner, papers) else start)
-    return {name for name in names if _is_module(name, papers)}
+    return {name for name in names if _is_module(name, papers) and not _neutral(name)}
 
 
 @cache

@@ -111,6 +111,7 @@ DATASETS: Mapping[str, str] = {
     "emnist_digits": "EMNIST digits by writer",
     "fashion_mnist": "Fashion-MNIST",
     "femnist": "FEMNIST (LEAF)",
+    "femnist_255": "FEMNIST, 255 writers",
     "letter": "Letter recognition",
     "mnist": "MNIST",
     "nycmesh": "Delays of NYC Mesh",
@@ -123,6 +124,7 @@ DATASETS: Mapping[str, str] = {
     "synthetic": "Synthetic",
     "tff_cifar100": "CIFAR-100 (TensorFlow Federated)",
     "tff_shakespeare": "Shakespeare (TensorFlow Federated)",
+    "uci_har": "Smartphone activities (UCI HAR)",
     "vowel": "Vowels",
 }
 

@@ -152,9 +152,13 @@ def _is_stored(store: Path, run_hash: str, code: str) -> bool:
         return any(path.is_file() for path in paths)
 
 
-def is_finished(job: "Job", stores: Collection[Path]) -> bool:
-    """Whether the stores have a file for each run of a job; no file is opened."""
-    return not unfinished_runs(job, stores)
+def finished_runs(stores: Collection[Path]) -> set[str]:
+    """Return the hashes of all runs of which a folder has a file; no file is opened."""
+    hashes: set[str] = set()
+    for store in stores:
+        hashes.update(published_runs(store))
+        hashes.update(name.partition(".")[0].partition("-")[0] for name in _file_names(store))
+    return hashes
 
 
 def is_published(job: "Job") -> bool:

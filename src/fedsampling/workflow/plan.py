@@ -8,7 +8,7 @@ that jobs request from a cluster.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
@@ -25,7 +25,7 @@ from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import Job, RunSpec, jobs
-from fedsampling.runs.places import CARDS, is_finished, is_published, run_stores
+from fedsampling.runs.places import CARDS, finished_runs, is_published, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
 
 PAPERS, RESULTS = Path("papers"), Path("results")
@@ -388,32 +388,32 @@ def at_best(paper: Paper, config: Config, results: Path) -> Paper:
     """
     if config.computes:
         return paper
-    stores = run_stores(results, config)[1]
+    finished = finished_runs(run_stores(results, config)[1])
     scales: dict[str, str] = {}
     jobs_at: dict[str, dict[str, list[Job]]] = {}  # by experiment and scale
     for scale in LARGEST_FIRST:
         undecided = without(paper, dict.fromkeys(scales, ""))
         for name, its_jobs in _jobs_at(undecided, config, scale).items():
             jobs_at.setdefault(name, {})[scale] = its_jobs
-            if not _missing(its_jobs, stores):
+            if not _missing(its_jobs, finished):
                 scales[name] = scale
     experiments = dict(paper.experiments)
     reasons = {}
     for name, experiment in paper.experiments.items():
         if name in scales:
             continue
-        if finished := _finished_part(experiment, jobs_at[name], stores):
-            scales[name], experiments[name] = finished
+        if part := _finished_part(experiment, jobs_at[name], finished):
+            scales[name], experiments[name] = part
         else:
             smallest = [*jobs_at[name]][-1]
-            reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], stores)
+            reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], finished)
     remaining = without(paper, reasons)
     remaining_experiments = {name: experiments[name] for name in remaining.experiments}
     return remaining.model_copy(update={"experiments": remaining_experiments, "scales": scales})
 
 
 def _finished_part(
-    experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], stores: Collection[Path]
+    experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], finished: Set[str]
 ) -> tuple[str, dict[str, Any]] | None:
     """Return an experiment on all samplers without the unfinished ones, and its scale.
 
@@ -423,7 +423,7 @@ def _finished_part(
     if "*" not in experiment.get("samplers", ()):
         return None
     unfinished = {
-        scale: sorted({job.sampler for job in _missing(its_jobs, stores)})
+        scale: sorted({job.sampler for job in _missing(its_jobs, finished)})
         for scale, its_jobs in jobs_at.items()
     }
     scale = min(unfinished, key=lambda scale: len(unfinished[scale]))
@@ -454,20 +454,20 @@ def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[J
         update={"scale": "paper", "data": "official", "overrides": {}}
     )
     target, shared = run_stores(results, at_paper_size)
-    stores = [target, *shared]
+    finished = finished_runs([target, *shared])
     return {
-        name: _missing(its_jobs, stores)
+        name: _missing(its_jobs, finished)
         for name, its_jobs in _jobs_at(paper, at_paper_size, "paper").items()
     }
 
 
-def _missing(all_jobs: list[Job], stores: Collection[Path]) -> list[Job]:
-    return [job for job in all_jobs if not is_finished(job, stores)]
+def _missing(all_jobs: list[Job], finished: Set[str]) -> list[Job]:
+    return [job for job in all_jobs if not all(run.hash in finished for run in job.runs)]
 
 
-def _reason(paper: Paper, scale: str, all_jobs: list[Job], stores: Collection[Path]) -> str:
+def _reason(paper: Paper, scale: str, all_jobs: list[Job], finished: Set[str]) -> str:
     runs = sum(len(job.runs) for job in all_jobs)
-    missing = sum(len(job.runs) for job in _missing(all_jobs, stores))
+    missing = sum(len(job.runs) for job in _missing(all_jobs, finished))
     state = "none" if missing == runs else f"{runs - missing:,}"
     # The paper's folder may have any name; the workflow's target is its key.
     command = f"snakemake --cores all {paper.key} --config scale={scale}"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import replacing, sha256, sha256_by_name
+from fedsampling.base.files import reading, replacing, sha256, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
@@ -259,8 +259,9 @@ def _label(by_class: Path, code: str) -> int:
 
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+        with reading(path):
+            return zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
         raise InputError(f"{path}: not a zip archive ({error}); fetch it again") from error
 
 
@@ -275,6 +276,7 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
     if archive.getinfo(name).file_size > _LARGEST:
         raise InputError(f"{archive.filename}: {name} is too large for an image; fetch it again")
     try:
-        return archive.read(name)
-    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        with reading(Path(str(archive.filename))):
+            return archive.read(name)
+    except (zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error

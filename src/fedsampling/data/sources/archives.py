@@ -20,6 +20,8 @@ from fedsampling.base.errors import InputError
 
 # Errors that member names can cause: too long, or a file in place of a folder.
 _NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
+# Errors that another folder avoids.
+_FOLDER_ERRORS = (errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,10 @@ def _readable_errors(archive: Path) -> Iterator[None]:
         if error.errno in _NAME_ERRORS:
             reason = f"a member's name is unusable ({error.strerror})"
             raise _unusable(archive, reason) from error
+        is_full = error.errno in _FOLDER_ERRORS
+        fix = "choose a writable folder with free space" if is_full else "run the command again"
         raise InputError(
-            f"{error.filename or 'archive'}: cannot be unpacked ({error.strerror}); "
-            "choose a writable folder with free space"
+            f"{error.filename or archive}: cannot be unpacked ({error.strerror}); {fix}"
         ) from error
     except (
         EOFError,
