@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.samplers.rounds import equal
 from tests.samplers.rounds import play as play_one
-from tests.samplers.rounds import play_fedscale as play_one_fedscale
 
 from fedsampling.samplers.oort import (
     Oort,
@@ -136,7 +135,7 @@ def play_fedscale(scheme, rounds, n=30, runs=1, loss=lambda t, clients: np.ones(
     ready = scheme.prepared(setup)
     for t in range(rounds):
         losses = lambda slots, t=t: {"work_losses": loss(t, slots.client)}  # noqa: E731
-        yield ready, *play_one_fedscale(ready, setup, t, {"delays": seconds}, losses)
+        yield ready, *play_one(ready, setup, t, {"delays": seconds}, losses)
 
 
 def test_the_first_round_explores_by_samples_and_speed():

@@ -16,7 +16,7 @@ from fedsampling.experiments.resolving import scale_of
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import plan as workflow
-from fedsampling.workflow.plan import left_to_run, plan_at_best
+from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.snakefile import (
     check_file,
     is_stopped_by_user,
@@ -212,7 +212,7 @@ def finished(tmp_path, monkeypatch):
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
 
     def plan_with(paper, *published, scale="paper", without="", **settings):
-        full = plan_at_best({"papers": [paper], "scale": scale}, PAPERS)
+        full = workflow.plan({"papers": [paper], "scale": scale}, PAPERS)
         runs = [
             run.hash
             for job in full.jobs.values()
@@ -220,7 +220,7 @@ def finished(tmp_path, monkeypatch):
             for run in job.runs
         ]
         write_record(tmp_path / places.INDEX, {f"{paper}/all": runs})
-        return plan_at_best({"papers": [paper], **settings}, PAPERS, tmp_path / "results")
+        return workflow.plan({"papers": [paper], **settings}, PAPERS, tmp_path / "results")
 
     return plan_with
 
@@ -237,7 +237,7 @@ def test_each_experiment_has_the_largest_finished_scale(finished):
 
 def test_every_experiment_is_shown_or_left_out_with_a_reason(finished):
     paper = finished(LATENCY, "assumptions").papers[LATENCY]
-    full = plan_at_best({"papers": [LATENCY], "scale": "paper"}, PAPERS).papers[LATENCY]
+    full = workflow.plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).papers[LATENCY]
     assert {*paper.artefacts, *paper.omitted} == set(full.artefacts)
     assert paper.claims == full.claims
     assert paper.left_out["femnist"] == (

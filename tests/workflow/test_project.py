@@ -149,12 +149,12 @@ def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
 # Digests change with everything that a result depends on, and with nothing else.
 
 
-DIGESTED, FRABONI = "rizk2022importance", "fraboni2022general"
+RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 
 
 def plan(folder=ROOT / "papers", **settings):
-    settings = {"papers": [DIGESTED], "scale": "quick", "data": "embedded", **settings}
+    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", **settings}
     return workflow.plan(settings, folder)
 
 
@@ -178,7 +178,7 @@ def moved_by(tmp_path, forget_own_files):
     def edit(old, new, name="paper.yaml"):
         before = digests(plan())
         shutil.copytree(ROOT / "papers", tmp_path / "papers")
-        path = tmp_path / "papers" / DIGESTED / name
+        path = tmp_path / "papers" / RIZK / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -194,13 +194,13 @@ def test_the_mirror_changes_no_digest(settings):
 
 
 def test_digests_of_a_paper_do_not_depend_on_other_papers():
-    two_papers = digests(plan(papers=[FRABONI, DIGESTED]))
+    two_papers = digests(plan(papers=[FRABONI, RIZK]))
     one_paper = digests(plan())
     assert {name for name in differing(one_paper, two_papers) if name in one_paper} == {"report"}
 
 
 def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
-    result = moved(plan(), plan(overrides={DIGESTED: {"classification": {"rounds": 310}}}))
+    result = moved(plan(), plan(overrides={RIZK: {"classification": {"rounds": 310}}}))
     jobs = {name for name in result if name.startswith("job ")}
     assert len(jobs) == 8
     assert all("/classification/" in name for name in jobs)
@@ -218,7 +218,7 @@ def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
 def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
     result = moved(plan(), plan(data="official"))
     assert {name for name in result if name.startswith("job ")} == {
-        f"job {name}" for name in plan().jobs_of(DIGESTED, "classification")
+        f"job {name}" for name in plan().jobs_of(RIZK, "classification")
     }
     assert {
         name for name in digests(plan()) if name.startswith(("summaries", "artefacts"))
@@ -240,7 +240,7 @@ def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
 def test_a_change_in_paper_yaml_changes_the_digests_of_dependent_results(
     moved_by, old, new, expected
 ):
-    assert moved_by(old, new) == {name.format(DIGESTED) for name in expected}
+    assert moved_by(old, new) == {name.format(RIZK) for name in expected}
 
 
 def test_a_reported_number_changes_the_digests_of_its_papers_results(moved_by):
@@ -250,7 +250,7 @@ def test_a_reported_number_changes_the_digests_of_its_papers_results(moved_by):
 
 
 def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
-    due = {f"job {name}" for name in plan().jobs_of(DIGESTED, "gradient")}
+    due = {f"job {name}" for name in plan().jobs_of(RIZK, "gradient")}
     result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations_gradient.py")
     assert {name for name in result if name.startswith("job ")} == due
     assert f"artefacts/{RIZK}/gradient" in result
@@ -283,7 +283,7 @@ def test_changed_code_changes_the_digests_of_dependent_steps():
 
 def test_a_replaced_published_run_changes_the_digests_of_its_results(tmp_path):
     planned = plan(reuse=[str(tmp_path)])
-    file = tmp_path / DIGESTED / "regression.parquet"
+    file = tmp_path / RIZK / "regression.parquet"
     file.parent.mkdir()
     file.write_bytes(b"before")
     write_record(tmp_path / INDEX, {f"{RIZK}/regression": [planned.jobs[JOB].runs[0].hash]})
@@ -296,10 +296,10 @@ def test_a_replaced_published_run_changes_the_digests_of_its_results(tmp_path):
 
 
 def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
-    path = tmp_path / "first" / "summaries" / DIGESTED / "classification.parquet"
+    path = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
     path.parent.mkdir(parents=True)
     path.write_text("runs")
-    settings = {"papers": [DIGESTED], "scale": "quick", "data": "embedded", "beside": "first"}
+    settings = {"papers": [RIZK], "scale": "quick", "data": "embedded", "beside": "first"}
     before = workflow.plan(settings, ROOT / "papers", tmp_path)
     assert moved(before, before) == set()
     earlier = digests(before)
