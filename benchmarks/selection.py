@@ -35,7 +35,7 @@ SIZES = {
     "shakespeare": (100, 100, 100),
 }
 PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[1] / "papers")
-studies = import_module("papers.harshvardhan2025latency.simulations_selection")
+studies = import_module("papers.harshvardhan2025latency.simulations")
 THREADS = 2
 DRAWS = 10
 SHARE = 0.9

@@ -71,7 +71,7 @@ TESTS = {
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",
-        "papers/fraboni2022general/test_theory_quadratic.py",
+        "papers/fraboni2022general/test_theory.py",
     ),
 }
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")

@@ -28,19 +28,17 @@ from fedsampling.report.which_sampler.advice import (
 from fedsampling.samplers.scheme import Scheme
 
 from .costs import (
+    UNITS,
     UNTUNED,
+    by_dataset,
     compared_datasets,
     dataset_facts,
+    draw_bands,
     gains_from_tuning,
     grid_scores,
-    speed_ups_by_dataset,
-)
-from .presentation import (
-    UNITS,
-    by_dataset,
-    draw_bands,
     label,
     requires_comparison,
+    speed_ups_by_dataset,
     title,
 )
 

@@ -21,7 +21,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 
-from .presentation import by_dataset, label
+from .costs import by_dataset, label
 
 COLOUR_OF_ZERO, SMALLEST = "#d9d9d9", 1e-9  # smaller values count as zero
 MAX_TICKS = 6

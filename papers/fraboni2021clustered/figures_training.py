@@ -4,7 +4,8 @@ The paper smooths the training loss on CIFAR-10 with a rolling mean; here each r
 before the mean over seeds is taken.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.evidence.numbers import show_estimate
-from fedsampling.evidence.statistics import mean
+from fedsampling.evidence.statistics import compare, difference, mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import Paper
+from fedsampling.evidence.verdicts import Finding
+from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
+from fedsampling.report.drawing.alternatives import (
+    Alternative,
+    counted,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
     Panel,
@@ -38,6 +47,7 @@ from fedsampling.report.drawing.style import (
     style,
 )
 
+from . import claims
 from .shared import (
     CLUSTERED,
     LINES,
@@ -392,3 +402,93 @@ def _divergences(cells: Sequence[PanelRuns]) -> tuple[str, ...]:
         runs = Summary(rows, summary.settings, summary.provenance)
         lines_of |= dict.fromkeys(divergences(runs, lines))
     return tuple(lines_of)
+
+
+# Choices that could change the verdicts of fraboni2021clustered.
+
+
+NARROWER = 0.01  # margin of c3, instead of a tenth
+SMALLER_RUNS = ("c4", "c5", "c6", "c7", "c8")
+
+
+def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
+    """Judge c3 and c10 again with other margins, rounds, intervals, and forms of the algorithms."""
+    summary, c3, c10 = summaries["mnist"], paper.claims["c3"], paper.claims["c10"]
+    judged = {"c3": claims.c3(summaries, c3, paper), "c10": claims.c10(summaries, c10, paper)}
+    measured = sorted(summary.select("md", "loss")["at"].unique())
+    middle, last = measured[len(measured) // 2], measured[-1]
+    early = {"mnist": _until(summary, middle)}
+    instead_of = f"instead of {last // 2} to {last}"
+    first = f"rounds {middle // 2} to {middle} {instead_of}"
+    readings = judged["c10"].readings
+    rows = [
+        instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
+        instead("c3", first, claims.c3(early, c3, paper)),
+        *_as_coded(summary, c3, paper),
+        counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
+        _instead(first, claims.outperform(early["mnist"], c10)),
+        _instead(
+            "intervals not corrected for six comparisons",
+            claims.gains_finding(
+                {
+                    name: compare(*pair, difference)
+                    for name, pair in claims.gains_over_md(summary).items()
+                },
+                c10,
+            ),
+        ),
+    ]
+    for name in SMALLER_RUNS:
+        spec = paper.claims[name]
+        used = spec.experiments or paper.artefacts[spec.artefact].experiments
+        if summaries.keys() >= set(used):
+            judged[name] = judge_function(paper, name)(summaries, spec, paper)
+            rows += _of_smaller_runs(name, summaries, paper)
+    return tabulate(judged, rows)
+
+
+def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
+    """Judge a claim about late losses on all rounds and on the first half; vary a margin."""
+    for choice, changed in {"all rounds": _all_rounds, "the first half": _first_half}.items():
+        changed_runs = {key: changed(summary) for key, summary in summaries.items()}
+        finding = judge_function(paper, name)(changed_runs, paper.claims[name], paper)
+        reason = finding.reason.rstrip(".")
+        yield instead(name, f"{choice} instead of the second half of the rounds", finding, reason)
+    if margin := paper.claims[name].margin:
+        yield instead(name, *with_margin(name, margin / 2, summaries, paper))
+
+
+def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alternative]:
+    """Judge c3 with Ward's method as the authors' code applies it, where that was run."""
+    if "algorithm2-code" in set(summary.rows["sampler"]):
+        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
+        choice = "Ward's method as the authors' code applies it"
+        yield instead("c3", choice, claims.c3(coded, spec, paper))
+
+
+def _instead(choice: str, finding: Finding) -> Alternative:
+    """Record a finding of c10 with its reason, which is shorter than its six gains."""
+    return instead("c10", choice, finding, finding.reason.rstrip("."))
+
+
+def _all_rounds(summary: Summary) -> Summary:
+    """Move all rounds into the second half, which claims read."""
+    rows = summary.rows
+    return replace(summary, rows=rows.assign(at=(rows["at"] + _last(rows)) / 2))
+
+
+def _first_half(summary: Summary) -> Summary:
+    """Keep the rounds that claims do not read, and move them into the second half."""
+    rows = summary.rows
+    return _all_rounds(replace(summary, rows=rows[rows["at"] < _last(rows) / 2]))
+
+
+def _last(rows: pd.DataFrame) -> pd.Series:
+    """Return the last round of each row's case."""
+    last: pd.Series = rows.groupby("case", observed=True)["at"].transform("max")
+    return last
+
+
+def _until(summary: Summary, last: float) -> Summary:
+    """Keep the rounds up to a round; claims read the second half of them."""
+    return replace(summary, rows=summary.rows[summary.rows["at"] <= last])

@@ -29,7 +29,7 @@ from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.theory.weights import clustered_covariance, statistics
 
 from .runs import EXACT, comparisons, deviations, has, loss_pairs, our_choice, paired_losses
-from .theory_corollary import margins, populations
+from .theory import margins, populations
 
 ALL_ABOVE: Mapping[Verdict, str] = {"reproduced": "Every interval lies above zero."}
 

@@ -30,7 +30,7 @@ from fedsampling.experiments.simulations.simulation import (
 from fedsampling.samplers.scheme import invert
 from fedsampling.theory.weights import statistics
 
-from .theory_quadratic import contraction, expected_distances
+from .theory import contraction, expected_distances
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator
 
-from fedsampling.clients.delays.radio.parameters import Parameters
+from fedsampling.clients.delays.parameters import Parameters
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -29,7 +29,7 @@ from fedsampling.report.drawing.style import (
 
 from .figures_sensitivity import WORDS, in_words
 from .runtimes import record
-from .simulations_delays import THRESHOLD
+from .simulations import THRESHOLD
 
 KILOMETRES_PER_DEGREE = 111.195  # of latitude
 SERIES = {  # of delays: how they are drawn

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.harshvardhan2025latency.simulations_selection import enumerate_sets
+from papers.harshvardhan2025latency.simulations import enumerate_sets
 from scipy.optimize import approx_fprime
 
 from fedsampling.base.errors import InputError

@@ -5,7 +5,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from papers.rizk2022importance.simulations_inclusion import successive_inclusion
+from papers.rizk2022importance.simulations import successive_inclusion
 from tests.samplers.rounds import equal, play
 
 from fedsampling.base.errors import InputError

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
-from fedsampling.clients.delays.delay_model import DelayModel
+from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions

@@ -1,14 +1,29 @@
 """Tables, Corollary 1 and quadratic losses of fraboni2022general, from small experiments."""
 
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from papers.fraboni2022general.runs import comparisons
+from papers.fraboni2022general.simulations import importances
+from papers.fraboni2022general.theory import (
+    contraction,
+    expected_distances,
+    gamma_boundary,
+    growth,
+    margins,
+    populations,
+    sigma_boundary,
+)
 
 from fedsampling.experiments.papers import load_paper
-from papers.fraboni2022general import claims, figures_quadratic, figures_theory
+from fedsampling.theory.weights import statistics
+from papers.fraboni2022general import claims, figures_theory
 
 PAPER = load_paper("fraboni2022general", Path(__file__).parents[3] / "papers")
 OVERRIDES = {
@@ -97,7 +112,7 @@ def test_corollary1_draws_both_sides():
 
 
 def test_one_step_has_theory_and_experiment_of_three_schemes(summaries):
-    artefact = figures_quadratic.quadratic_one_step(summaries, PAPER)
+    artefact = figures_theory.quadratic_one_step(summaries, PAPER)
     assert artefact.data.groupby(["case", "scheme"]).size().to_dict() == {
         (case, scheme): 41 for case in ("iid", "non-iid") for scheme in ("full", "md", "uniform")
     }
@@ -111,17 +126,17 @@ def test_one_step_has_theory_and_experiment_of_three_schemes(summaries):
     assert "below the limit" in artefact.notes[0]
     chosen = {"metric": "mean", "sampler": "md", "case": "non-iid"}
     wrong = changed(summaries, "quadratic_step", lambda v: 1.3 * v, **chosen)
-    assert "above the limit" in figures_quadratic.quadratic_one_step(wrong, PAPER).notes[0]
+    assert "above the limit" in figures_theory.quadratic_one_step(wrong, PAPER).notes[0]
 
 
 def test_variance_bands_end_at_the_papers_axis(summaries):
-    artefact = figures_quadratic.quadratic_variance(summaries, PAPER)
+    artefact = figures_theory.quadratic_variance(summaries, PAPER)
     assert {axes.get_ylim() for axes in artefact.figure.axes} == {(0, 8)}
     assert (artefact.data["min"] <= artefact.data["mean"] + 1e-12).all()
 
 
 def test_convergence_says_that_uniform_sampling_diverges(summaries):
-    artefact = figures_quadratic.quadratic_convergence(summaries, PAPER)
+    artefact = figures_theory.quadratic_convergence(summaries, PAPER)
     assert set(artefact.data["t"]) == set(range(31))
     assert "0.640 for full participation" in artefact.notes[0]
     # Var[Σ ω] = 95/(5 · 99) (100 (0.81 + 0.01/99) − 1), hence 0.64 + 0.04 · 15.35.
@@ -129,7 +144,132 @@ def test_convergence_says_that_uniform_sampling_diverges(summaries):
 
 
 def test_condition_ends_where_the_squares_meet_the_boundary(summaries):
-    artefact = figures_quadratic.quadratic_condition(summaries, PAPER)
+    artefact = figures_theory.quadratic_condition(summaries, PAPER)
     below = artefact.data[artefact.data["sum of squares"] <= artefact.data["boundary"]]
     assert below["p_1"].max() == pytest.approx(0.325)  # the last of 41 points before 0.345
     assert "p_1 = 0.345" in artefact.notes[0]
+
+
+# Corollary 1, in rational arithmetic and near its boundary.
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=15).filter(any), st.data())
+@settings(max_examples=300)
+def test_equivalence_holds_in_rational_arithmetic(counts, data):
+    n, m = len(counts), data.draw(st.integers(1, len(counts)))
+    s = sum(Fraction(c, sum(counts)) ** 2 for c in counts)
+    sigma_u = (Fraction(n, m) - 1) * s
+    sigma_md = (1 - s) / m
+    gamma_u, gamma_md = Fraction(n, n - 1) * sigma_u, Fraction(1, m)
+    uniform_is_better = sigma_u <= sigma_md and gamma_u <= gamma_md
+    assert uniform_is_better == (s <= Fraction(1, n - m + 1))
+    result = margins(np.array(counts) / sum(counts), m)
+    assert result == pytest.approx(
+        (float(sigma_md - sigma_u), float(gamma_md - gamma_u), float(Fraction(1, n - m + 1) - s)),
+        abs=1e-12,
+    )
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (5, 1), (10, 5), (10, 9), (30, 7)])
+def test_each_sum_changes_sides_at_its_own_boundary(n, m):
+    end = np.eye(n)[0]
+    for boundary, name in ((sigma_boundary(n, m), "sigma"), (gamma_boundary(n, m), "gamma")):
+        way = np.sqrt((boundary - 1 / n) / (1 - 1 / n))
+        for step, sign in ((-1e-6, 1), (1e-6, -1)):
+            if way + step > 0:
+                p = (1 - way - step) / n + (way + step) * end
+                assert np.sign(getattr(margins(p, m), name)) == sign
+
+
+def test_gamma_condition_is_implied():
+    for n in range(2, 60):
+        for m in range(1, n + 1):
+            assert sigma_boundary(n, m) <= gamma_boundary(n, m) * (1 + 1e-15)
+
+
+def test_populations_are_importances_on_both_sides_of_the_boundary():
+    dealt = list(populations(10, 5, 200, np.random.default_rng(0)))
+    spread = np.array([(p**2).sum() for p in dealt])
+    assert all(p.min() >= 0 and p.sum() == pytest.approx(1) for p in dealt)
+    close = spread[1::2] / sigma_boundary(10, 5) - 1
+    assert (np.abs(close) < 0.11).all()
+    assert 0.3 < (close > 0).mean() < 0.7
+
+
+# Closed form of the distance on quadratics, against enumeration and the authors' formulas.
+
+
+RNG = np.random.default_rng(5)
+MINIMA, START = RNG.uniform(-1, 1, (4, 3)), RNG.uniform(-1, 1, 3)
+P = np.array([0.5, 0.2, 0.2, 0.1])
+
+
+def rounds_of(scheme, p, m):
+    """Every outcome of a round: its probability and its weights."""
+    n = len(p)
+    if scheme == "full":
+        return [(1.0, p)]
+    if scheme == "uniform":
+        sets = list(combinations(range(n), m))
+        return [(1 / len(sets), np.isin(range(n), s) * n / m * p) for s in sets]
+    draws = product(range(n), repeat=m)
+    return [(np.prod(p[list(d)]), np.bincount(d, minlength=n) / m) for d in draws]
+
+
+def enumerated(scheme, m, step, rounds):
+    """E‖θ^t − θ*‖² over every sequence of rounds."""
+    optimum, states = P @ MINIMA, [(1.0, START)]
+    values = [((START - optimum) ** 2).sum()]
+    for _ in range(rounds):
+        states = [
+            (a * b, theta + step * omega @ (MINIMA - theta))
+            for a, theta in states
+            for b, omega in rounds_of(scheme, P, m)
+        ]
+        values.append(sum(a * ((theta - optimum) ** 2).sum() for a, theta in states))
+    return values
+
+
+def test_k_gradient_steps_are_one_contraction():
+    theta, minimum = 3.0, 1.0
+    for _ in range(7):
+        theta -= 0.2 * (theta - minimum)
+    assert theta == pytest.approx(3.0 + contraction(0.2, 7) * (minimum - 3.0))
+
+
+@pytest.mark.parametrize("scheme", ["full", "md", "uniform"])
+def test_expected_distance_is_that_of_all_outcomes(scheme):
+    result = expected_distances(MINIMA, START, P, statistics(scheme, P, 2), 0.7, 2)
+    np.testing.assert_allclose(result, enumerated(scheme, 2, 0.7, 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", ["full", "md", "uniform", "poisson", "binomial"])
+@pytest.mark.parametrize("p_1", [0.05, 0.2])
+def test_one_round_is_what_the_authors_code_computes(scheme, p_1):
+    """Their γ_i are ours, their α has the opposite sign, and they multiply by 1 + α."""
+    n, m = 10, 5
+    minima, start = RNG.uniform(-1, 1, (n, 20)), RNG.uniform(-1, 1, 20)
+    p, step = importances(p_1, n), contraction(0.1, 10)
+    alpha, gamma = {
+        "full": (0.0, 0 * p),
+        "md": (-1 / m, p / m),
+        "uniform": (-(n - m) / m / (n - 1), p**2 * ((n / m - 1) + (n - m) / m / (n - 1))),
+        "poisson": (0.0, p * (1 - m * p) / m),
+        "binomial": (0.0, p**2 * (n - m) / m),
+    }[scheme]
+    row = statistics(scheme, p, m)
+    assert row.alpha == pytest.approx(-alpha)
+    np.testing.assert_allclose(row.variance + row.alpha * p**2, gamma, atol=1e-15)
+    r = ((start - p @ minima) ** 2).sum()
+    theirs = (1 - 2 * step + step**2 * (1 + alpha)) * r
+    theirs += step**2 * gamma @ ((start - minima) ** 2).sum(axis=1)
+    result = expected_distances(minima, start, p, row, step, 1)
+    assert result[1] == pytest.approx(theirs, rel=1e-12)
+
+
+def test_weights_that_sum_to_one_always_contract_and_others_may_not():
+    p = importances(0.9, 100)
+    assert growth(statistics("md", p, 5), 0.2) == pytest.approx(0.64)
+    uniform = statistics("uniform", p, 5)
+    assert growth(uniform, 0.2) > 1
+    assert growth(uniform, 2 / (1 + uniform.variance_of_sum)) == pytest.approx(1)

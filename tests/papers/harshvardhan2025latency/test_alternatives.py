@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from papers.harshvardhan2025latency.figures_alternatives import alternatives
+from papers.harshvardhan2025latency.figures_readings import alternatives
 from papers.harshvardhan2025latency.runtimes import PROPOSED
 
 from fedsampling.evidence.summaries import Summary

@@ -21,7 +21,7 @@ from fedsampling.experiments.papers import judge_function
 from fedsampling.learning.models.model import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as page
-from papers.harshvardhan2025latency import figures_tables as tables
+from papers.harshvardhan2025latency import figures_runtime as tables
 
 from .courses import NAMES, PAPER, draws, joined, judged, resolved, summary
 

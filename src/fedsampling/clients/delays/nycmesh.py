@@ -1,6 +1,6 @@
 """Delays on the network of NYC Mesh, harshvardhan2025latency, section 3.
 
-:mod:`~fedsampling.clients.delays.radio.parameters` holds the settings that the paper leaves open,
+:mod:`~fedsampling.clients.delays.parameters` holds the settings that the paper leaves open,
 with their units and reasons.
 """
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from fedsampling.clients.delays.delay_model import DelayModel
-from fedsampling.clients.delays.delays import Delays
-from fedsampling.clients.delays.radio.parameters import Parameters
+from fedsampling.clients.delays.delays import DelayModel, Delays
+from fedsampling.clients.delays.parameters import Parameters
 
 if TYPE_CHECKING:
-    from fedsampling.clients.delays.radio.mesh import Mesh
+    from fedsampling.clients.radio import Mesh
 
 
 # Number of lines of each published table.
@@ -38,9 +37,9 @@ class Nycmesh(DelayModel, name="nycmesh"):
 
     def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh":
         """Read or generate the network."""
-        from fedsampling.clients.delays.radio import mesh
+        from fedsampling.clients import radio
 
-        return mesh.load(source, cache, mirror)
+        return radio.load(source, cache, mirror)
 
     def draw(
         self,
@@ -53,20 +52,20 @@ class Nycmesh(DelayModel, name="nycmesh"):
 
         The size of the transmitted model is ``parameters.model_bytes``.
         """
-        from fedsampling.clients.delays.radio import links
+        from fedsampling.clients import radio
 
         assert network is not None
-        return links.as_delays(links.clients(network, self.parameters, seed), self.parameters)
+        return radio.as_delays(radio.clients(network, self.parameters, seed), self.parameters)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts: links, nodes, rows."""
-        from fedsampling.clients.delays.radio import mesh
+        from fedsampling.clients import radio
         from fedsampling.data.samples import passed_checks
 
         if edition == "geojson":
-            nodes = mesh.map_nodes((folder / "active.json").read_bytes())
-            links = mesh.map_links((folder / "links.json").read_bytes())
+            nodes = radio.map_nodes((folder / "active.json").read_bytes())
+            links = radio.map_links((folder / "links.json").read_bytes())
             checks = {
                 "200 installed nodes": len(nodes) == 200,
                 "289 links": len(links) == 289,

@@ -18,8 +18,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability.availability import Availability
-from fedsampling.clients.delays.delay_model import DelayModel
-from fedsampling.clients.delays.delays import Delays, assign
+from fedsampling.clients.delays.delays import DelayModel, Delays, assign
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (

@@ -1,24 +1,36 @@
-"""Studies of the two optimisation problems of harshvardhan2025latency, without training.
+"""Delays of a population of clients, drawn over some rounds.
 
-Instances are drawn like the paper's Quadratic: Gaussian features, with different eigenvalues for
-each client.  (Rotating all features does not change B, so the coordinate axes serve as the shared
-eigenvectors.)  Each study tests a statement of the paper;
-:mod:`papers.harshvardhan2025latency.figures_theory` shows the results.
+Each seed draws a population (shadowing and computation, or link speeds) and its rounds.  On
+official data, the delays that two of the authors published earlier are added.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from fedsampling.base.arrays import Array
+from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.files import sha256
 from fedsampling.base.records import Positive, Range, Strict
 from fedsampling.base.streams import stream
-from fedsampling.experiments.simulations.simulation import Progress, Simulation, tidy
+from fedsampling.clients.delays.delays import DelayModel, Delays
+from fedsampling.clients.delays.nycmesh import Nycmesh
+from fedsampling.data.sources.fetch import fetch
+from fedsampling.data.sources.sources import SOURCES
+from fedsampling.experiments.simulations.simulation import (
+    NoSampler,
+    Progress,
+    Simulated,
+    Simulation,
+    Where,
+    tidy,
+)
 from fedsampling.samplers.latency import (
     Bound,
     best_distribution,
@@ -33,6 +45,123 @@ from fedsampling.theory.heterogeneity import bounded, pairwise
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fedsampling.clients.radio import Mesh
+
+
+Columns = dict[str, tuple[Ints, Array]]
+
+LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
+THRESHOLD = 1000.0  # seconds: the paper says that a tenth of the clients take longer
+
+
+class DelayDraws(Simulation, name="delays"):
+    """Draw the seconds of each client; a run's seed draws the population and its rounds."""
+
+    step_seconds: ClassVar[float] = 0.002
+
+    dataset: DelayModel
+    rounds: Positive = Field(description="rounds drawn of each client")
+    detail: bool = Field(True, description="keep every client's numbers, not summaries alone")
+    sampler: NoSampler
+
+    @field_validator("dataset")
+    @classmethod
+    def _complete(cls, dataset: DelayModel) -> DelayModel:
+        if missing := dataset.lacking():
+            raise ValueError(f"{missing[0]}: missing; add it")
+        return dataset
+
+    def simulate(
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+    ) -> Simulated:
+        """Draw the delays of one population per seed.
+
+        Returns for the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest
+        delay of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
+        ``mean`` seconds and on a network the columns of
+        :func:`fedsampling.clients.radio.clients`; per draw, round after round:
+        ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
+        ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and, with
+        `detail`, ``reference_seconds/<file>``.
+        """
+        import pandas as pd
+
+        from fedsampling.clients import radio
+
+        model = self.dataset
+        if not isinstance(model, Nycmesh):
+            return Simulated([_rounds(model.draw(seed), self, seed) for seed in seeds])
+        city = model.network(data, where.cache, where.mirror)
+        inputs = dict(city.inputs)
+        published = None
+        if data == "official":
+            published = load_reference(where.cache, where.mirror)
+            inputs |= published.inputs
+        tables = []
+        for index, seed in enumerate(seeds):
+            clients = radio.clients(city, model.parameters, seed)
+            delays = radio.as_delays(clients, model.parameters)
+            parts = [_rounds(delays, self, seed, published)]
+            if self.detail:
+                parts.append(_network(city, clients, model.parameters.hubs))
+            tables.append(pd.concat(parts, ignore_index=True))
+            progress(index)
+        unverified = city.unverified or (published is not None and published.unverified)
+        return Simulated(tables, inputs, unverified)
+
+
+def _rounds(
+    delays: Delays,
+    settings: DelayDraws,
+    seed: int,
+    published: "Reference | None" = None,
+) -> "pd.DataFrame":
+    from scipy.stats import ks_2samp
+
+    n = len(delays.base)
+    seconds = delays.round_seconds(seed, np.arange(settings.rounds)[:, None], np.arange(n))
+    pooled = seconds.ravel()
+    scalars = _scalars(pooled, "share", "quantile")
+    scalars["slowest"] = float(seconds.max(axis=1).mean())
+    columns: Columns = {}
+    if settings.detail:
+        columns["mean"] = (np.arange(n), delays.mean)
+        columns["round_seconds"] = (np.arange(pooled.size), pooled)
+    for file, total in published.totals.items() if published is not None else ():
+        scalars[f"ks/{file}"] = float(ks_2samp(pooled, total).statistic)
+        scalars |= _scalars(total, f"reference_share/{file}", f"reference_quantile/{file}")
+        if settings.detail:
+            columns[f"reference_seconds/{file}"] = (np.arange(total.size), total)
+    columns |= {name: (np.array([-1]), np.array([value])) for name, value in scalars.items()}
+    return tidy(columns)
+
+
+def _scalars(seconds: Array, share: str, quantile: str) -> dict[str, float]:
+    scalars = {share: float((seconds > THRESHOLD).mean())}
+    levels = zip(LEVELS, np.quantile(seconds, LEVELS), strict=True)
+    return scalars | {f"{quantile}/{level:g}": float(value) for level, value in levels}
+
+
+def _network(city: "Mesh", clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
+    top = city.nodes.iloc[:hubs][["lon", "lat", "degree"]]
+    tables = {"": clients, "hub_": top, "link_": city.links}
+    return tidy(
+        {
+            f"{prefix}{column}": (np.arange(len(table)), table[column].to_numpy(np.float64))
+            for prefix, table in tables.items()
+            for column in table.columns
+        }
+    )
+
+
+# Studies of the two optimisation problems of harshvardhan2025latency, without training.
+#
+# Instances are drawn like the paper's Quadratic: Gaussian features, with different eigenvalues for
+# each client.  (Rotating all features does not change B, so the coordinate axes serve as the shared
+# eigenvectors.)  Each study tests a statement of the paper;
+# :mod:`papers.harshvardhan2025latency.figures_theory` shows the results.
+
 
 Measured = dict[str, float]
 
@@ -300,3 +429,42 @@ def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
     started = clock()
     task()
     return clock() - started
+
+
+# Published delays of single clients, for comparison with our simulation.
+#
+# Two authors of harshvardhan2025latency published the delays of an earlier paper on the same
+# network: communication with six gateways, simulated with ns-3, and two draws of the computation.
+
+
+COMPUTATIONS = ("comp.txt", "comp1.txt")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Seconds of 184 clients."""
+
+    communication: Array  # shape (184,): download and upload, with the best gateway in range
+    computation: Mapping[str, Array]  # shape (184,): the published draws, by file
+    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
+    # whether some file could not be compared with its publisher's checksum
+    unverified: bool = False
+
+    @property
+    def totals(self) -> Mapping[str, Array]:
+        """Communication with each draw of the computation."""
+        return {file: self.communication + drawn for file, drawn in self.computation.items()}
+
+
+def load_reference(cache: Path, mirror: str | None) -> Reference:
+    """Read the published delays."""
+    files = ("delay_client_to_gateway.csv", *COMPUTATIONS)
+    sources = {file: SOURCES[f"async_hfl_delays/{file}"] for file in files}
+    paths = {file: fetch(source, cache, mirror) for file, source in sources.items()}
+    links = np.loadtxt(paths[files[0]], delimiter=",")
+    return Reference(
+        np.where(links > 0, links, np.inf).min(axis=1),  # 0 marks a gateway out of reach
+        {file: np.loadtxt(paths[file]) for file in COMPUTATIONS},
+        {file: sha256(path) for file, path in paths.items()},
+        any(source.unverified for source in sources.values()),
+    )

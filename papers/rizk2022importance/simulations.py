@@ -1,0 +1,230 @@
+"""Monte Carlo of the gradient estimate at a fixed model: its bias and its noise.
+
+The estimate comes from the training code: the update of one round, divided by a step so small that
+the incremental error (15) of rizk2022importance vanishes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from fedsampling.base.arrays import Array, Bools
+from fedsampling.base.records import Counts, Positive, Share, Strict
+from fedsampling.base.streams import Draws, stream
+from fedsampling.data.datasets.dataset import ConvexData
+from fedsampling.experiments.simulations.federated import (
+    ConvexModel,
+    at_optimum,
+    build_learner,
+    build_sampler,
+    check_fits,
+)
+from fedsampling.experiments.simulations.simulation import (
+    Progress,
+    Seed,
+    Simulated,
+    Simulation,
+    Where,
+    tidy,
+)
+from fedsampling.learning.training.convex import ConvexWork, aggregate
+from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.importance import capped, progressive_totals, systematic_units
+from fedsampling.samplers.interface.in_settings import ConvexScheme
+from fedsampling.samplers.scheme import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+STEP = 1e-6
+STACK = 100  # estimates drawn at once, as runs of one job
+
+
+class Gradient(Simulation, name="gradient"):
+    """Monte-Carlo of the aggregate gradient estimate, at a fixed model."""
+
+    step_seconds: ClassVar[float] = 0.0001
+
+    dataset: ConvexData
+    model: ConvexModel
+    epochs: Counts = Field(description="range of E_k")
+    batch: Counts = Field(description="range of B_k")
+    sampler: ConvexScheme
+    point: Literal["start", "optimum"] = Field(description="the model: zero, or w^o")
+    draws: Positive
+    problem_seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Gradient":
+        check_fits(self.dataset, self.sampler, self.batch)
+        return self
+
+    def simulate(
+        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+    ) -> Simulated:
+        """Draw the estimate many times and compare it with the exact gradient.
+
+        Returns per coordinate: ``exact``, ``mean`` of the estimates and its ``se``.  For the run:
+        ``noise`` = E‖s‖², the mean squared error of an estimate (the left side of equation 19).
+        """
+        problem = self.dataset.load(data, self.problem_seed, where.cache, where.mirror)
+        work = ConvexWork(step=STEP, epochs=self.epochs, batch=self.batch)
+        learner = build_learner(self.model, work, problem, self.problem_seed)
+        optimum = at_optimum(learner.model, problem)
+        w = optimum["w"] if self.point == "optimum" else np.zeros_like(optimum["w"])
+        theta = np.repeat(w[None], STACK, axis=0)
+        exact = problem.p @ learner.model.client_gradients(w[None], problem)[0]
+
+        def table(seed: int) -> "pd.DataFrame":
+            sampler = build_sampler(self.sampler, learner, STACK, optimum)
+            validator = Validator(sampler, STACK, warns=False)
+            estimates = []
+            for block in range(-(-self.draws // STACK)):
+                rng = Draws(np.arange(STACK), seed * 2**16 + block)
+                observed = learner.observe(sampler.needs, theta)
+                view = View(problem.n_samples, problem.p, block, STACK, observed)
+                slots = validator.checked_slots(sampler.select(view, rng), view)
+                moved = learner.work(theta, slots, sampler, rng)
+                omega = validator.checked_weights(sampler.weigh(slots, view, rng), slots, view)
+                estimates.append(aggregate(omega[:, None] * moved, slots, STACK) / -STEP)
+                progress(block * STACK)
+            drawn = np.concatenate(estimates)[: self.draws]
+            at = np.arange(len(w))
+            # A stack's estimates share nothing but the data; a tracked sampler's probabilities are
+            # fixed before each draw, so the errors stay uncorrelated.
+            se = drawn.std(0, ddof=1) / np.sqrt(len(drawn))
+            noise = ((drawn - exact) ** 2).sum(-1)
+            return tidy(
+                {
+                    "exact": (at, exact),
+                    "mean": (at, drawn.mean(0)),
+                    "se": (at, se),
+                    "noise": (np.array([-1]), noise[None].mean(-1)),
+                    "noise_se": (np.array([-1]), noise[None].std(-1) / np.sqrt(len(noise))),
+                }
+            )
+
+        return Simulated([table(seed) for seed in seeds], problem.inputs, problem.unverified)
+
+
+# Monte Carlo of inclusion probabilities, compared with the intended probabilities.
+#
+# Three ways of sampling: ``fixed``, systematic in the units' order, as printed in
+# rizk2022importance; ``shuffled``, Hartley and Rao's method, which permutes the units before each
+# draw; ``successive``, one unit after another with the *sampling* probabilities, the paper's
+# counterexample.
+
+
+BLOCK = 2000
+
+
+class OrderName(Strict):
+    """How the units are ordered before systematic sampling."""
+
+    name: Literal["fixed", "shuffled", "successive"]
+
+
+class Inclusion(Simulation, name="inclusion"):
+    """Monte-Carlo of inclusion probabilities."""
+
+    step_seconds: ClassVar[float] = 5e-06
+
+    probabilities: list[Share] | None = Field(
+        None, description="sampling probabilities; null: drawn for `units`"
+    )
+    units: Positive
+    size: Positive
+    draws: Positive
+    sampler: OrderName
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Inclusion":
+        if self.size > self.units:
+            raise ValueError(f"size: {self.size} exceeds {self.units} units; give at most that")
+        if self.probabilities is not None and len(self.probabilities) != self.units:
+            raise ValueError(
+                f"probabilities: {len(self.probabilities)} values for {self.units} units; "
+                "give one for each"
+            )
+        return self
+
+    def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
+        """Draw `draws` samples and count who is included.
+
+        Returns per unit: ``target`` (the intended inclusion probability), ``frequency`` and its
+        ``se``; for two draws also ``equation3``, the inclusion probability of successive sampling.
+        For the run: ``neighbours``, how often a unit and its successor are both included; mean over
+        units.
+        """
+        n, size = self.units, self.size
+        probabilities = self.probabilities
+        weights = (
+            stream(seed, "units").lognormal(size=n)
+            if probabilities is None
+            else np.array(probabilities)
+        )
+        p = weights / weights.sum()
+        pi = capped(p, size)
+        rng = stream(seed, "inclusion")
+        count, joint = np.zeros(n), 0.0
+        for start in range(0, self.draws, BLOCK):
+            draws = min(BLOCK, self.draws - start)
+            mark = SCHEMES[self.sampler.name](p, pi, draws, rng)
+            count += mark.sum(0)
+            joint += (mark & np.roll(mark, -1, axis=1)).sum() / n
+            progress(start)
+        units = np.arange(n)
+        columns = {
+            "target": (units, pi),
+            "frequency": (units, count / self.draws),
+            "se": (units, np.sqrt(pi * (1 - pi) / self.draws)),
+            "neighbours": (np.array([-1]), np.array([joint / self.draws])),
+        }
+        if size == 2:
+            columns["equation3"] = (units, successive_inclusion(p))
+        return tidy(columns)
+
+
+def successive_inclusion(p: Array) -> Array:
+    """Inclusion probabilities of two successive draws without replacement.
+
+    `p`, shape (n,): sampling probabilities.
+
+    References: rizk2022importance, equation (3), for every unit.
+    """
+    first = p / (1 - p)
+    second: Array = p * (first.sum() - first)  # another unit n first, then this one
+    return p + second
+
+
+def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
+    return systematic_units(progressive_totals(pi), rng.random(draws))
+
+
+def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
+    order = rng.permuted(np.tile(np.arange(len(pi)), (draws, 1)), axis=1)
+    mark = np.empty(order.shape, np.bool_)
+    np.put_along_axis(
+        mark, order, systematic_units(progressive_totals(pi[order]), rng.random(draws)), 1
+    )
+    return mark
+
+
+def _successive(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
+    # The first arrivals of exponential clocks with rates p are successive draws without
+    # replacement with probabilities p.
+    clocks = rng.exponential(size=(draws, len(p))) / p
+    size = round(pi.sum())
+    mark = np.zeros(clocks.shape, np.bool_)
+    np.put_along_axis(mark, np.argpartition(clocks, size - 1, axis=1)[:, :size], True, 1)
+    return mark
+
+
+SCHEMES: dict[str, Callable[[Array, Array, int, np.random.Generator], Bools]] = {
+    "fixed": _fixed,
+    "shuffled": _shuffled,
+    "successive": _successive,
+}

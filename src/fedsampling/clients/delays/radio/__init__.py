@@ -1,1 +1,0 @@
-"""The radio network of NYC Mesh: nodes, path loss, rates and seconds."""
