@@ -32,7 +32,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.models.model import Model
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.clustered import (
@@ -99,15 +99,8 @@ class Allocation(Simulation, name="allocation"):
             return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
         rounds = self.rounds if sampler.memory else 0
-        tables = train(
-            learner,
-            sampler,
-            seeds,
-            rounds,
-            [(self.every, measure)],
-            progress,
-            checkpoint=where.checkpoint,
-        )
+        callbacks = [measuring(self.every, measure), lambda moment: progress(moment.round)]
+        tables = train(learner, sampler, seeds, rounds, callbacks, where.checkpoint).tables()
         finished = [
             pd.concat([table, _clients(problem, *allocate(problem.n_samples, sampler, *key))])
             for table, *key in zip(tables, range(len(seeds)), seeds, strict=True)

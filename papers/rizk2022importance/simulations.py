@@ -30,7 +30,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
-from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.checking.validation import Checked
 from fedsampling.samplers.importance import capped, progressive_totals, systematic_units
 from fedsampling.samplers.interface.in_settings import ConvexScheme
 from fedsampling.samplers.scheme import View
@@ -80,15 +80,15 @@ class Gradient(Simulation, name="gradient"):
 
         def table(seed: int) -> "pd.DataFrame":
             sampler = build_sampler(self.sampler, learner, STACK, optimum)
-            validator = Validator(sampler, STACK, warns=False)
+            checked = Checked(sampler, STACK, warns=False)
             estimates = []
             for block in range(-(-self.draws // STACK)):
                 rng = Draws(np.arange(STACK), seed * 2**16 + block)
                 observed = learner.observe(sampler.needs, theta)
                 view = View(problem.n_samples, problem.p, block, STACK, observed)
-                slots = validator.checked_slots(sampler.select(view, rng), view)
+                slots = checked.select(view, rng)
                 moved = learner.work(theta, slots, sampler, rng)
-                omega = validator.checked_weights(sampler.weigh(slots, view, rng), slots, view)
+                omega = checked.weigh(slots, view, rng)
                 estimates.append(aggregate(omega[:, None] * moved, slots, STACK) / -STEP)
                 progress(block * STACK)
             drawn = np.concatenate(estimates)[: self.draws]

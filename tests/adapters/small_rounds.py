@@ -14,6 +14,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import observations_for
+from fedsampling.samplers.checking.validation import Checked
 from fedsampling.samplers.scheme import Setup
 
 ROUNDS, SEED, STEP, EPOCHS, SERVER_STEP = 4, 7, 0.3, 2, 0.5
@@ -46,9 +47,9 @@ def own_rounds(name, failing=-1):
         return advance(theta, updates, slots, omega, *rest)
 
     ours.advance = noted
-    theta = ours.start(np.array([SEED]))
+    theta, checked = ours.start(np.array([SEED])), Checked(scheme, 1, ours.finite)
     for t in range(ROUNDS):
-        theta, _ = play_round(ours, scheme, theta, Draws(np.array([SEED]), t))
+        theta, _ = play_round(ours, checked, theta, Draws(np.array([SEED]), t))
     return clients, weights, theta[0].numpy()
 
 

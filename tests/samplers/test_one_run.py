@@ -10,7 +10,7 @@ from fedsampling.base.records import Positive
 from fedsampling.base.stopping import Stopped
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import Checkpoint
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.learning.training.network.observing import observations_for
@@ -160,9 +160,9 @@ def trained(scheme, rounds=4, checkpoint=None):
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
     sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(SEEDS)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
-    measures = [(1, lambda theta, _: evaluate(trainer, theta))]
+    callbacks = [measuring(1, lambda theta, _: evaluate(trainer, theta))]
     options = {} if checkpoint is None else {"checkpoint": checkpoint}
-    return train(trainer, sampler, SEEDS, rounds, measures, costs="each", **options)
+    return train(trainer, sampler, SEEDS, rounds, callbacks, **options).tables("each")
 
 
 @pytest.mark.parametrize(("single", "stacked"), PAIRS)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.checking.validation import Validator, call
+from fedsampling.samplers.checking.validation import Checked, call
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
@@ -77,7 +77,7 @@ class Cohort:
                 labels=None if labels is None else np.asarray(labels, np.int64),
             )
         )
-        self._validator = Validator(self._scheme, 1)
+        self._checked = Checked(self._scheme, 1, lambda rows: np.isfinite(rows).all(1))
 
     def select(
         self,
@@ -117,8 +117,7 @@ class Cohort:
             observed["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
         self._view = View(self._n_samples, self._p, round, 1, observed).restricted_to(available)
-        selected = call(self._scheme, "select", round, self._view, self._rng)
-        self._slots: Slots = self._validator.checked_slots(selected, self._view)
+        self._slots: Slots = self._checked.select(self._view, self._rng)
         if (self._slots.scale != 1).any():
             raise InputError(
                 f"scheme: {self._scheme.named} scales the clients' steps, which other frameworks "
@@ -149,14 +148,10 @@ class Cohort:
             observed = {**observed, "update_norms": norms}
         if "work_losses" in needs:
             observed = {**observed, "work_losses": self._required("work_losses", work_losses)}
-        scheme, round = self._scheme, self._view.round
         if "updates" in needs:
-            call(scheme, "saw_updates", round, self._slots, updates)
+            call(self._scheme, "saw_updates", self._view.round, self._slots, updates)
         view = replace(self._view, observed=observed)
-        omega = call(scheme, "weigh", round, self._slots, view, self._rng)
-        return self._validator.checked_weights(
-            omega, self._slots, view, lambda: np.array([not np.isfinite(updates).all()])
-        )
+        return self._checked.weigh(self._slots, view, self._rng, updates=updates)
 
     def _required(self, name: str, value: ArrayLike | None) -> Array:
         """Return required information as an array; raise InputError if it is missing."""

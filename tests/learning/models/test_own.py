@@ -13,7 +13,7 @@ from fedsampling.base.stopping import Stopped
 from fedsampling.base.streams import Draws
 from fedsampling.learning.models.networks.own import own_network
 from fedsampling.learning.training.checkpoint import Checkpoint
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
@@ -275,9 +275,9 @@ def learner(make):
 def test_a_job_that_stops_resumes_bit_for_bit(make, tmp_path):
     def digests(checkpoint):
         job = learner(make)
-        measures = [(1, lambda theta, _: evaluate(job, theta))]
-        tables = train(job, Full(), [0, 4], 6, measures, checkpoint=checkpoint)
-        return [digest(table) for table in tables]
+        callbacks = [measuring(1, lambda theta, _: evaluate(job, theta))]
+        history = train(job, Full(), [0, 4], 6, callbacks, checkpoint)
+        return [digest(table) for table in history.tables()]
 
     answers = iter([False] * 4 + [True] * 2)
     with pytest.raises(Stopped):
@@ -302,7 +302,7 @@ def test_buffers_are_averaged_with_normalised_weights():
 def test_samplers_and_server_optimisers_see_only_parameters():
     job = learner(Counting)
     setup = Setup(job.n_samples, job.p, 1, dimension=25 * 3 + 3)
-    train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2, [])  # stores updates of this size
+    train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2)  # stores updates of this size
     data = clients("numbers")
     history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
     assert history["value"].notna().all()

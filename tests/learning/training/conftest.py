@@ -11,7 +11,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import MODELS
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.importance import ISFedAvg
@@ -63,7 +63,7 @@ class Problem:
             return {"square": (theta**2).sum(-1)}
 
         sampler = self.sampler(variant, len(seeds), m)
-        return train(self.learner, sampler, seeds, rounds, [(1, keep)])
+        return train(self.learner, sampler, seeds, rounds, [measuring(1, keep)]).tables()
 
     def digests(self, variant, seeds, rounds=6):
         tables = self.train(variant, seeds, rounds)

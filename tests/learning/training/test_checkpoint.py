@@ -15,7 +15,7 @@ from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.charges import Participation
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
 from fedsampling.learning.training.history import History
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.network.evaluation import evaluate
 from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.runs.store import digest
@@ -35,18 +35,14 @@ def job(checkpoint, rounds=ROUNDS):
     )
     setup = Setup(trainer.n_samples, trainer.p, 2, dimension=trainer.network.dimension)
     sampler = ClusteredSimilarity(m=2, duplicates="once").prepared(setup)
-    measure = [(3, lambda theta, _: evaluate(trainer, theta))]
-    tables = train(
-        trainer,
-        sampler,
-        SEEDS,
-        rounds,
-        measure,
-        costs="each",
-        checkpoint=checkpoint,
-        by_client=lambda theta, t: trainer.by_client_metrics(t),
-    )
-    return [digest(table) for table in tables]
+
+    def by_client(moment):
+        if moment.ending:
+            moment.history.by_client = trainer.by_client_metrics(moment.round)
+
+    callbacks = [measuring(3, lambda theta, _: evaluate(trainer, theta)), by_client]
+    history = train(trainer, sampler, SEEDS, rounds, callbacks, checkpoint)
+    return [digest(table) for table in history.tables("each")]
 
 
 def progress():

@@ -10,7 +10,7 @@ from small_network import learner
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.charges import Participation
-from fedsampling.learning.training.loop import train
+from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.network.evaluation import client_losses
 from fedsampling.learning.training.network.local_work import LocalWork, occurrence
 from fedsampling.samplers.basic import MD, Uniform
@@ -147,18 +147,19 @@ class TestServer:
         torch.testing.assert_close(result[1], theta[1] + 0.5 * 2 * updates[2])
 
     def test_stacked_seeds_are_the_same_runs_as_seeds_alone(self):
-        measure = [(1, lambda theta, _: {"norm": theta.double().norm(dim=1).numpy()})]
-        stacked = train(learner(WORK["epochs"]), Uniform(m=2), SEEDS, 4, measure, costs="each")
-        for seed, table in zip(SEEDS, stacked, strict=True):
-            (single,) = train(
-                learner(WORK["epochs"]), Uniform(m=2), [seed], 4, measure, costs="each"
-            )
+        def trained(seeds):
+            measure = measuring(1, lambda theta, _: {"norm": theta.double().norm(dim=1).numpy()})
+            history = train(learner(WORK["epochs"]), Uniform(m=2), seeds, 4, [measure])
+            return history.tables("each")
+
+        for seed, table in zip(SEEDS, trained(SEEDS), strict=True):
+            (single,) = trained([seed])
             np.testing.assert_array_equal(table["value"], single["value"])
 
     def test_a_diverged_run_is_recorded_and_does_not_affect_the_others(self):
         work = LocalWork(batch=4, step=1e30, steps=3)
-        measure = [(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})]
-        for table in train(learner(work), Uniform(m=2), SEEDS, 4, measure, costs="each"):
+        measure = measuring(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})
+        for table in train(learner(work), Uniform(m=2), SEEDS, 4, [measure]).tables("each"):
             (at,) = table.loc[table["metric"] == "diverged_at", "value"]
             assert 1 <= at <= 4
             norms = table[table["metric"] == "norm"].set_index("at")["value"]

@@ -2,17 +2,20 @@
 
 import numpy as np
 import pytest
+import torch
+from small_network import learner
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import linear_regression
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
 from fedsampling.learning.training.history import History
-from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.until import Until
+from fedsampling.learning.training.loop import Server, Until, measuring, train
+from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.importance import ISFedAvg, capped
+from fedsampling.samplers.scheme import Slots
 
 
 def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):
@@ -113,7 +116,7 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
         deviations.append((theta[:, 0] - w_o) ** 2)
         return {}
 
-    train(learner, sampler, range(runs), rounds, [(1, measure)])
+    train(learner, sampler, range(runs), rounds, [measuring(1, measure)])
     for i in (0, 1, 4, 20, 50, rounds):
         error = deviations[i].std() / np.sqrt(runs) + 1e-15
         # Five standard errors: six comparisons raise a false alarm with probability 3.4e-6.
@@ -170,9 +173,9 @@ def test_costs_are_those_counted_by_hand(linear, variant, numbers, gradients, al
 
 def test_measures_are_taken_at_their_period_and_at_the_end(linear):
     problem = linear()
-    measures = [(3, lambda theta, _: {"first": theta[:, 0]})]
+    callbacks = [measuring(3, lambda theta, _: {"first": theta[:, 0]})]
     sampler = problem.sampler("fedavg", 1)
-    (table,) = train(problem.learner, sampler, [0], 7, measures)
+    (table,) = train(problem.learner, sampler, [0], 7, callbacks).tables()
     assert list(table.loc[table.metric == "first", "at"]) == [0, 3, 6, 7]
 
 
@@ -200,10 +203,11 @@ def test_a_run_ends_at_its_target_or_by_its_clock(until, ends):
 
 def test_rows_after_a_runs_end_are_dropped(problem):
     def trained(seeds, until=None):
-        measure = (1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
+        measure = measuring(1, lambda theta, _: {"test_loss": 1 / (theta**2).sum(-1).clip(1e-6)})
         sampler = problem.sampler("fedavg", len(seeds))
-        tables = train(problem.learner, sampler, seeds, 12, [measure], costs="each", until=until)
-        return dict(zip(seeds, tables, strict=True))
+        callbacks = [measure, until.end] if until else [measure]
+        history = train(problem.learner, sampler, seeds, 12, callbacks)
+        return dict(zip(seeds, history.tables("each"), strict=True))
 
     full_tables = trained([1, 2, 3])
     threshold = np.median(
@@ -217,3 +221,60 @@ def test_rows_after_a_runs_end_are_dropped(problem):
         assert table.equals(trained([seed], until)[seed])
         expected = full_tables[seed][full_tables[seed]["at"] <= ends[seed]]
         assert digest(table) == digest(expected)
+
+
+# Server optimisers follow their papers' algorithms, and survive a checkpoint.
+
+
+CHANGES = np.array([[0.5, -2.0, 0.0], [1.0, 1.0, -0.1], [-0.3, 0.2, 4.0]], np.float32)
+
+
+def by_hand(name):
+    """Return what is added to θ in each round: Hsu et al.; Reddi et al., algorithm 2."""
+    m, v, steps = np.zeros(3), np.full(3, 1e-6), []
+    for change in CHANGES.astype(float):
+        if name == "fedavgm":
+            m = 0.9 * m + change
+            steps.append(m)
+            continue
+        m = 0.9 * m + 0.1 * change
+        if name == "fedadam":
+            v = 0.99 * v + 0.01 * change**2
+        else:
+            v = v - 0.01 * change**2 * np.sign(v - change**2)
+        steps.append(m / (np.sqrt(v) + 1e-3))
+    return steps
+
+
+@pytest.mark.parametrize("name", ["fedavgm", "fedadam", "fedyogi"])
+def test_steps_are_those_of_the_algorithm(name):
+    server = Server(name=name)
+    m, v = server.start(torch.zeros(1, 3))
+    for change, expected in zip(CHANGES, by_hand(name), strict=True):
+        step = server.step(torch.from_numpy(change[None]), m, v)
+        np.testing.assert_allclose(step[0], expected, rtol=1e-4)
+
+
+def test_momentum_zero_is_averaging_and_the_state_is_restored():
+    def rounds(trainer, theta, changes):
+        slots = Slots(np.array([0]), np.array([0]), np.ones(1))
+        for change in changes:
+            theta = trainer.advance(theta, change[None], slots, np.ones(1))
+        return theta
+
+    work = LocalWork(steps=1, batch=1, step=0.1)
+    plain, without_momentum = (
+        learner(work),
+        learner(work, server=Server(name="fedavgm", momentum=0.0)),
+    )
+    start = plain.start(np.array([0]))
+    changes = torch.from_numpy(np.random.default_rng(0).normal(size=(4, start.shape[1]))).float()
+    torch.testing.assert_close(
+        rounds(plain, start, changes), rounds(without_momentum, start, changes)
+    )
+    uninterrupted = learner(work, server=Server(name="fedadam"))
+    first = learner(work, server=Server(name="fedadam"))
+    second = learner(work, server=Server(name="fedadam"))
+    theta = rounds(first, start, changes[:2])
+    resumed = rounds(second, second.restore(first.state(theta)), changes[2:])
+    assert torch.equal(resumed, rounds(uninterrupted, start, changes))

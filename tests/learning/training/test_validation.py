@@ -85,7 +85,7 @@ def late():
 def play(problem, member, rounds=6, seeds=(0, 1), **options):
     learner = problem.learner
     ready = member(m=4).prepared(Setup(learner.n_samples, learner.p, len(seeds)))
-    return train(learner, ready, seeds, rounds, [], **options)
+    return train(learner, ready, seeds, rounds, **options).tables()
 
 
 @pytest.mark.parametrize(

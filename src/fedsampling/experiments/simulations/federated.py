@@ -26,7 +26,7 @@ from fedsampling.experiments.simulations.simulation import (
 )
 from fedsampling.learning.models.linear import MODELS, Linear
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, sample_norms
-from fedsampling.learning.training.loop import Measure, train
+from fedsampling.learning.training.loop import Measure, measuring, train
 from fedsampling.samplers.importance import ISFedAvg
 from fedsampling.samplers.interface.in_settings import ConvexScheme
 from fedsampling.samplers.scheme import Scheme, Setup
@@ -79,12 +79,13 @@ class Federated(Simulation, name="federated"):
         model = learner.model
         optimum = at_optimum(model, problem)
         sampler = build_sampler(self.sampler, learner, len(seeds), optimum)
-        measures: list[tuple[int, Measure]] = [(self.every, goal(model, problem, optimum))]
+        callbacks = [measuring(self.every, goal(model, problem, optimum))]
         if isinstance(sampler, ISFedAvg):
             # At most twenty times: computing these distances takes longer than a round.
             period = max(self.every, self.rounds // 20)
-            measures.append((period, distances(sampler, learner, optimum)))
-        tables = train(learner, sampler, seeds, self.rounds, measures, progress)
+            callbacks.append(measuring(period, distances(sampler, learner, optimum)))
+        callbacks.append(lambda moment: progress(moment.round))
+        tables = train(learner, sampler, seeds, self.rounds, callbacks).tables()
         if model.name == "logistic":
             best = {
                 f"{name}_at_optimum": (np.array([-1]), value)

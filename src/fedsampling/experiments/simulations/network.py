@@ -29,10 +29,17 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
 )
 from fedsampling.learning.models.model import Model, ModelFile
-from fedsampling.learning.training.loop import Measure, Watch, train
+from fedsampling.learning.training.loop import (
+    Callback,
+    Moment,
+    Server,
+    Until,
+    Watch,
+    measuring,
+    train,
+    watching,
+)
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.server import Server
-from fedsampling.learning.training.until import Until
 from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
@@ -243,33 +250,31 @@ class Training(Strict):
             self.feature_renewal,
         )
         measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
-        measures: list[tuple[int, Measure]] = [
-            (self.evaluation.every, lambda theta, _: evaluate(learner, theta, **measured))
-        ]
+        when = self.evaluation.every, self.evaluation.each_until
+
+        def by_client(moment: Moment) -> None:
+            if moment.ending:
+                final = on_own_samples(learner, moment.theta, self.evaluation.dropout)
+                rounds = learner.by_client_metrics(moment.round)
+                moment.history.by_client = {**rounds, **final}
+
+        def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
+            return evaluate(learner, theta, **measured)
+
+        callbacks: list[Callback] = [measuring(when[0], measure_all, when[1])]
         if metrics:
-            users_metrics = partial(measure, learner, metrics)
-            measures.append((self.evaluation.every, lambda theta, _: users_metrics(theta)))
-
-        def by_client(theta: Any, rounds: int) -> Mapping[str, Array]:
-            final = on_own_samples(learner, theta, self.evaluation.dropout)
-            return {**learner.by_client_metrics(rounds), **final}
-
-        tables = train(
-            learner,
-            sampler,
-            seeds,
-            self.rounds,
-            measures,
-            progress,
-            costs="since measurement" if self.evaluation.thin else "each",
-            each_until=self.evaluation.each_until,
-            checkpoint=where.checkpoint,
-            until=self.until,
-            watch=watch,
-            by_client=by_client if self.evaluation.by_client else None,
-        )
+            users = partial(measure, learner, metrics)
+            callbacks.append(measuring(when[0], lambda theta, _: users(theta), when[1]))
+        callbacks.append(lambda moment: progress(moment.round))
+        if self.until:
+            callbacks.append(self.until.end)
+        if watch:
+            callbacks.append(watching(watch))
+        if self.evaluation.by_client:
+            callbacks.append(by_client)
+        history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
         learner.network.verify()
-        return tables
+        return history.tables("since measurement" if self.evaluation.thin else "each")
 
 
 class Network(Training, Simulation, name="network"):

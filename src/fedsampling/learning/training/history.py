@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -31,6 +31,14 @@ class History:
     charged: Rows  # costs of the rounds; the first round is 1
     # shape (runs,): round in which a run's model was no longer finite; -1 if it is
     diverged_at: Ints
+    # shape (runs,): round in which a run met its condition to end; -1 if it continues.  While other
+    # runs of the job continue, its later rows are dropped, so that it does not depend on them.
+    ended_at: Ints = field(init=False)
+    # shape (runs, n): values of single clients by metric, taken at the end
+    by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ended_at = np.full(len(self.diverged_at), -1)
 
     @classmethod
     def empty(cls, runs: int) -> "History":
@@ -60,26 +68,28 @@ class History:
         rows = [*self.measured, *self.charged]
         return [_table(rows, run, round) for run in range(len(self.diverged_at))]
 
-    def tables(
-        self, ends: Sequence[int], costs: Costs, by_client: Mapping[str, Array]
-    ) -> list["pd.DataFrame"]:
-        """Return each run's table.
+    def tables(self, costs: Costs = "mean") -> list["pd.DataFrame"]:
+        """Return each run's table: columns ``at`` (round, or client), ``metric``, ``value``.
 
-        `ends`: round in which each run ended; later rows are dropped. `by_client`, shape (runs, n):
-        values of single clients; ``at`` is the client.  Diverged runs keep only :data:`FACTS`.
+        `costs`: whether to return the costs of each round; their means, as ``…_per_round``; or bits
+        and seconds summed between measurements, and no other cost.  Means need runs of one length.
+        ``diverged_at`` is the round in which a run diverged, or −1; of such a run's values of
+        clients, only :data:`FACTS` are kept.
         """
+        rounds = self.charged[-1][0] if self.charged else 0
         charged = self.charged
         if costs == "mean":
-            charged = _means(self.charged, max(ends))
+            charged = _means(self.charged, rounds)
         elif costs == "since measurement":
             charged = _sums(self.charged, sorted({at for at, _, _ in self.measured}))
         rows = [*self.measured, *charged, (ONCE, "diverged_at", self.diverged_at.astype(float))]
         client_rows = [
             (client, name, value if name in FACTS else np.where(self.diverged, np.nan, value))
-            for name, values in by_client.items()
+            for name, values in self.by_client.items()
             for client, value in enumerate(values.T)
         ]
-        return [_table(rows, run, end, client_rows) for run, end in enumerate(ends)]
+        ends = np.where(self.ended_at < 0, rounds, self.ended_at)
+        return [_table(rows, run, end, client_rows) for run, end in enumerate(ends.tolist())]
 
 
 def _means(charged: Rows, rounds: int) -> Rows:

@@ -9,31 +9,64 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
+from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
-from fedsampling.learning.training.history import Costs, History
-from fedsampling.learning.training.until import Until
-from fedsampling.samplers.checking.validation import Validator, call
+from fedsampling.learning.training.history import History
+from fedsampling.samplers.checking.validation import Checked
 from fedsampling.samplers.interface.guest import is_user
-from fedsampling.samplers.interface.one_run import guest_of
 from fedsampling.samplers.scheme import Scheme, Slots, View
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
+
 
 Models = NDArray[np.floating]
 Measure = Callable[[Any, Any], Mapping[str, Array]]
-ByClient = Callable[[Any, int], Mapping[str, Array]]
 Watch = Callable[[list["pd.DataFrame"]], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """The state of a job between two rounds, as callbacks see it."""
+
+    round: int  # number of finished rounds
+    ending: bool  # whether it is the last moment, as far as known before this callback
+    theta: Any
+    sampler: Scheme
+    history: History
+
+
+# Called before the first round and after each round; a true result ends the job.
+Callback = Callable[[Moment], bool | None]
+
+
+def measuring(period: int, measure: Measure, each_until: int = 0) -> Callback:
+    """Measure every `period` rounds, after the last one, and in each round up to `each_until`.
+
+    `measure(theta, sampler)` returns named arrays of shape (runs,).
+    """
+
+    def callback(moment: Moment) -> None:
+        if moment.round % period == 0 or moment.round <= each_until or moment.ending:
+            moment.history.measure(moment.round, measure(moment.theta, moment.sampler))
+
+    return callback
+
+
+def watching(watch: Watch) -> Callback:
+    """End the job when `watch`, a function of the runs' tables so far, returns True."""
+    return lambda m: not m.ending and watch(m.history.tables_so_far(m.round))
 
 
 def train(
@@ -41,30 +74,14 @@ def train(
     sampler: Scheme,
     seeds: Sequence[int],
     rounds: int,
-    measures: Sequence[tuple[int, Measure]],
-    progress: Callable[[int], None] = lambda done: None,
-    costs: Costs = "mean",
+    callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint = NEVER,
-    until: Until | None = None,
-    watch: "Watch | None" = None,
-    by_client: ByClient | None = None,
-    each_until: int = 0,
-) -> list["pd.DataFrame"]:
+) -> History:
     """Train all seeds of a job together.
 
-    `seeds`: one run for each seed. `measures`: `measure(theta, sampler)` returns named arrays of
-    shape (runs,).  It is called before the first round, after every `period` rounds, and after the
-    last round. `progress`: called with the number of finished rounds. `costs`: whether to return
-    the costs of each round; their means, as ``…_per_round``; or bits and seconds summed between
-    measurements, and no other cost. `checkpoint`: file from which a stopped job resumes, bit for
-    bit. `until`: condition that ends a run early; excludes the mean of costs.  If other runs of the
-    job continue, rows after a run's end are dropped, so that a run does not depend on its
-    neighbours. `watch`: called before the first round and after each round with the tables so far;
-    returning True ends the job. `by_client`: `by_client(theta, rounds)` returns named arrays of
-    shape (runs, n).  It is called after the last round. `each_until`: all measures are also taken
-    in each round up to this one. Returns columns ``at`` (round; the client for metrics of
-    `by_client`), ``metric``, ``value``.  A run whose model is no longer finite has *diverged*:
-    later values are NaN, and ``diverged_at`` is the round.
+    `seeds`: one run for each seed. `callbacks`: called in order between the rounds; they measure,
+    report progress, or end the job early. `checkpoint`: file from which a stopped job resumes, bit
+    for bit.  A run whose model is no longer finite has *diverged*: later values are NaN.
     """
     seed_array = np.asarray(seeds, np.int64)
     if saved := checkpoint.load():
@@ -74,28 +91,24 @@ def train(
     else:
         first, history = 0, History.empty(len(seeds))
         theta = learner.start(seed_array)
-    validator = Validator(sampler, len(seeds))
+    checked = Checked(sampler, len(seeds), learner.finite)
     for t in range(first, rounds + 1):
         if checkpoint.due():
             checkpoint.save(Progress(t, history, learner.state(theta), sampler.state()))
-        for period, measure in measures:
-            if t % period == 0 or t <= each_until or t == rounds:
-                history.measure(t, measure(theta, sampler))
-        progress(t)
-        ended = until is not None and bool((until.ended_at(history) >= 0).all())
-        if t == rounds or ended or (watch and watch(history.tables_so_far(t))):
+        ending = t == rounds
+        for callback in callbacks:
+            ending |= bool(callback(Moment(t, ending, theta, sampler, history)))
+        if ending:
             break
-        validator.live = ~history.diverged
-        theta, charges = play_round(learner, sampler, theta, Draws(seed_array, t), validator)
+        checked.live = ~history.diverged
+        theta, charges = play_round(learner, checked, theta, Draws(seed_array, t))
         if t == first:
             _check_names(sampler, history, charges)
         history.charge(t + 1, charges)
         history.mark_diverged(t + 1, ~learner.finite(theta))
         theta = learner.reset(theta, history.diverged)
-    validator.check_last_sums()
-    ends = until.ended_at(history) if until else np.full(len(seeds), -1)
-    client_values = by_client(theta, t) if by_client else {}
-    return history.tables(np.where(ends < 0, rounds, ends).tolist(), costs, client_values)
+    checked.check_last_sums()
+    return history
 
 
 def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]) -> None:
@@ -109,64 +122,30 @@ def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]
 
 
 def play_round(
-    learner: "Learner",
-    sampler: Scheme,
-    theta: Any,
-    rng: Draws,
-    validator: Validator | None = None,
+    learner: "Learner", checked: Checked, theta: Any, rng: Draws
 ) -> tuple[Any, Mapping[str, Array]]:
     """Run one round: select clients, train them, weigh their updates, and update the models.
 
-    `validator`: validates the sampler's results; by default a new object that treats all runs as
-    live. Returns the new global models; `costs`, shape (runs,).
+    Returns the new global models, and the round's costs, each of shape (runs,).
     """
-    validator = validator or Validator(sampler, len(rng.seeds))
-    diverging = partial(_diverging, learner, theta)
-    with guest_of(sampler).blaming(rng.round):
+    sampler = checked.sampler
+    with checked.blaming(rng.round):
         offered = learner.offered(rng.round)
         observed = learner.observe(sampler.needs, theta, offered)
         view = View(learner.n_samples, learner.p, rng.round, len(rng.seeds), observed)
         view = view.restricted_to(offered)
-        slots = call(sampler, "select", rng.round, view, rng)
-        slots = validator.checked_slots(slots, view, partial(diverging, view))
+        slots = checked.select(view, rng, theta)
 
         # The clients' step: U_i = θ_i − θ.
         updates = learner.work(theta, slots, sampler, rng)
 
         view = replace(view, observed={**observed, **learner.report(sampler.needs, updates)})
-        omega = call(sampler, "weigh", rng.round, slots, view, rng)
-        omega = validator.checked_weights(
-            omega, slots, view, partial(diverging, view, slots, updates)
-        )
+        omega = checked.weigh(slots, view, rng, theta, updates)
 
         # The server's step: θ + η_g Σ_i ω_i U_i.
-        added = call(sampler, "addition", rng.round)
-        moved = learner.advance(theta, updates, slots, omega, added)
+        moved = learner.advance(theta, updates, slots, omega, checked.addition(rng.round))
         costs = learner.charge(sampler, slots, omega, rng)
-        costs = {name: validator.checked_per_run(name, cost, view) for name, cost in costs.items()}
-    return moved, costs
-
-
-def _diverging(
-    learner: "Learner", theta: Any, view: View, slots: Slots | None = None, updates: Any = None
-) -> Bools:
-    """Return the runs whose observations are not finite, or soon will not be.
-
-    The sampler's result may then be infinite or NaN.  Squares are tested, since norms and losses
-    that the sampler remembers overflow before the model does.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost = ~learner.finite(theta**2)
-        for value in view.observed.values():
-            values = np.asarray(value, np.float64)
-            if values.shape[:2] == (view.runs, len(view.p)):
-                values = values[:, view.offered].reshape(view.runs, -1)
-                lost |= ~np.isfinite(values**2).all(axis=1)
-            elif slots is not None and values.shape == slots.run.shape:
-                lost[slots.run[~np.isfinite(values**2)]] = True
-        if slots is not None and len(slots):
-            lost[slots.run[~learner.finite(updates**2)]] = True
-    return lost
+        return moved, {name: checked.per_run(name, cost, view) for name, cost in costs.items()}
 
 
 class Learner(Protocol):
@@ -226,3 +205,81 @@ class Learner(Protocol):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Restore a state, and return its θ."""
+
+
+# The condition that ends a run before its last round.
+
+
+class Until(Strict):
+    """Condition that ends a run before its last round: a target, or a duration."""
+
+    metric: Literal["accuracy", "test_loss"] = "accuracy"
+    target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
+    in_a_row: Positive = Field(3, description="measurements that meet the target")
+    seconds: Variance | None = Field(None, description="that the clock passes")
+    rounds: Positive | None = Field(
+        None,
+        description="number of rounds that are played in any case",
+        exclude_if=lambda rounds: rounds is None,  # keeps the hashes of runs that do not name it
+    )
+
+    def end(self, moment: Moment) -> bool:
+        """End the runs that meet the condition, as a callback of the training loop."""
+        moment.history.ended_at = self.ended_at(moment.history)
+        return bool((moment.history.ended_at >= 0).all())
+
+    def ended_at(self, history: History) -> Ints:
+        """Return the round in which each run ended, shape (runs,); −1 if it continues."""
+        ended_at = np.full(len(history.diverged_at), -1)
+        in_a_row = np.zeros(len(ended_at), np.int64)  # measurements that meet the target
+        spent = [(at, cost) for at, name, cost in history.charged if name == "seconds"]
+        clocks = np.cumsum([np.zeros(len(ended_at)), *(cost for _, cost in spent)], axis=0)
+        charged = np.array([at for at, _ in spent])
+        for at, name, value in history.measured:
+            if name != self.metric:
+                continue
+            if self.target is not None:
+                meets = value >= self.target if name == "accuracy" else value <= self.target
+                in_a_row = np.where(meets, in_a_row + 1, 0)
+            clock = clocks[np.searchsorted(charged, at, side="right")]
+            late = (clock >= (self.seconds or np.inf)) & (at >= (self.rounds or 0))
+            ended_at[(ended_at < 0) & ((in_a_row >= self.in_a_row) | late)] = at
+        return ended_at
+
+
+# Server optimisers, which turn the weighted sum of updates into the server's step.
+#
+# References
+# ----------
+# Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated visual
+# classification. arXiv 1909.06335 (FedAvgM).
+# Reddi et al.: Adaptive federated optimization. ICLR 2021, algorithm 2 (FedAdam, FedYogi).
+
+
+Decay = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Server(Strict):
+    """A server optimiser; the server's step η_g is its learning rate."""
+
+    name: Literal["fedavgm", "fedadam", "fedyogi"]
+    momentum: Decay = Field(0.9, description="β₁, of the sum of updates")
+    memory: Decay = Field(0.99, description="β₂, of its squares; not in fedavgm")
+    tau: Variance = Field(1e-3, description="τ, added to the root; not in fedavgm")
+
+    def start(self, theta: "Tensor") -> "tuple[Tensor, Tensor]":
+        """Return the initial m and v, each with the shape of θ."""
+        return theta.new_zeros(theta.shape), theta.new_full(theta.shape, self.tau**2)
+
+    def step(self, change: "Tensor", m: "Tensor", v: "Tensor") -> "Tensor":
+        """Update m and v in place with Δ = Σ ω_i (θ_i − θ); return the step divided by η_g."""
+        if self.name == "fedavgm":
+            m.mul_(self.momentum).add_(change)
+            return m
+        square = change.square()
+        m.mul_(self.momentum).add_(change, alpha=1 - self.momentum)
+        if self.name == "fedadam":
+            v.mul_(self.memory).add_(square, alpha=1 - self.memory)
+        else:
+            v.sub_((v - square).sign().mul_(square), alpha=1 - self.memory)
+        return m / (v.sqrt() + self.tau)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.samplers.checking.validation import Validator, call
-from fedsampling.samplers.interface.one_run import guest_of
+from fedsampling.samplers.checking.validation import Checked, call
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 # Small populations of clients, and observations of them, on which samplers are checked.
@@ -148,9 +147,9 @@ def play_rounds(
 ) -> list[Round]:
     """Run some rounds with a new copy of the sampler."""
     scheme = make(seeds)
-    validator = Validator(scheme, len(seeds), warns=False)
+    checked = Checked(scheme, len(seeds), warns=False)
     return [
-        play_round(scheme, population, seeds, t, offered(t) if offered else None, validator)
+        play_round(scheme, population, seeds, t, offered(t) if offered else None, checked)
         for t in range(rounds)
     ]
 
@@ -161,16 +160,16 @@ def play_round(
     seeds: Ints,
     t: int,
     offered: Ints | None = None,
-    validator: Validator | None = None,
+    checked: Checked | None = None,
 ) -> Round:
     """Run one round with updates and observations that are determined by the seeds."""
     n, rng = len(population.p), Draws(seeds, t)
-    validator = validator or Validator(scheme, len(seeds))
+    checked = checked or Checked(scheme, len(seeds))
     before = _Observed(observations(scheme.needs, seeds, t, n))
     view = View(population.n_samples, population.p, t, len(seeds), before)
     view = view if offered is None else view.restricted_to(offered)
-    with guest_of(scheme).blaming(t):
-        slots = validator.checked_slots(call(scheme, "select", t, view, rng), view)
+    with checked.blaming(t):
+        slots = checked.select(view, rng)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
         if "updates" in scheme.needs:
             call(scheme, "saw_updates", t, slots, updates)
@@ -183,14 +182,13 @@ def play_round(
             losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
-        omega = call(scheme, "weigh", t, slots, view, rng)
-        omega = validator.checked_weights(omega, slots, view)
+        omega = checked.weigh(slots, view, rng)
         _check_addition(scheme, t, len(seeds))
         bits, requested = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
-            validator.checked_per_run("exchange_bits", bits, view)
+            checked.per_run("exchange_bits", bits, view)
         for name, value in scheme.measured().items():
-            validator.checked_per_run(f"measured {name}", value, view)
+            checked.per_run(f"measured {name}", value, view)
     if requested is not None and np.shape(requested) != (len(seeds), n):
         raise InputError(f"asked: shape {np.shape(requested)}; must be (runs, n), {len(seeds), n}")
     return Round(slots, omega, len(seeds))

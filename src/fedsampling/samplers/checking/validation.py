@@ -1,18 +1,19 @@
 """Calls of a sampler, and validation of its slots and weights, in every round.
 
-The training loop, ``check-sampler`` and the adapters call samplers through :func:`call`, and pass
-what they return through :class:`Validator`.  Validation takes a few microseconds; only an invalid
-result is analysed more.
+The training loop, ``check-sampler`` and the adapters call samplers through :class:`Checked`.
+Validation takes a few microseconds; only an invalid result is analysed more.
 """
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
+from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import lent
 from fedsampling.samplers.interface.one_run import StackedRuns, guest_of
 from fedsampling.samplers.scheme import Scheme, Slots, View
@@ -26,8 +27,6 @@ MIN_ROUNDS = 20  # rounds after which the mean of Σω is checked
 MIN_ROUNDS_AT_END = 5  # the same, when training has ended; a large mean is always reported
 _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
 
-Diverging = Callable[[], Bools]
-
 
 def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
     """Call a method of a prepared sampler; a user's sampler gets and returns copies."""
@@ -40,38 +39,49 @@ def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
         return lent(function(*lent(arguments)), writeable=True)
 
 
-class Validator:
-    """Validates a sampler's results, round after round.
+class Checked:
+    """A prepared sampler whose results are validated, round after round.
 
-    `runs`: number of stacked runs. `warns`: whether to warn if the weights' sums are far from one.
-    `live`, shape (runs,): runs that have not diverged; other runs may return any numbers.
+    `runs`: number of stacked runs. `finite`: returns which models, or updates, are finite, bool,
+    one per row; runs that are about to diverge may then get infinite or NaN weights and steps,
+    which is the model's fault, not the sampler's. `warns`: whether to warn if the weights' sums are
+    far from one. `live`, shape (runs,): runs that have not diverged; others may return any numbers.
     """
 
-    def __init__(self, sampler: Scheme, runs: int, warns: bool = True) -> None:
+    def __init__(
+        self,
+        sampler: Scheme,
+        runs: int,
+        finite: Callable[[Any], Bools] | None = None,
+        warns: bool = True,
+    ) -> None:
         self.sampler = sampler
         self.live: Bools = np.ones(runs, np.bool_)
+        self._finite = finite
         self._runs = runs
         self._sums = np.zeros(runs)
         self._rounds = 0
         self._warns = warns
 
-    def checked_slots(self, slots: Any, view: View, diverging: Diverging | None = None) -> Slots:
-        """Return the slots of a round if they are valid.
+    def blaming(self, round: int) -> AbstractContextManager[None]:
+        """Report an error in the sampler's code in one line."""
+        return guest_of(self.sampler).blaming(round)
 
-        `slots`: result of the sampler's ``select``. `diverging`: returns the runs that are about to
-        diverge, bool, shape (runs,).  Step sizes of these runs may be infinite or NaN, which is the
-        model's fault, not the sampler's.
-        """
+    def select(self, view: View, rng: Draws, theta: Any = None) -> Slots:
+        """Return the slots of a round if they are valid; `theta`: the global models."""
+        slots = call(self.sampler, "select", view.round, view, rng)
         if not _valid(slots, view):
             raise self._error(view, "select", _slots_fault(slots, view))
         if not np.isfinite(slots.scale).all():
-            self._not_finite(slots.scale, "select", "slots.scale", slots, view, diverging)
+            blamed = self._blamed(view, theta)
+            self._not_finite(slots.scale, "select", "slots.scale", slots, view, blamed)
         return slots  # type: ignore[no-any-return]
 
-    def checked_weights(
-        self, omega: Any, slots: Slots, view: View, diverging: Diverging | None = None
+    def weigh(
+        self, slots: Slots, view: View, rng: Draws, theta: Any = None, updates: Any = None
     ) -> Array:
-        """Return the weights of a round, shape (slots,), if valid; see :meth:`checked_slots`."""
+        """Return the weights of a round, shape (slots,), if they are valid."""
+        omega = call(self.sampler, "weigh", view.round, slots, view, rng)
         try:
             weights = np.asarray(omega)
         except (TypeError, ValueError):  # ragged, or on another device
@@ -81,25 +91,53 @@ class Validator:
             raise self._error(view, "weigh", fault)
         weights = weights.astype(np.float64, copy=False)
         if not np.isfinite(weights).all():
-            self._not_finite(weights, "weigh", "ω", slots, view, diverging)
+            blamed = self._blamed(view, theta, slots, updates)
+            self._not_finite(weights, "weigh", "ω", slots, view, blamed)
         self._sums += np.bincount(slots.run, weights, self._runs)
         self._rounds += 1
         if self._rounds >= MIN_ROUNDS:
             self._check_sums()
         return weights
 
-    def check_last_sums(self) -> None:
-        """Check the sums of the weights after the last round."""
-        if self._rounds:
-            self._check_sums()
+    def addition(self, round: int) -> Any:
+        """Return the sampler's addition to the updates."""
+        return call(self.sampler, "addition", round)
 
-    def checked_per_run(self, name: str, value: Any, view: View) -> Any:
+    def per_run(self, name: str, value: Any, view: View) -> Any:
         """Return a copy of numbers that the sampler measured, shape (runs,), if valid."""
         numbers = np.array(value)
         if numbers.shape != (self._runs,) or numbers.dtype.kind not in f"b{_NUMBERS}":
             fault = f"{name} is {_kind(value)}; must be one number per run, shape ({self._runs},)"
             raise self._error(view, "", fault)
         return numbers
+
+    def check_last_sums(self) -> None:
+        """Check the sums of the weights after the last round."""
+        if self._rounds:
+            self._check_sums()
+
+    def _blamed(
+        self, view: View, theta: Any, slots: Slots | None = None, updates: Any = None
+    ) -> Bools:
+        """Return the runs that must have finite results: all observations are and stay finite.
+
+        Squares are tested, since norms and losses that the sampler remembers overflow before the
+        model does.
+        """
+        if self._finite is None:
+            return self.live
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = np.zeros(self._runs, np.bool_) if theta is None else ~self._finite(theta**2)
+            for value in view.observed.values():
+                values = np.asarray(value, np.float64)
+                if values.shape[:2] == (view.runs, len(view.p)):
+                    values = values[:, view.offered].reshape(view.runs, -1)
+                    lost |= ~np.isfinite(values**2).all(axis=1)
+                elif slots is not None and values.shape == slots.run.shape:
+                    lost[slots.run[~np.isfinite(values**2)]] = True
+            if slots is not None and len(slots):
+                lost[slots.run[~self._finite(updates**2)]] = True
+        return self.live & ~lost
 
     def _error(self, view: View, method: str, fault: str) -> InputError:
         text = f"{method} {fault}" if method else fault
@@ -112,10 +150,9 @@ class Validator:
         name: str,
         slots: Slots,
         view: View,
-        diverging: Diverging | None,
+        blamed: Bools,
     ) -> None:
-        """Raise InputError if a value is infinite or NaN in a run that does not diverge."""
-        blamed = self.live if diverging is None else self.live & ~diverging()
+        """Raise InputError if a value is infinite or NaN in one of some runs."""
         at = np.flatnonzero(~np.isfinite(values) & blamed[slots.run])
         if len(at):
             run, client = slots.run[at[0]], slots.client[at[0]]

@@ -28,9 +28,9 @@ from fedsampling.learning.training.charges import (
     request_shares,
     seconds,
 )
+from fedsampling.learning.training.loop import Server
 from fedsampling.learning.training.network.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.network.step import Inputs, Keeper, Samples, sgd_step
-from fedsampling.learning.training.server import Server
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
 
