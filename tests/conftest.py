@@ -18,6 +18,7 @@ from fedsampling.base.families import OWN_FILE
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_paper
+from fedsampling.workflow.project import CALL
 
 PAPER = "rizk2022importance"
 SMALL = {"agents": 20, "samples": 12}
@@ -41,11 +42,15 @@ settings.load_profile("repeatable")
 # In a parallel run these files start first, so that no process is left with one of them at the end.
 SLOW_FILES = [
     "workflow/test_snakemake.py",
+    "samplers/test_guest.py",
+    "test_your_pages.py",
+    "workflow/test_comparing.py",
+    "samplers/test_check.py",
+    "papers/test_published_results.py",
+    "workflow/test_publishing.py",
+    "test_cli.py",
     "test_docs.py",
     "test_kernels.py",
-    "test_cli.py",
-    "test_wrong_inputs.py",
-    "samplers/test_check.py",
 ]
 
 
@@ -99,6 +104,12 @@ def long_tests_of(day, minutes_of):
 def in_parallel(config):
     """Whether this is one of the processes of pytest-xdist."""
     return hasattr(config, "workerinput")
+
+
+@pytest.fixture(autouse=True)
+def no_call(monkeypatch):
+    """No test is part of a Snakemake call that another test has opened in this process."""
+    monkeypatch.delenv(CALL, raising=False)
 
 
 @pytest.fixture(scope="session")

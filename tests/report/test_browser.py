@@ -212,7 +212,7 @@ for (const name of ["delays", "unbiased"]) {
   field.dispatchEvent(new Event("input", {bubbles: true}));
   look();
 }
-report(seen);
+report([...seen, location.hash]);
 </script></body>"""
 # Presses the first button that copies.
 BUTTON = """<script>addEventListener("load", async () => {
@@ -307,11 +307,15 @@ def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
 def test_the_chooser_answers_by_the_situation(results, tmp_path):
     add_crossmatrix(results.root)
     text = (results.build() / "schemes.html").read_text(encoding="utf-8")
-    usual, delays_known, unbiased = _seen(text.replace("</body>", CHOOSER), tmp_path)
+    usual, delays_known, unbiased, address = _seen(text.replace("</body>", CHOOSER), tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
     assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds each)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
+    assert address == "#choose=&delays=yes&unbiased=yes"
+    linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
+    text = text.replace("<nav", linked, 1)
+    assert _seen(text.replace("</body>", CHOOSER), tmp_path)[0] == unbiased
 
 
 WIDGET = """<script>

@@ -234,6 +234,7 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     assert not {*table["differ"].dropna()} - {"labels"}
 
 
+@pytest.mark.long
 def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, tmp_path, problem):
     net = tmp_path / "net.py"
     loss = "\n\ndef loss(z, y):\n    return nn.functional.cross_entropy(z, y, reduction='none')\n"

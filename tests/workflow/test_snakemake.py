@@ -244,6 +244,7 @@ class TestJobsTogether:
 class TestDrawing:
     """One process makes what is not up to date of a paper, and leaves the rest as it is."""
 
+    @pytest.mark.long
     def test_up_to_date_artefacts_are_not_redrawn(self, finished, copied):
         checkout = copied(finished)
         folder = checkout.root / "results" / "artefacts" / PAPER
@@ -302,6 +303,7 @@ def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
     assert "set mirror to that folder; run the same command to resume" in page
 
 
+@pytest.mark.long
 def test_an_added_seed_is_computed_alone_and_the_baseline_unchanged(finished, copied):
     checkout = copied(finished)
     results = checkout.root / "results"
@@ -469,6 +471,7 @@ class TestTwoCalls:
 
 
 class TestInterruptions:
+    @pytest.mark.long
     def test_a_job_that_fails_on_changed_code_is_still_due_at_the_next_start(
         self, finished, copied
     ):
@@ -498,6 +501,7 @@ class TestInterruptions:
         checkout.snakemake()
         assert checkout.manifests() == finished.manifests()
 
+    @pytest.mark.long
     def test_after_sigkill_make_completes_with_the_same_results(self, fresh, finished, copied):
         checkout = copied(fresh)
         # PYTHON=false: should the Makefile think that it must install, it fails at once.

@@ -86,7 +86,7 @@ GRADE_CLASSES: Mapping[Grade, str] = {
 # The pages that every page links to; others are added if they exist.
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
-    "claims.html": "Claims",
+    "claims.html": "All claims",
     "figures.html": "Figures",
     "about.html": "Reproduce, cite, check",
 }

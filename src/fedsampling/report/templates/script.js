@@ -36,6 +36,8 @@ for (const block of document.querySelectorAll("[data-filters]")) {
       item.hidden = !fits;
       shown += fits;
     }
+    const filters = wanted || choices.some(c => c.value);
+    if (filters) for (const part of block.querySelectorAll(".apart")) part.open ||= part.querySelector("[data-item]:not([hidden])");
     for (const body of block.querySelectorAll("tbody:has([data-item])")) body.hidden = !body.querySelector("[data-item]:not([hidden])");
     count.value = `${shown} of ${items.length}`;
   };
@@ -109,7 +111,7 @@ for (const place of document.querySelectorAll("[data-switch]")) {
   place.append(label);
 }
 
-// The chooser: looks up the advice for the chosen answers.
+// The chooser: looks up the advice for the chosen answers, which the address keeps.
 const chooser = document.getElementById("chooser");
 if (chooser) {
   const {texts, picks} = JSON.parse(document.getElementById("picks").textContent);
@@ -120,9 +122,19 @@ if (chooser) {
     const lines = texts[picks[fields.map(field => field.value).join(" ")]] ?? [];
     list.replaceChildren(...lines.map(item));
   };
-  form.addEventListener("input", answer);
+  const stored = new URLSearchParams(location.hash.slice(1));
+  for (const field of fields) {
+    const option = [...field.options].find(each => each.value === stored.get(field.name));
+    if (option) option.selected = true;
+  }
+  form.addEventListener("input", () => {
+    const changed = fields.filter(field => field.selectedIndex).map(field => [field.name, field.value]);
+    history.replaceState(null, "", `#${new URLSearchParams([["choose", ""], ...changed])}`);
+    answer();
+  });
   form.addEventListener("submit", event => event.preventDefault());
   chooser.hidden = false;
+  if (stored.has("choose")) chooser.scrollIntoView();
   answer();
 }
 

@@ -91,12 +91,16 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """Name, speed-up with interval, and worst family."""
+        """Name and numbers."""
+        return f"{display_name(self.sampler).short} {self.numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """Speed-up with interval, and worst family."""
         interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
         return (
-            f"{display_name(self.sampler).short} {show(self.value)}{interval}, "
-            f"worst {show(self.worst)} ({self.worst_family}){missed}"
+            f"{show(self.value)}{interval}, worst {show(self.worst)} ({self.worst_family}){missed}"
         )
 
 
@@ -146,10 +150,11 @@ class Advice:
         if shown:
             lines.append(f"{'Speed-up over MD' if self.recommended else 'Candidates'}: {texts}.")
         if self.regret:
-            (mean, worst), (of_md, worst_of_md) = self.regret["advice"], self.regret["md"]
+            excess = [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret["advice"]]
+            of_md = [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret["md"]]
             lines.append(
-                f"Regret on a new family: {mean:.2f} (worst {worst:.2f}); "
-                f"of MD {of_md:.2f} ({worst_of_md:.2f})."
+                f"On a new family, expect {excess[0]} more cost than the best choice (worst case "
+                f"{excess[1]}; MD {', '.join(of_md)})."
             )
         return tuple(lines)
 
