@@ -44,8 +44,8 @@ PARTS = {
     "reading runs and summaries": (
         *("runs.store:load", "runs.store:load_together", "evidence.summaries:load"),
     ),
-    "writing": ("runs.store:save", "runs.tables:write", "base.files:write_bytes"),
-    "summaries": ("workflow.summarising:summarise",),
+    "writing": ("runs.store:save", "runs.store:write", "base.files:write_bytes"),
+    "summaries": ("workflow.drawing:summarise",),
     "drawing": ("workflow.drawing:_render",),
     "views of the explorer": ("report.drawing.views:save",),
     "claims": ("workflow.judging:judge_claims",),

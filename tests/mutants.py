@@ -34,7 +34,7 @@ MODULES = (
     "samplers/[!_]*.py",
     "samplers/*/[!_]*.py",
     "theory/[!_]*.py",
-    "evidence/grading.py",
+    "evidence/verdicts.py",
     "evidence/statistics.py",
     "evidence/verdicts.py",
 )

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper

@@ -11,8 +11,7 @@ import pandas as pd
 from scipy.stats import rankdata, wilcoxon
 
 from fedsampling.base.records import check
-from fedsampling.evidence.numbers import listed, show, show_interval
-from fedsampling.evidence.statistics import mean
+from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

@@ -13,8 +13,15 @@ from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
 from fedsampling.evidence import by_client
-from fedsampling.evidence.numbers import listed, show, show_interval, show_range
-from fedsampling.evidence.statistics import Estimate, difference, holm
+from fedsampling.evidence.statistics import (
+    Estimate,
+    difference,
+    holm,
+    listed,
+    show,
+    show_interval,
+    show_range,
+)
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import REFERENCE
 from fedsampling.experiments.papers import Paper

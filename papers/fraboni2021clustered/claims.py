@@ -10,15 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed, show, show_estimate
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
     difference,
     holm,
+    listed,
     mean,
     percent,
     ratio,
+    show,
+    show_estimate,
 )
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (

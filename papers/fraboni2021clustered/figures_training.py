@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.evidence.numbers import show_estimate
-from fedsampling.evidence.statistics import compare, difference, mean
+from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function

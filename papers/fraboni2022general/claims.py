@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedsampling.evidence.numbers import show, show_estimate
-from fedsampling.evidence.statistics import compare, difference, holm
+from fedsampling.evidence.statistics import compare, difference, holm, show, show_estimate
 from fedsampling.evidence.verdicts import (
     Finding,
     Interval,

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.numbers import show
-from fedsampling.evidence.statistics import compare, difference
+from fedsampling.evidence.statistics import compare, difference, show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

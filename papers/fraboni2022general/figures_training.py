@@ -10,8 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.numbers import listed, show_estimates
-from fedsampling.evidence.statistics import difference, holm
+from fedsampling.evidence.statistics import difference, holm, listed, show_estimates
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

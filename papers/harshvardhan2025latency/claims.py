@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.records import check
-from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.statistics import compare, ratio
+from fedsampling.evidence.statistics import compare, listed, ratio
 from fedsampling.evidence.verdicts import (
     DEPENDS,
     JOINT,

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fedsampling.clients.delays.delays import Synthetic
-from fedsampling.evidence.numbers import show, show_range
+from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, Part, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.numbers import show, show_interval
-from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
+from fedsampling.evidence.statistics import Estimate, compare, holm, ratio, show, show_interval
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
 from fedsampling.experiments.papers import Paper, Reported

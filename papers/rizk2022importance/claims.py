@@ -6,8 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed, show, show_estimate
-from fedsampling.evidence.statistics import Estimate, decibels, is_within, mean
+from fedsampling.evidence.statistics import (
+    Estimate,
+    decibels,
+    is_within,
+    listed,
+    mean,
+    show,
+    show_estimate,
+)
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
     JOINT,

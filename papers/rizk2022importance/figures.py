@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.numbers import show_estimate
+from fedsampling.evidence.statistics import show_estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence import summaries
-from fedsampling.evidence.numbers import show
-from fedsampling.evidence.statistics import LEVEL
+from fedsampling.evidence.statistics import LEVEL, show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.config import Config

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.experiments.dataset_uses import DatasetUse
+from fedsampling.experiments.specs import DatasetUse
 from fedsampling.report.data_cards import build, listing, overview, write
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}

@@ -11,7 +11,7 @@ PARTITIONS = "profiles/slurm/partitions.yaml"
 
 
 def with_use_for_a_device(copy):
-    copy.edit("src/fedsampling/runs/cluster/resources.py", KIND, '"weights": Need(5, 1000, 4000)')
+    copy.edit("src/fedsampling/runs/resources.py", KIND, '"weights": Need(5, 1000, 4000)')
     copy.edit(
         "src/fedsampling/experiments/simulations/toy.py",
         "gpu: ClassVar[bool] = False",

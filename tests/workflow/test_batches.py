@@ -12,7 +12,7 @@ from fedsampling.base.files import write_record
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
-from fedsampling.runs.cluster.rule_resources import RuleResources
+from fedsampling.runs.resources import RuleResources
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import MAX_BATCH_JOBS, plan
 from fedsampling.workflow.project import Project

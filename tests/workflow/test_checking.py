@@ -9,7 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
-from fedsampling.runs.cluster.resources import load_measurements
+from fedsampling.runs.resources import load_measurements
 from fedsampling.samplers.checking.check import _first_lines, check_sampler, from_words
 from fedsampling.workflow import checking
 from fedsampling.workflow.project import Project

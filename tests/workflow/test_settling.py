@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
-from fedsampling.runs.cluster import resources
-from fedsampling.runs.cluster.resources import Measured
+from fedsampling.runs import resources
+from fedsampling.runs.resources import Measured
 from fedsampling.workflow import judging
 from fedsampling.workflow.plan import plan
 

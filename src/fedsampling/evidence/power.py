@@ -14,7 +14,7 @@ from math import inf, log, nan, sqrt
 from scipy.special import stdtrit
 from scipy.stats import nct
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Interval
 
 POWER = 0.8

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedsampling.base.files import digest
 from fedsampling.base.records import differences
-from fedsampling.evidence.numbers import show_range
+from fedsampling.evidence.statistics import show_range
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 
 Summaries = Mapping[str, Summary]

@@ -22,7 +22,7 @@ from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes
 from fedsampling.base.records import merge
 from fedsampling.evidence.statistics import half_width
-from fedsampling.runs import store, tables
+from fedsampling.runs import store
 
 SUMMARY = "fedsampling.summary"  # kind of file
 NAMES, NUMBERS = ["case", "sampler", "metric"], ["seed", "at"]  # all columns but ``value``
@@ -232,7 +232,7 @@ def write(
     )
     table = pa.Table.from_pandas(rows, preserve_index=False)
     noted = {"settings": settings, "facts": dict(facts), "by_case": by_case}
-    tables.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
+    store.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
 
 
 def _repeated(names: Sequence[str], lengths: Sequence[int]) -> "pd.Categorical[str]":
@@ -247,7 +247,7 @@ def load(path: Path) -> Summary:
     """Open and verify a summary."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
         table = pq.read_table(pa.BufferReader(read_bytes(path)))
-        noted = tables.verified(table.schema, SUMMARY)
+        noted = store.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:
             raise ValueError("rows differ from their digest")
@@ -280,7 +280,7 @@ def digest(rows: pd.DataFrame) -> str:
         content.update(codes.astype(np.int64).tobytes())
     for column in NUMBERS:
         content.update(rows[column].to_numpy(np.int64).tobytes())
-    content.update(tables.as_written(rows["value"]))
+    content.update(store.as_written(rows["value"]))
     return content.hexdigest()
 
 

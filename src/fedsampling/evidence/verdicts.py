@@ -26,7 +26,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsampling.evidence.numbers import listed, show_estimates
+from fedsampling.evidence.provenance import RunEvidence, has_unverified_data
 from fedsampling.evidence.statistics import (
     LEVEL,
     Contrast,
@@ -35,7 +35,9 @@ from fedsampling.evidence.statistics import (
     compare,
     is_outside,
     is_within,
+    listed,
     ratio,
+    show_estimates,
 )
 
 Verdict = Literal[
@@ -387,3 +389,79 @@ class Claim:
     caveat: str = ""
     parts: Mapping[str, Part] = field(default_factory=dict)
     topic: str = ""
+
+
+# Grades of verdicts, by the runs behind them.
+#
+# The grade is the paper's size, the paper's size on data for which nobody publishes a checksum,
+# other data of the paper's size (transfer), or smaller runs (preliminary).  Grades are never
+# counted together.  Runs that are no evidence give no verdict.
+
+
+# The preliminary verdict in place of a rule's verdict, for runs smaller than the paper's.
+PRELIMINARY: Mapping[Verdict, Verdict] = {
+    "reproduced": "supports",
+    "partly reproduced": "partly supports",
+    "contradicted": "opposes",
+    "inconclusive": "insufficient data",
+}
+
+# Labels of grades next to verdicts and in column heads; other grades are their own label.
+LABELS: Mapping[Grade, str] = {
+    "paper's size on unverified data": "unverified data",
+    "transfer": "other data",
+    "preliminary": "smaller runs",
+}
+
+
+def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> Finding:
+    """Grade a finding by the runs behind it.
+
+    `finding`: outcome of the claim's rule. `evidence`: evidence that these runs provide.
+    `transfer`: whether the runs use other data than the paper. Returns with the preliminary verdict
+    if the runs are smaller than the paper's, and ``not run`` if they are not evidence.
+    """
+    if finding.verdict == "not run":
+        return replace(finding, grade="not run")
+    if not evidence.obstacles:
+        return replace(finding, grade="transfer" if transfer else "paper's size")
+    if evidence.preliminary and all(has_unverified_data([word]) for word in evidence.obstacles):
+        return replace(finding, grade="paper's size on unverified data")
+    why = listed(evidence.obstacles)
+    if not evidence.preliminary:
+        reason = f"These runs are not evidence: {why}."
+        return Finding("not run", finding.ours, reason, grade="not run")
+    readings = tuple(
+        replace(reading, verdict=PRELIMINARY.get(reading.verdict, reading.verdict))
+        for reading in finding.readings
+    )
+    words = disagreement(readings) if finding.verdict == DEPENDS and readings else finding.reason
+    return replace(
+        finding,
+        verdict=PRELIMINARY.get(finding.verdict, finding.verdict),
+        reason=f"Preliminary ({why}). {words}",
+        readings=readings,
+        grade="preliminary",
+    )
+
+
+def not_run(experiments: Mapping[str, str]) -> Finding:
+    """Withhold the verdict of a claim with experiments that were not run.
+
+    `experiments`: the reason, by experiment.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for name, why in experiments.items():
+        by_reason.setdefault(why, []).append(name)
+    reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+    return Finding("not run", "–", f"Not run: {reasons}.", grade="not run")
+
+
+def unfit(changes: Sequence[str]) -> Finding:
+    """Withhold the verdict where a claim's rule does not fit the settings that were changed.
+
+    `changes`: such as ``rounds 20 (300)``.
+    """
+    keys = listed(list(changes)) or "other experiments are left out"
+    reason = f"The rule does not fit the changed settings: {keys}."
+    return Finding("not run", "–", reason, grade="not run")

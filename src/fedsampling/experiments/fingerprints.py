@@ -42,7 +42,6 @@ NEUTRAL = tuple(
         "experiments.papers",
         "experiments.resolving",
         "experiments.specs",
-        "experiments.dataset_uses",
         "learning.models.model",
         "learning.training.checkpoint",
         "runs.",

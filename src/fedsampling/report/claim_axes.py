@@ -11,7 +11,7 @@ from math import isfinite, log10
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from fedsampling.evidence.numbers import listed, show_interval
+from fedsampling.evidence.statistics import listed, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 
 _MARGIN = 0.06  # of the axis, at either end

@@ -20,7 +20,7 @@ from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
-from fedsampling.experiments.dataset_uses import DatasetUse
+from fedsampling.experiments.specs import DatasetUse
 from fedsampling.report.content import validated
 
 _SLOW_SECONDS = 1000.0

@@ -21,9 +21,8 @@ from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
-from fedsampling.evidence.grading import LABELS
-from fedsampling.evidence.numbers import listed, show, show_interval
-from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.evidence.statistics import listed, show, show_interval
+from fedsampling.evidence.verdicts import LABELS, Claim, Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsampling.evidence.numbers import listed, show_interval
+from fedsampling.evidence.statistics import listed, show_interval
 from fedsampling.evidence.verdicts import DEPENDS, GRADES, VERDICTS, Claim, Grade, Part, Verdict
 from fedsampling.report.content import Chapter
 

@@ -24,9 +24,8 @@ from fedsampling.evidence.agreement import (
     Recomputed,
     sentence,
 )
-from fedsampling.evidence.grading import LABELS
-from fedsampling.evidence.numbers import listed
-from fedsampling.evidence.verdicts import GRADES, Claim, Grade
+from fedsampling.evidence.statistics import listed
+from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
 from fedsampling.report import citation, linked_data
 from fedsampling.report.all_samplers import INFORMATION_COSTS

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isclose
 
-from fedsampling.evidence.numbers import show_interval
+from fedsampling.evidence.statistics import show_interval
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Reported
 

@@ -15,14 +15,14 @@ from fedsampling.base.progress import reporter
 from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
-from fedsampling.runs.cluster.cost_model import measure
-from fedsampling.runs.cluster.resources import (
+from fedsampling.runs.cost_model import measure
+from fedsampling.runs.places import run_stores, unfinished_runs
+from fedsampling.runs.resources import (
     Measured,
     excesses,
     measurement_key,
     save_measurements,
 )
-from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.store import find
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
@@ -86,7 +86,7 @@ def _check_clients(job: Job, project: Project) -> None:
     # These modules import pandas and torch, which takes seconds.
     from fedsampling.experiments.simulations.network import Network
     from fedsampling.experiments.simulations.simulation import Where
-    from fedsampling.runs.cluster.cost_model import available_data, work_of
+    from fedsampling.runs.cost_model import available_data, work_of
 
     where, data = Where(project.data, project.config.mirror), job.runs[0].data
     network = job.simulation

@@ -9,8 +9,7 @@ from textwrap import shorten
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import write_record
-from fedsampling.evidence import grading, power
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence import power, verdicts
 from fedsampling.evidence.provenance import (
     RunEvidence,
     Summaries,
@@ -18,12 +17,13 @@ from fedsampling.evidence.provenance import (
     changed,
     has_unverified_data,
 )
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
-from fedsampling.runs.cluster import resources
+from fedsampling.runs import resources
 from fedsampling.runs.places import PUBLISHED
 from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.project import Project
@@ -73,7 +73,7 @@ class _Judge:
         cases = claim.cases or artefact.cases
         evidence, seconds = RunEvidence(), math.nan
         if absent := [key for key in experiments if key not in self.loaded]:
-            finding = grading.not_run({key: spec.left_out[key] for key in absent})
+            finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
         else:
             used = {key: self.loaded[key].only(cases) for key in experiments}
             specs = {key: self.complete.experiments[key] for key in at_full_size}
@@ -117,12 +117,12 @@ class _Judge:
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
             finding = judge_function(spec, name)({**self.loaded, **used}, claim, spec)
-            return evidence, grading.graded(finding, evidence, claim.transfer)
+            return evidence, verdicts.graded(finding, evidence, claim.transfer)
         except Exception as error:  # a paper's function may rely on the paper's settings
             if not self.project.config.changes(spec.key):
                 raise
             warn_unfit(spec, name, "not judged, because its rule does not fit", error)
-            return RunEvidence(), grading.unfit(changed(used) or changed(self.loaded))
+            return RunEvidence(), verdicts.unfit(changed(used) or changed(self.loaded))
 
     def _open_jobs(self, experiments: Collection[str], cases: Collection[str]) -> list[Job]:
         """Return a claim's unfinished jobs; all cases of an experiment if the claim names none."""

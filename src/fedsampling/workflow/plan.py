@@ -2,7 +2,7 @@
 
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
 :mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.project`
-computes digests of each step's inputs, :mod:`fedsampling.runs.cluster.rule_resources` the resources
+computes digests of each step's inputs, :mod:`fedsampling.runs.resources` the resources
 that jobs request from a cluster.
 """
 
@@ -20,11 +20,10 @@ from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
 from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.specs import Job, RunSpec, jobs
+from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import CARDS, finished_runs, is_published, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
 

@@ -271,7 +271,7 @@ def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:
     summaries = [by_result[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
     modules = [
         *defining_modules(paper.folder, "claims", *paper.claims),
-        "fedsampling.evidence.grading",
+        "fedsampling.evidence.verdicts",
     ]
     code = fingerprint(*modules, papers=paper.folder.parent)
     return digest([claims, paper.left_out, _reported(paper), summaries, _facts(plan), code])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from papers.chen2022optimal.runs import course, mean_course
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import draw_function, load_paper
 from papers.chen2022optimal import claims, figures_training

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed
+from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import Finding, Reading
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

@@ -14,7 +14,7 @@ from fedsampling.evidence.histories import (
     curve,
     diverged_runs,
 )
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE
 from fedsampling.report.drawing.tables import latex_text

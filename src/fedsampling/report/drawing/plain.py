@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import Summaries
+from fedsampling.evidence.statistics import listed
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import SEEDS, Panel, learning_grid
 from fedsampling.report.drawing.style import CLASSES, Line

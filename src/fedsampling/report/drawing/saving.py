@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256, write_record, write_text
-from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import (
     MAX_NAMES,
     Summaries,
@@ -24,6 +23,7 @@ from fedsampling.evidence.provenance import (
     number_of_seeds,
     provenance,
 )
+from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from markupsafe import escape
 
-from fedsampling.evidence.numbers import show
+from fedsampling.evidence.statistics import show
 
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",

@@ -17,9 +17,8 @@ import pandas as pd
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
 from fedsampling.evidence.histories import COSTS
-from fedsampling.evidence.numbers import listed
 from fedsampling.evidence.provenance import badges
-from fedsampling.evidence.statistics import half_width
+from fedsampling.evidence.statistics import half_width, listed
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.experiments.cross_matrix import TUNING
 from fedsampling.report.names import NAMES

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.evidence.numbers import listed, show
-from fedsampling.evidence.statistics import half_width
+from fedsampling.evidence.statistics import half_width, listed, show
 from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.names import display_name
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.numbers import listed, show
+from fedsampling.evidence.statistics import listed, show
 from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise

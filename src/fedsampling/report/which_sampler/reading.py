@@ -17,7 +17,7 @@ import pandas as pd
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
-from fedsampling.evidence.numbers import show, show_interval
+from fedsampling.evidence.statistics import show, show_interval
 from fedsampling.experiments.cross_matrix import BENCH, FULL, MEASURES, PAPER, REFERENCE
 from fedsampling.report.all_samplers import in_words, references
 from fedsampling.report.names import display_name
@@ -176,7 +176,7 @@ def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
     best = others.sort_values("speed_up").iloc[-1]
-    worst = table.loc[table["gain"].idxmax()]
+    worst = table.iloc[int(table["gain"].argmax())]
     gain = show_interval(*worst[["gain", "low", "high"]])
     more = "more" if worst["gain"] > best["speed_up"] else "less"
     return (

@@ -10,8 +10,8 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job, RunSpec
-from fedsampling.runs.cluster.cost_model import available_data, batch_cost, measure, work_of
-from fedsampling.runs.cluster.resources import Measured
+from fedsampling.runs.cost_model import available_data, batch_cost, measure, work_of
+from fedsampling.runs.resources import Measured
 from fedsampling.workflow.plan import plan
 
 PAPERS, WHERE = Path(__file__).parents[3] / "papers", Where(Path("unused"), None)

@@ -10,7 +10,7 @@ import pytest
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.experiments.specs import Job, RunSpec
-from fedsampling.runs.cluster.resources import (
+from fedsampling.runs.resources import (
     DEFAULTS,
     PAPER_KIND_DEFAULT,
     Measured,

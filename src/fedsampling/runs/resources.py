@@ -9,8 +9,10 @@ import json
 import math
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +175,49 @@ def save_measurements(measured: Mapping[str, Measured], results: Path) -> None:
     """Add measurements to the file that :func:`load_measurements` reads."""
     measurements = {**load_measurements(results), **measured}
     write_json(results / MEASURED, {name: asdict(cost) for name, cost in measurements.items()})
+
+
+# Resources of the workflow's rules, and warnings about requests that the cluster cannot meet.
+
+
+@dataclass(frozen=True)
+class RuleResources:
+    """Resource requests of all jobs."""
+
+    jobs: Mapping[str, Job]  # by name
+    # names of the jobs that share a process, by the batch's name
+    batches: Mapping[str, Sequence[str]]
+    cluster: Cluster
+    results: Path  # folder that holds the estimates
+
+    def of(self, step: str) -> dict[str, Callable[[Any, int], Any]]:
+        """Return a rule's resources by name, each as a function of (wildcards, attempt).
+
+        `step`: a job pattern, such as ``{paper}/{experiment}/…``, a batch, or a key of
+        :data:`.resources.OTHER_STEPS`.
+        """
+
+        def resource(name: str) -> Callable[[Any, int], Any]:
+            return lambda wildcards, attempt: self._request(step, wildcards, attempt)[name]
+
+        return {name: resource(name) for name in RESOURCES}
+
+    def _request(self, step: str, wildcards: Any, attempt: int) -> dict[str, Any]:
+        if step in OTHER_STEPS:
+            need = OTHER_STEPS[step]
+        else:
+            names = self.batches.get(step) or [step.format(**wildcards)]
+            need = largest(self._need(self.jobs[job]) for job in names)
+        return request(need, self.cluster, attempt)
+
+    def warn(self) -> None:
+        """Print warnings about requests that this cluster would never start."""
+        for line in excesses(self.jobs.values(), self._measured, self.cluster):
+            print(f"fedsampling: {line}", file=sys.stderr, flush=True)
+
+    def _need(self, job: Job) -> Need:
+        return need(job, self._measured, self.cluster, self.cluster.margin)
+
+    @cached_property
+    def _measured(self) -> Mapping[str, Measured]:
+        return load_measurements(self.results)

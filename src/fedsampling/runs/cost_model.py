@@ -24,8 +24,8 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.learning.models.model import Model
 from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.runs.cluster.resources import Measured
 from fedsampling.runs.execute import device
+from fedsampling.runs.resources import Measured
 from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
 
 MIN_TIMED_SECONDS = 0.03
