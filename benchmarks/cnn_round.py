@@ -20,11 +20,11 @@ from torch.utils.data import TensorDataset
 
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.model import CifarCnn, ConvNet, SimpleCnn
-from fedsampling.learning.models.networks.network import operations, step_bytes
+from fedsampling.learning.model import CifarCnn, ConvNet, SimpleCnn
+from fedsampling.learning.models.network import operations, step_bytes
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.scheme import Slots
 

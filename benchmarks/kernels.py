@@ -38,7 +38,7 @@ def one() -> None:
     """Print the microseconds of both libraries: forward, gradient."""
     import torch
 
-    from fedsampling.learning.models.networks import products
+    from fedsampling.learning.models import products
 
     torch.set_num_threads(1)
     w, x = torch.rand(SLOTS, HIDDEN, INPUTS), torch.rand(SLOTS, BATCH, INPUTS)

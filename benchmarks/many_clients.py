@@ -30,11 +30,11 @@ import numpy as np
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.model import Mlp
+from fedsampling.learning.model import Mlp
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import observations_for
+from fedsampling.learning.training.observing import observations_for
 from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Setup, scheme
 

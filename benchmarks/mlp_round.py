@@ -27,13 +27,13 @@ from torch.utils.data import TensorDataset
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.mnist import Mnist
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.models.networks.network import operations
-from fedsampling.learning.models.networks.products import multiply, subtract_product
+from fedsampling.learning.model import Mlp
+from fedsampling.learning.models.network import operations
+from fedsampling.learning.models.products import multiply, subtract_product
+from fedsampling.learning.training.evaluation import client_losses
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
 

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from fedsampling.learning.models.model import Gru, Lstm
-from fedsampling.learning.models.networks import products
-from fedsampling.learning.models.networks.network import Network, keep_memory, operations
+from fedsampling.learning.model import Gru, Lstm
+from fedsampling.learning.models import products
+from fedsampling.learning.models.network import Network, keep_memory, operations
 
 THREADS = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 CLOCK = process_time if THREADS == 1 else perf_counter

@@ -11,11 +11,11 @@ import numpy as np
 import timing
 
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.models.networks.network import step_bytes
+from fedsampling.learning.model import Mlp
+from fedsampling.learning.models.network import step_bytes
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import Uniform
 
 CLIENTS, OWN, STEPS, BATCH = 1000, 100, 10, 50

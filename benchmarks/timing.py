@@ -21,8 +21,8 @@ from time import perf_counter
 
 import torch
 
-from fedsampling.learning.models.networks.network import keep_memory
-from fedsampling.learning.models.networks.products import libraries
+from fedsampling.learning.models.network import keep_memory
+from fedsampling.learning.models.products import libraries
 
 Contestant = Callable[[], float]  # runs once; returns seconds
 

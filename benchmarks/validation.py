@@ -19,8 +19,8 @@ from fedsampling.data.datasets.synthetic import Regression
 from fedsampling.experiments.simulations import federated, network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.checking.validation import Validator
 from fedsampling.samplers.scheme import Scheme, Slots, View
 

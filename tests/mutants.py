@@ -43,7 +43,7 @@ TESTS = {
     "samplers/interface/in_settings": (
         "samplers/test_scheme.py",
         "samplers/test_order.py",
-        "workflow/test_sampler_check.py",
+        "workflow/test_checking.py",
     ),
     "samplers/interface/slots": ("samplers/test_scheme.py",),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # :func:`constants` returns β_1 and β_2, as printed and corrected; :func:`bound` is the right side
 # of the recursion.  :mod:`papers.chen2022optimal.simulations` measures the left side.
 #
-# References ---------- Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning.
+# References: Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning.
 # TMLR 2022 (arXiv 2010.13723), Theorem 2.
 
 

@@ -31,9 +31,9 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
     tidy,
 )
-from fedsampling.learning.models.model import Model
+from fedsampling.learning.model import Model
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.clustered import (
     ClusteredSimilarity,

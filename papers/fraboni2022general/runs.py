@@ -142,7 +142,7 @@ def _training_samples(experiment: Mapping[str, Any]) -> int:
 
 def _of_lstm(settings: Mapping[str, Any], name: str) -> int:
     """Return a setting of the LSTM, or its default."""
-    from fedsampling.learning.models.model import Lstm
+    from fedsampling.learning.model import Lstm
 
     return int(settings["model"].get(name, getattr(Lstm(), name)))
 

@@ -99,11 +99,9 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
 # (:mod:`fedsampling.theory.weights`).  :mod:`papers.fraboni2022general.simulations` compares the
 # closed form with draws.
 #
-# References
-# ----------
-# Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated Learning.
-# IJCAI-FL workshop 2022 (arXiv 2107.12211), Lemma 1; the quadratic losses are those of its first
-# version (2021).
+# References: Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federated
+# Learning. IJCAI-FL workshop 2022 (arXiv 2107.12211), Lemma 1; the quadratic losses are those of
+# its first version (2021).
 
 
 def contraction(local_step: float, local_steps: int) -> float:

@@ -46,7 +46,7 @@ from fedsampling.theory.heterogeneity import bounded, pairwise
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsampling.clients.radio import Mesh
+    from fedsampling.clients.mesh import Mesh
 
 
 Columns = dict[str, tuple[Ints, Array]]

@@ -326,7 +326,7 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 def recheck(project: "Project", share: float | None, seed: int | None) -> None:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.agreement import sentence
-    from fedsampling.workflow.recheck import recheck as rerun
+    from fedsampling.workflow.doctor import recheck as rerun
 
     outcomes = rerun(project, share, seed)
     for run in outcomes:

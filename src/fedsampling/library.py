@@ -48,9 +48,9 @@ from fedsampling.samplers.scheme import Scheme
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsampling.learning.models.networks.own import Loss, OwnModel
+    from fedsampling.learning.models.own import Loss, OwnModel
+    from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.loop import Watch
-    from fedsampling.learning.training.network.evaluation import Metric
 
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's

@@ -12,12 +12,12 @@ from fedsampling.base.records import Positive, Strict, check
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
-    from fedsampling.learning.models.networks.network import Network
-    from fedsampling.learning.models.networks.own import Loss
+    from fedsampling.learning.models.network import Network
+    from fedsampling.learning.models.own import Loss
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")
@@ -90,14 +90,14 @@ def own_network_of(
     """Build the network of a user's module or loss; None if the settings determine it."""
     sample = data.x.shape[1:]
     if is_own(model):
-        from fedsampling.learning.models.networks.own import own_network
+        from fedsampling.learning.models.own import own_network
 
         if "heterogeneity" in settings.sampler.needs:
             raise InputError(OPAQUE.format(settings.sampler.named))
         return own_network(model, sample, data.classes, loss)
     if loss is None:
         return None
-    from fedsampling.learning.models.networks.own import with_loss
+    from fedsampling.learning.models.own import with_loss
 
     return with_loss(settings.model.build(sample, data.classes), loss, sample, data.classes)
 

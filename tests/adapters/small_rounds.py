@@ -11,9 +11,9 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.streams import Draws
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
-from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import observations_for
+from fedsampling.learning.training.observing import observations_for
 from fedsampling.samplers.checking.validation import Checked
 from fedsampling.samplers.scheme import Setup
 

@@ -13,16 +13,11 @@ from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
 from fedsampling.clients.delays.nycmesh import Nycmesh
+from fedsampling.clients.mesh import EARTH, assemble, great_circle, load, map_links, map_nodes
 from fedsampling.clients.radio import (
-    EARTH,
     City,
-    assemble,
-    great_circle,
     hybrid,
     kun,
-    load,
-    map_links,
-    map_nodes,
     okumura_hata,
     p1411_line_of_sight,
     p1411_over_rooftops,

@@ -7,9 +7,15 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments.paper_code import defining_modules
 from fedsampling.experiments.paper_selection import load_papers, without
-from fedsampling.experiments.papers import Paper, draw_function, load_paper, matching, write_out
+from fedsampling.experiments.papers import (
+    Paper,
+    defining_modules,
+    draw_function,
+    load_paper,
+    matching,
+    write_out,
+)
 from fedsampling.experiments.specs import jobs
 
 PAPERS = Path(__file__).parents[2] / "papers"

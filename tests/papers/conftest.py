@@ -7,7 +7,7 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_code import load_kinds
+from fedsampling.experiments.papers import load_kinds
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import jobs

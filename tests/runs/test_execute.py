@@ -13,7 +13,7 @@ import pytest
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job, jobs
-from fedsampling.learning.models.networks import products
+from fedsampling.learning.models import products
 from fedsampling.runs import execute as runs
 from fedsampling.runs import store
 

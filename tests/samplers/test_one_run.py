@@ -10,10 +10,10 @@ from fedsampling.base.records import Positive
 from fedsampling.base.stopping import Stopped
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import Checkpoint
+from fedsampling.learning.training.evaluation import evaluate
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
-from fedsampling.learning.training.network.evaluation import evaluate
-from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import observations_for
+from fedsampling.learning.training.observing import observations_for
 from fedsampling.samplers.checking.check import check_sampler
 from fedsampling.samplers.scheme import Setup, View
 

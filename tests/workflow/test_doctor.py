@@ -1,14 +1,26 @@
 """The doctor's checks of this machine."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 from click.testing import CliRunner
 
+from fedsampling.base.records import check
 from fedsampling.cli import main
-from fedsampling.learning.models.model import Model
-from fedsampling.learning.models.networks import products
+from fedsampling.evidence import agreement
+from fedsampling.experiments.config import parse
+from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.specs import RunSpec
+from fedsampling.learning.model import Model
+from fedsampling.learning.models import products
+from fedsampling.runs import store
+from fedsampling.runs.execute import execute
 from fedsampling.workflow import doctor
-from fedsampling.workflow.doctor import check_network
+from fedsampling.workflow import doctor as recheck_module
+from fedsampling.workflow.doctor import check_network, recheck
+from fedsampling.workflow.project import Project
 
 
 @pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
@@ -97,3 +109,93 @@ def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
     result = CliRunner().invoke(main, ["doctor", "--config", str(tmp_path / "config.yaml")])
     assert result.exit_code == bool(fix)
     assert ("FAIL mlp: do something" in result.output) == bool(fix)
+
+
+# Recomputed runs are equal, agree, or differ.
+
+
+PAPERS = Path(__file__).parents[2] / "papers"
+PAPER = "rizk2022importance"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Return a project with one experiment of nine finished runs."""
+    overrides = {"inclusion": {"draws": 50}}
+    settings = {"scale": "paper", "shipped": False, "papers": [PAPER]}
+    settings["overrides"] = {PAPER: overrides}
+    project = Project(parse(settings), tmp_path / "results", PAPERS)
+    for name in project.plan.jobs_of(PAPER, "inclusion"):
+        execute(project.plan.jobs[name], project.config, project.results, lambda *_: None)
+    return project.with_config(scale="best")
+
+
+def changed(results, by):
+    """Add something to the values of every finished run, and keep it as if it were found."""
+    for path in (results / "store").rglob("*.parquet"):
+        run = store.load(path)
+        table = run.table.assign(value=run.table["value"] * (1 + by))
+        store.save(results / "store", table, run.metadata)
+
+
+@pytest.mark.parametrize(
+    ("by", "outcome"), [(0, "equal"), (1e-9, "within tolerance"), (1e-3, "differs")]
+)
+def test_runs_are_compared_with_the_stored_results(project, by, outcome):
+    if by:
+        changed(project.results, by)
+    checked = recheck(project)
+    assert len(checked) == 9
+    assert {run.outcome for run in checked} == {outcome}
+    assert agreement.read(project.folder / agreement.FILE) == checked
+    agree = 0 if outcome == "differs" else 9
+    assert agreement.sentence(checked).startswith(f"Recomputed on this machine: {agree} of 9 agree")
+
+
+def test_a_share_is_drawn_by_a_seed(project):
+    drawn = [[run.hash for run in recheck(project, share=0.4, seed=seed)] for seed in (1, 1, 2)]
+    assert [len(hashes) for hashes in drawn] == [4, 4, 4]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
+    clock = iter(range(0, 1000, 4))
+    monkeypatch.setattr(recheck_module.time, "process_time", lambda: next(clock))
+    assert len(recheck(project)) == 4  # which ends 16 seconds after the start: another may take 5
+
+
+@pytest.mark.parametrize(("seeds", "chosen"), [(1, True), (3, False)])
+def test_a_spot_check_counts_the_time_of_all_seeds_of_a_job(project, seeds, chosen):
+    """They are trained together; a seed alone may take nearly as long."""
+    job = next(iter(project.plan.jobs.values()))
+    (run,) = job.runs
+    stored = store.find([project.results / "store"], run.hash, None)
+    metadata = {**stored.metadata, "seconds": 2.0}
+    store.save(project.results / "store", stored.table, metadata)
+    drawn = [(replace(job, runs=(run,) * seeds), run)]
+    assert bool(list(recheck_module._finished(project, drawn, spot=True))) == chosen
+    assert list(recheck_module._finished(project, drawn, spot=False))
+
+
+# With large steps on heterogeneous data, training amplifies rounding errors; with small ones it
+# does not, so a difference needs another explanation.
+@pytest.mark.parametrize(
+    ("sampler", "step", "sensitive"),
+    [("uniform", 2.0, True), ("uniform", 1e-4, False), ("power_of_choice", 1e-4, True)],
+)
+def test_rounding_explains_differences_of_runs_that_amplify_it(tmp_path, sampler, step, sensitive):
+    settings = {
+        "kind": "network",
+        "dataset": {"name": "synthetic", "alpha": 1, "beta": 1, "clients": 10},
+        "inputs": "raw",
+        "model": {"name": "softmax"},
+        "work": {"steps": 5, "batch": 10, "step": step},
+        "sampler": {"name": sampler, "m": 3} | ({"d": 5} if sampler == "power_of_choice" else {}),
+        "rounds": 60,
+        "evaluation": {"every": 10, "training_loss": False},
+    }
+    simulation = check(Simulation, settings, "")
+    where = Where(tmp_path, None)
+    (table,) = simulation.simulate("generated", [0], where).tables
+    run = RunSpec({}, "generated", 0)
+    assert recheck_module.is_sensitive(simulation, run, table, where) == sensitive

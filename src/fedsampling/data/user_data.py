@@ -18,10 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance, hold_out, starts
+from fedsampling.data.federated import (
+    FederatedDataset,
+    Importance,
+    Samples,
+    gather,
+    hold_out,
+    starts,
+)
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.samples import Samples, gather
 from fedsampling.data.user_arrays import (
     Labelled,
     check_scales,

@@ -14,9 +14,8 @@ from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import Positive, Strict, check, differences, flat, merge
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.paper_selection import NOT_AT, no_experiment
-from fedsampling.experiments.papers import Paper, check_names
+from fedsampling.experiments.papers import Paper, check_names, load_kinds
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 

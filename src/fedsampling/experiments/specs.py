@@ -16,8 +16,7 @@ from typing import Any
 from fedsampling.base.families import members_within
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import fingerprint, own_code
-from fedsampling.experiments.paper_code import load_kinds
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import Paper, load_kinds
 from fedsampling.experiments.resolving import Resolved, resolve_experiments
 from fedsampling.experiments.simulations.simulation import Simulation
 

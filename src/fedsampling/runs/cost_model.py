@@ -22,8 +22,8 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
-from fedsampling.learning.models.model import Model
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.model import Model
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.runs.execute import device
 from fedsampling.runs.resources import Measured
 from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
@@ -106,7 +106,7 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
 @lru_cache
 def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
     """Return parameters, bytes of a step, and operations of a batch's outputs and of a step."""
-    from fedsampling.learning.models.networks.network import operations, step_bytes
+    from fedsampling.learning.models.network import operations, step_bytes
 
     network = batch.model.build(batch.sample, batch.classes)
     count = operations(network, batch.sample, batch.size)
@@ -119,7 +119,7 @@ def operations_per_second(batch: Batch, slots: int, device: str) -> float:
     """Measure local steps of up to `slots` stacked slots; CPU time excludes other processes."""
     import torch
 
-    from fedsampling.learning.training.network.step import sgd_step
+    from fedsampling.learning.training.step import sgd_step
 
     network, step = batch.model.build(batch.sample, batch.classes), batch_cost(batch)[-1]
     stack = int(np.clip(MAX_TIMED_OPERATIONS // max(step, 1), 1, max(slots, 1)))

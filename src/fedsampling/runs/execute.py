@@ -215,7 +215,7 @@ def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
     """
     kernels = {name: os.environ[name] for name in KERNELS if os.environ.get(name)}
     if networks and device == "cpu":
-        from fedsampling.learning.models.networks import products  # torch takes seconds to import
+        from fedsampling.learning.models import products
 
         kernels["products"] = products.library()
     return {

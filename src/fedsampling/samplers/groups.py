@@ -186,9 +186,8 @@ class Cyclic(Scheme, name="cyclic"):
 #
 # No practical server can do it, since it needs each client's most frequent label.
 #
-# References
-# ----------
-# Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling. ICML 2021 (arXiv 2105.05883), section 6.
+# References: Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling. ICML 2021 (arXiv 2105.05883),
+# section 6.
 
 
 class Target(Scheme, name="target"):

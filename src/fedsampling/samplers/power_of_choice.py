@@ -189,12 +189,10 @@ def _check_candidates(d: int, p: Array) -> None:
 
 # Active federated learning: clients are drawn by the losses that they last reported.
 #
-# References
-# ----------
-# Goetz, Malik, Bui, Moon, Liu, Kumar: Active Federated Learning. arXiv 1909.12641, 2019, section 2
-# and Algorithm 1.  Neither the paper's text nor the authors' code was available.  The module was
-# compared with the AFL servers of Plato and other simulators, which agree on α1, α2, α3, on the
-# softmax, and on rounding (1 − α3) m down.
+# References: Goetz, Malik, Bui, Moon, Liu, Kumar: Active Federated Learning. arXiv 1909.12641,
+# 2019, section 2 and Algorithm 1.  Neither the paper's text nor the authors' code was available.
+# The module was compared with the AFL servers of Plato and other simulators, which agree on α1, α2,
+# α3, on the softmax, and on rounding (1 − α3) m down.
 
 
 def valuation(samples: Ints, loss: Array) -> Array:

@@ -231,10 +231,8 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
 
 # FedCS: selects as many clients as can deliver their updates before a deadline.
 #
-# References
-# ----------
-# Nishio, Yonetani: Client Selection for Federated Learning with Heterogeneous Resources in Mobile
-# Edge. ICC 2019 (arXiv 1804.08333), Protocol 2 and Algorithm 3.
+# References: Nishio, Yonetani: Client Selection for Federated Learning with Heterogeneous Resources
+# in Mobile Edge. ICC 2019 (arXiv 1804.08333), Protocol 2 and Algorithm 3.
 
 
 def before_deadline(

@@ -12,7 +12,7 @@ from math import nan
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.plain_text import align, format_bytes, format_duration
 from fedsampling.base.progress import reporter
-from fedsampling.experiments.paper_code import defining_modules
+from fedsampling.experiments.papers import defining_modules
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.runs.cost_model import measure

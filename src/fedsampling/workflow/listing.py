@@ -22,7 +22,7 @@ from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
-from fedsampling.learning.models.model import Model
+from fedsampling.learning.model import Model
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project
 

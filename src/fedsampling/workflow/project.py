@@ -23,8 +23,7 @@ from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.cross_matrix import PAPER as MATRIX
 from fedsampling.experiments.fingerprints import PACKAGE, fingerprint, own_code
-from fedsampling.experiments.paper_code import defining_modules
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import Paper, defining_modules
 from fedsampling.runs.places import plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan

@@ -9,14 +9,14 @@ from papers.harshvardhan2025latency.simulations import LEVELS
 from scipy.stats import ks_2samp
 
 from fedsampling.base.errors import InputError
-from fedsampling.clients import radio
+from fedsampling.clients import mesh
 from fedsampling.clients.delays.nycmesh import Nycmesh
 from fedsampling.clients.delays.parameters import Parameters
 from fedsampling.clients.radio import EFFICIENCIES, City, clients, efficiency, okumura_hata
 from papers.harshvardhan2025latency import simulations
 
 DEFAULT = Parameters()
-STANDIN = radio.load("embedded", Path(), None)
+STANDIN = mesh.load("embedded", Path(), None)
 
 
 def test_every_open_parameter_says_why():
@@ -30,7 +30,7 @@ def test_the_chain_by_hand_for_one_client():
         {"lon": [0.0, 0.0], "lat": [0.0, 0.045], "height": [100.0, 100.0], "degree": [1.0, 0.0]}
     )
     settings = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
-    result = clients(radio.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
+    result = clients(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
     distance = 0.045 * 111_195.08
     loss = okumura_hata(distance, 100, 100, 2160, City())
     snr = 25 + 40 - loss - (-174 + 73.0103 + 9)
@@ -99,7 +99,7 @@ def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
 
 
 def test_the_share_above_1000_s_and_the_tail_are_near_the_published_ones(mirror, tmp_path):
-    network = radio.load("official", tmp_path, mirror)
+    network = mesh.load("official", tmp_path, mirror)
     published = simulations.load(tmp_path, mirror)
     seconds = np.stack(
         [

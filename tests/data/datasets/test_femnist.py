@@ -12,7 +12,7 @@ from tests.data.datasets.tff_files import unchecked
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import femnist
-from fedsampling.data.samples import Samples
+from fedsampling.data.federated import Samples
 
 DEFAULT = {
     "clients": None,

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import mnist as mnist
-from fedsampling.data.samples import Samples
+from fedsampling.data.federated import Samples
 
 from .loading import IDX_FILES
 

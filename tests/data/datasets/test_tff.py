@@ -18,8 +18,7 @@ from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
-from fedsampling.data.federated import share_of_largest
-from fedsampling.data.samples import Samples
+from fedsampling.data.federated import Samples, share_of_largest
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 

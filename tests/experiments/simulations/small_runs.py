@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fedsampling.experiments.paper_code import load_kinds
+from fedsampling.experiments.papers import load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 
 REGRESSION = {

@@ -52,7 +52,7 @@ def test_always_changes_nothing():
 
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
 def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
-    from fedsampling.learning.training.network.learner import NetworkLearner
+    from fedsampling.learning.training.learner import NetworkLearner
 
     seen = []
     work = NetworkLearner.work

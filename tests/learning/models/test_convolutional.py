@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsampling.learning.models import model
+from fedsampling.learning import model
 
 
 class Times(nn.Module):

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 import fedsampling as fs
-from fedsampling.learning.models.networks import own
+from fedsampling.learning.models import own
 
 WORK = {"steps": 2, "batch": 4, "step": 0.1, "rounds": 2}
 DTYPES = ["floats", "bytes", "tokens"]

@@ -10,7 +10,7 @@ from tests.processes import run_python
 from torch import nn
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.models.model import (
+from fedsampling.learning.model import (
     CifarCnn,
     ConvNet,
     Gru,
@@ -20,7 +20,7 @@ from fedsampling.learning.models.model import (
     Model,
     Softmax,
 )
-from fedsampling.learning.models.networks.network import operations, step_bytes
+from fedsampling.learning.models.network import operations, step_bytes
 
 MNIST, CIFAR = (28, 28), (32, 32, 3)
 PUBLISHED = {  # sample, classes, number of parameters
@@ -232,7 +232,7 @@ def test_operations_of_recurrent_layers_exclude_the_zero_states(steps):
 
 MEASURE = """
 import resource, torch
-from fedsampling.learning.models.networks.network import keep_memory
+from fedsampling.learning.models.network import keep_memory
 assert keep_memory()
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -11,13 +11,13 @@ from torch import nn
 import fedsampling as fs
 from fedsampling.base.stopping import Stopped
 from fedsampling.base.streams import Draws
-from fedsampling.learning.models.networks.own import own_network
+from fedsampling.learning.models.own import own_network
 from fedsampling.learning.training.checkpoint import Checkpoint
+from fedsampling.learning.training.evaluation import evaluate
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import measuring, train
-from fedsampling.learning.training.network.evaluation import evaluate
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork, dropout_keys
-from fedsampling.learning.training.network.step import Keeper
+from fedsampling.learning.training.step import Keeper
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import Full
 from fedsampling.samplers.clustered import ClusteredSimilarity

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.models.networks import products
+from fedsampling.learning.models import products
 
 SHAPES = [(50, 784, 50), (50, 50, 10), (8, 500, 1), (1, 784, 10), (1, 600, 1), (20, 3, 70)]
 SMALL = [(1, 8, 64), (1, 500, 8), (4, 100, 2), (8, 2, 5), (2, 20, 10)]

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedsampling.learning.models.model import Gru, LeafLstm, Lstm
-from fedsampling.learning.models.networks.recurrent import gru_layer, lstm_layer
+from fedsampling.learning.model import Gru, LeafLstm, Lstm
+from fedsampling.learning.models.recurrent import gru_layer, lstm_layer
 
 SLOTS, BATCH, STEPS, SYMBOLS = 3, 5, 7, 30
 

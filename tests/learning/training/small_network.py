@@ -3,8 +3,8 @@
 import numpy as np
 
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.model import Mlp
-from fedsampling.learning.training.network.learner import NetworkLearner
+from fedsampling.learning.model import Mlp
+from fedsampling.learning.training.learner import NetworkLearner
 
 SIZES = np.array([7, 3, 12, 5, 9])
 TESTS = np.array([0, 2, 2, 5, 6, 8])  # where each client's tests begin; the second one has none

@@ -10,8 +10,8 @@ from small_network import SIZES, TESTS, dataset, learner
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.network import Evaluation
-from fedsampling.learning.training.network.evaluation import on_own_samples
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.training.evaluation import on_own_samples
+from fedsampling.learning.training.local_work import LocalWork
 
 N, ROUNDS = len(SIZES), 6
 WORK = {

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from small_network import SIZES, TESTS, learner
 
-from fedsampling.learning.training.network import evaluation
-from fedsampling.learning.training.network.evaluation import client_losses, evaluate
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.training import evaluation
+from fedsampling.learning.training.evaluation import client_losses, evaluate
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 
 TRAINER = learner(LocalWork(batch=4, step=0.1, steps=3))
 THETA = TRAINER.start(np.array([4, 9]))

@@ -10,9 +10,9 @@ from small_network import learner
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.charges import Participation
+from fedsampling.learning.training.evaluation import client_losses
+from fedsampling.learning.training.local_work import LocalWork, occurrence
 from fedsampling.learning.training.loop import measuring, train
-from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.local_work import LocalWork, occurrence
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.oort import Oort
 from fedsampling.samplers.scheme import Slots
@@ -85,7 +85,7 @@ class TestLocalWork:
         first = Slots.stack([THREE_RUNS.client[:3]])
         first_run = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
         assert torch.equal(stacked[:3], first_run)
-        monkeypatch.setattr("fedsampling.learning.training.network.learner.STACK_BYTES", 2)
+        monkeypatch.setattr("fedsampling.learning.training.learner.STACK_BYTES", 2)
         chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(stacked, chunked)
 

@@ -10,8 +10,8 @@ from fedsampling.experiments.simulations.federated import at_optimum, build_samp
 from fedsampling.learning.models.linear import linear_regression
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
 from fedsampling.learning.training.history import History
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Server, Until, measuring, train
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.importance import ISFedAvg, capped

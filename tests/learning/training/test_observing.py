@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from small_network import SIZES, learner
 
-from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.local_work import LocalWork
-from fedsampling.learning.training.network.observing import (
+from fedsampling.learning.training.evaluation import client_losses
+from fedsampling.learning.training.local_work import LocalWork
+from fedsampling.learning.training.observing import (
     OBSERVATIONS,
     Heterogeneity,
     HeterogeneityBlocks,

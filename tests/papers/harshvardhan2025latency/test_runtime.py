@@ -18,7 +18,7 @@ from papers.harshvardhan2025latency.runtimes import (
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import judge_function
-from fedsampling.learning.models.model import LeafCnn
+from fedsampling.learning.model import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as page
 from papers.harshvardhan2025latency import figures_runtime as tables

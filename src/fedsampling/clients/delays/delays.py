@@ -15,7 +15,7 @@ from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
 
 if TYPE_CHECKING:
-    from fedsampling.clients.radio import Mesh
+    from fedsampling.clients.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from fedsampling.clients.delays.delays import DelayModel, Delays
 from fedsampling.clients.delays.parameters import Parameters
 
 if TYPE_CHECKING:
-    from fedsampling.clients.radio import Mesh
+    from fedsampling.clients.mesh import Mesh
 
 
 # Number of lines of each published table.
@@ -37,9 +37,9 @@ class Nycmesh(DelayModel, name="nycmesh"):
 
     def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh":
         """Read or generate the network."""
-        from fedsampling.clients import radio
+        from fedsampling.clients import mesh
 
-        return radio.load(source, cache, mirror)
+        return mesh.load(source, cache, mirror)
 
     def draw(
         self,
@@ -60,12 +60,12 @@ class Nycmesh(DelayModel, name="nycmesh"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts: links, nodes, rows."""
-        from fedsampling.clients import radio
-        from fedsampling.data.samples import passed_checks
+        from fedsampling.clients import mesh
+        from fedsampling.data.federated import passed_checks
 
         if edition == "geojson":
-            nodes = radio.map_nodes((folder / "active.json").read_bytes())
-            links = radio.map_links((folder / "links.json").read_bytes())
+            nodes = mesh.map_nodes((folder / "active.json").read_bytes())
+            links = mesh.map_links((folder / "links.json").read_bytes())
             checks = {
                 "200 installed nodes": len(nodes) == 200,
                 "289 links": len(links) == 289,

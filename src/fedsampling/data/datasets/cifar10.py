@@ -14,8 +14,8 @@ from fedsampling.base.files import sha256, sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.datasets.standins import COLOURED, balanced, images
+from fedsampling.data.federated import SMALLER, Samples, check_counts
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.samples import SMALLER, Samples, check_counts
 from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
@@ -71,9 +71,7 @@ def _unpacked(archive: Path, folder: Path) -> Samples:
 # The sheets (50 x 50 images each, WebP) contain 59,889 exact images and 111 that come from a JPEG.
 # They do not match any checksum of the publisher, so data read from them are `unverified`.
 #
-# References
-# ----------
-# A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
+# References: A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
 
 
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")

@@ -15,9 +15,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Part
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance
+from fedsampling.data.federated import FederatedDataset, Importance, Samples
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.samples import Samples
 
 
 class Dataset(Named, package="fedsampling.data.datasets"):

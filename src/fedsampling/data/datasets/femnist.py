@@ -30,9 +30,15 @@ from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import GRAY, images, unequal
-from fedsampling.data.federated import FederatedDataset, starts
+from fedsampling.data.federated import (
+    FederatedDataset,
+    Samples,
+    first_clients,
+    gather,
+    passed_checks,
+    starts,
+)
 from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
-from fedsampling.data.samples import Samples, first_clients, gather, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
@@ -131,7 +137,7 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
 # :func:`first_repeated` does the same.  :mod:`~fedsampling.data.datasets.femnist` turns the writers
 # into clients.
 #
-# References ---------- S. Caldas et al.: LEAF: a benchmark for federated settings.
+# References: S. Caldas et al.: LEAF: a benchmark for federated settings.
 # arXiv:1812.01097. P. J. Grother: NIST special database 19, handprinted forms and characters
 # database. 1995.
 

@@ -16,8 +16,8 @@ from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.datasets.standins import digits_like
+from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.samples import SMALLER, Samples, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 

@@ -18,9 +18,8 @@ from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.standins import vectors
-from fedsampling.data.federated import FederatedDataset, starts
+from fedsampling.data.federated import FederatedDataset, passed_checks, starts
 from fedsampling.data.partitions.by_label import label_skew, sizes
-from fedsampling.data.samples import passed_checks
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 

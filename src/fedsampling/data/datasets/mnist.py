@@ -15,8 +15,8 @@ from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.datasets.standins import GRAY, balanced, digits_like, images
+from fedsampling.data.federated import SMALLER, Samples, check_counts, passed_checks
 from fedsampling.data.partitions.partition import LabelPartition, Partition
-from fedsampling.data.samples import SMALLER, Samples, check_counts, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 
 # MNIST and FashionMNIST from the publishers' IDX files, and the writers of MNIST.
@@ -25,7 +25,7 @@ from fedsampling.data.sources.fetch import fetch_dataset
 # back to NIST's Special Database 19.  Its two label files have eight numbers per image, of which
 # the label and the writer are used here.
 #
-# References ---------- Y. LeCun, C. Cortes, C. J. C. Burges: The MNIST database of handwritten
+# References: Y. LeCun, C. Cortes, C. J. C. Burges: The MNIST database of handwritten
 # digits (the IDX format is described on its page). H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST.
 # arXiv:1708.07747. C. Yadav, L. Bottou: Cold case: the lost MNIST digits. NeurIPS 2019.
 # arXiv:1905.10498.

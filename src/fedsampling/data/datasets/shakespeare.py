@@ -28,9 +28,17 @@ from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import play_like
-from fedsampling.data.federated import FederatedDataset, Shares, importances, ranks, select, starts
+from fedsampling.data.federated import (
+    FederatedDataset,
+    Shares,
+    first_clients,
+    importances,
+    passed_checks,
+    ranks,
+    select,
+    starts,
+)
 from fedsampling.data.partitions.natural import at_least, sample_clients, split
-from fedsampling.data.samples import first_clients, passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -39,7 +47,7 @@ from fedsampling.data.sources.sources import SOURCES
 # This is the first step of :mod:`fedsampling.data.datasets.shakespeare`.  It follows LEAF's
 # published description and the behaviour of its public scripts.
 #
-# References ---------- Caldas et al.: LEAF: a benchmark for federated settings. arXiv 1812.01097.
+# References: Caldas et al.: LEAF: a benchmark for federated settings. arXiv 1812.01097.
 
 
 LENGTH = 80  # characters of a sample; the next one is its label

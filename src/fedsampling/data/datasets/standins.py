@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.data.samples import Samples
+from fedsampling.data.federated import Samples
 
 GRAY, COLOURED = (28, 28), (32, 32, 3)
 ROLES, PLAYS = 100, 5

@@ -21,10 +21,9 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive, Range, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, NetworkData, PublishedData
-from fedsampling.data.federated import FederatedDataset, starts
+from fedsampling.data.federated import FederatedDataset, Samples, gather, starts
 from fedsampling.data.partitions.natural import split
 from fedsampling.data.partitions.partition import Variant
-from fedsampling.data.samples import Samples, gather
 
 DIMENSION, CLASSES = 60, 10
 SMALLEST = 50  # samples of a client
@@ -99,7 +98,7 @@ def draw(
 # The paper itself generates these data, so the setting `data` has no effect.  Each client has its
 # own test set.
 #
-# References ---------- Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated
+# References: Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated
 # Learning with Data Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), sections 3 and 7.
 
 
@@ -155,10 +154,8 @@ class Quadratic(NetworkData, name="quadratic"):
 #
 # The paper itself generates these data, so the setting `data` has no effect.
 #
-# References
-# ----------
-# E. Rizk, S. Vlaski, A. H. Sayed: Federated learning under importance sampling. IEEE Transactions
-# on Signal Processing, 2022. Section V-A.
+# References: E. Rizk, S. Vlaski, A. H. Sayed: Federated learning under importance sampling. IEEE
+# Transactions on Signal Processing, 2022. Section V-A.
 
 
 class Few(Strict):

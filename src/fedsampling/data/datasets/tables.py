@@ -19,10 +19,9 @@ from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Dataset, PublishedData
 from fedsampling.data.datasets.standins import blobs
-from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, passed_checks
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
-from fedsampling.data.samples import SMALLER, Samples, passed_checks
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 
@@ -178,17 +177,13 @@ def _stand_in(name: str, layout: Layout) -> Table:
 
 # Six tables of UCI and Statlog as CRAN's packages publish them.
 #
-# References
-# ----------
-# Frey, Slate: Letter recognition using Holland-style adaptive classifiers. Machine Learning 1991.
-# King, Feng, Sutherland: StatLog: comparison of classification algorithms on large real-world
-# problems. Applied Artificial Intelligence 1995 (Satellite, Shuttle).
-# Noordewier, Towell, Shavlik: Training knowledge-based neural networks to recognize genes in DNA
-# sequences. NIPS 1990.
-# Hastie, Tibshirani, Friedman: The Elements of Statistical Learning. Springer 2001, section 9.1.2
-# (Spam).
-# Deterding: Speaker normalisation for automatic speech recognition. PhD thesis, Cambridge 1989
-# (Vowel).
+# References: Frey, Slate: Letter recognition using Holland-style adaptive classifiers. Machine
+# Learning 1991. King, Feng, Sutherland: StatLog: comparison of classification algorithms on large
+# real-world problems. Applied Artificial Intelligence 1995 (Satellite, Shuttle). Noordewier,
+# Towell, Shavlik: Training knowledge-based neural networks to recognize genes in DNA sequences.
+# NIPS 1990. Hastie, Tibshirani, Friedman: The Elements of Statistical Learning. Springer 2001,
+# section 9.1.2 (Spam). Deterding: Speaker normalisation for automatic speech recognition. PhD
+# thesis, Cambridge 1989 (Vowel).
 
 
 class Dna(TableData, name="dna"):

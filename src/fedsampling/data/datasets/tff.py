@@ -38,9 +38,15 @@ from fedsampling.data.datasets.tff_files import (
     sqlite_examples,
     unpack_edition,
 )
-from fedsampling.data.federated import FederatedDataset, importances, share_of_largest
+from fedsampling.data.federated import (
+    FederatedDataset,
+    Samples,
+    gather,
+    importances,
+    passed_checks,
+    share_of_largest,
+)
 from fedsampling.data.partitions.natural import at_least, by_owner
-from fedsampling.data.samples import Samples, gather, passed_checks
 
 Snippets = dict[str, tuple[bytes, ...]]
 

@@ -36,7 +36,7 @@ from fedsampling.data.sources.sources import SOURCES, editions
 # or int64.  Only the parts of the encoding that this format uses are implemented; anything else
 # raises an error.
 #
-# References ---------- tf.train.Example of TensorFlow (``example.proto``, ``feature.proto``), and
+# References: tf.train.Example of TensorFlow (``example.proto``, ``feature.proto``), and
 # the encoding of protocol buffers, https://protobuf.dev/programming-guides/encoding.
 
 

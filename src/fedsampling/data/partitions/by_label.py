@@ -14,9 +14,17 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance, Shares, rounded, starts, take
+from fedsampling.data.federated import (
+    FederatedDataset,
+    Importance,
+    Samples,
+    Shares,
+    gather,
+    rounded,
+    starts,
+    take,
+)
 from fedsampling.data.partitions.partition import LabelPartition, Variant
-from fedsampling.data.samples import Samples, gather
 
 TRAIN = 500
 TEST = {"text": 100, "code": 80}

@@ -15,9 +15,17 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance, Shares, rounded, starts
+from fedsampling.data.federated import (
+    SMALLER,
+    FederatedDataset,
+    Importance,
+    Samples,
+    Shares,
+    gather,
+    rounded,
+    starts,
+)
 from fedsampling.data.partitions.partition import LabelPartition, Variant
-from fedsampling.data.samples import SMALLER, Samples, gather
 
 
 class Dirichlet(LabelPartition, name="dirichlet"):

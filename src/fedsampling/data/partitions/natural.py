@@ -21,8 +21,11 @@ from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     FederatedDataset,
     Importance,
+    Samples,
     Shares,
     clients,
+    first_clients,
+    gather,
     random_ranks,
     ranks,
     select,
@@ -30,7 +33,6 @@ from fedsampling.data.federated import (
     take,
 )
 from fedsampling.data.partitions.partition import Number, Partition, unbalanced
-from fedsampling.data.samples import Samples, first_clients, gather
 
 
 class ByWriter(Partition, name="by_writer"):

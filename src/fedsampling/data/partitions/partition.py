@@ -13,12 +13,12 @@ from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     FederatedDataset,
     Importance,
+    Samples,
     Shares,
     clients,
     random_ranks,
     select,
 )
-from fedsampling.data.samples import Samples
 
 Variant = Literal["text", "code"]  # as in the paper, or as in the authors' code
 

@@ -16,9 +16,8 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance, Shares, starts
+from fedsampling.data.federated import FederatedDataset, Importance, Samples, Shares, gather, starts
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.samples import Samples, gather
 
 Interpolation = Literal["bilinear", "nearest"]
 

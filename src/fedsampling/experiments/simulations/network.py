@@ -28,7 +28,8 @@ from fedsampling.experiments.simulations.simulation import (
     Simulation,
     Where,
 )
-from fedsampling.learning.models.model import Model, ModelFile
+from fedsampling.learning.model import Model, ModelFile
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import (
     Callback,
     Moment,
@@ -39,16 +40,15 @@ from fedsampling.learning.training.loop import (
     train,
     watching,
 )
-from fedsampling.learning.training.network.local_work import LocalWork
 from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsampling.learning.models.networks.network import Network as StackedNetwork
-    from fedsampling.learning.training.network.evaluation import Metric
-    from fedsampling.learning.training.network.learner import NetworkLearner
+    from fedsampling.learning.models.network import Network as StackedNetwork
+    from fedsampling.learning.training.evaluation import Metric
+    from fedsampling.learning.training.learner import NetworkLearner
 
 
 STACKED_BYTES = 5e6  # of one run; larger models gain nothing from being stacked across cases
@@ -212,23 +212,23 @@ class Training(Strict):
 
         `data`: source of the delays' data. `progress`: called with the number of finished rounds.
         `network`: replaces the network that the settings' model builds. `metrics`: as in
-        :mod:`fedsampling.learning.training.network.evaluation`. `watch`: as in
+        :mod:`fedsampling.learning.training.evaluation`. `watch`: as in
         :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
         `seeds`, which differ in learning rates; see :meth:`stacks_with`. Returns one for each seed:
-        the results of :func:`fedsampling.learning.training.network.evaluation.evaluate` in each
+        the results of :func:`fedsampling.learning.training.evaluation.evaluate` in each
         measured round, and the charges of
-        :meth:`fedsampling.learning.training.network.learner.NetworkLearner.charge` in every round.
+        :meth:`fedsampling.learning.training.learner.NetworkLearner.charge` in every round.
         With ``by_client``, also the learner's metrics by client and
-        :func:`fedsampling.learning.training.network.evaluation.on_own_samples`, whose ``at`` is the
+        :func:`fedsampling.learning.training.evaluation.on_own_samples`, whose ``at`` is the
         client.
         """
-        from fedsampling.learning.models.networks.network import keep_memory
-        from fedsampling.learning.training.network.evaluation import (
+        from fedsampling.learning.models.network import keep_memory
+        from fedsampling.learning.training.evaluation import (
             evaluate,
             measure,
             on_own_samples,
         )
-        from fedsampling.learning.training.network.observing import observations_for
+        from fedsampling.learning.training.observing import observations_for
 
         keep_memory()
         learner = build_learner(self, problem, data, where, network)
@@ -371,9 +371,9 @@ def build_learner(
     """Combine network, data, local work, delays and availability."""
     import torch
 
-    from fedsampling.learning.models.networks.network import step_bytes
+    from fedsampling.learning.models.network import step_bytes
     from fedsampling.learning.training.charges import Participation
-    from fedsampling.learning.training.network.learner import NetworkLearner
+    from fedsampling.learning.training.learner import NetworkLearner
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)

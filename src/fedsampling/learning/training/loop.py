@@ -5,7 +5,7 @@
 :func:`train` runs all rounds and collects the measurements; :func:`play_round` is one round.  Runs
 (seeds) are stacked and never mix.  Local training and the server's update are the learner's task:
 :class:`fedsampling.learning.training.convex.ConvexLearner` or
-:class:`fedsampling.learning.training.network.learner.NetworkLearner`.
+:class:`fedsampling.learning.training.learner.NetworkLearner`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -249,11 +249,9 @@ class Until(Strict):
 
 # Server optimisers, which turn the weighted sum of updates into the server's step.
 #
-# References
-# ----------
-# Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated visual
-# classification. arXiv 1909.06335 (FedAvgM).
-# Reddi et al.: Adaptive federated optimization. ICLR 2021, algorithm 2 (FedAdam, FedYogi).
+# References: Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated
+# visual classification. arXiv 1909.06335 (FedAvgM). Reddi et al.: Adaptive federated optimization.
+# ICLR 2021, algorithm 2 (FedAdam, FedYogi).
 
 
 Decay = Annotated[float, Field(ge=0, lt=1)]

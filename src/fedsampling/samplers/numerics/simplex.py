@@ -101,7 +101,7 @@ def descend(
 # harshvardhan2025latency minimises its g(S) with it.  This g is not submodular;
 # :func:`minimum_norm_point` states what is guaranteed nevertheless.
 #
-# References ---------- Fujishige, Hayashi, Isotani: The minimum-norm-point algorithm applied to
+# References: Fujishige, Hayashi, Isotani: The minimum-norm-point algorithm applied to
 # submodular function minimization and linear programming. 2006. Chakrabarty, Jain, Kothari:
 # Provable submodular minimization using Wolfe's algorithm. NeurIPS 2014.
 

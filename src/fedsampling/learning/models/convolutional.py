@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsampling.learning.models.model import (
+from fedsampling.learning.model import (
     Cifar100Cnn,
     CifarCnn,
     ConvNet,
@@ -21,7 +21,7 @@ from fedsampling.learning.models.model import (
     ResNet18,
     SimpleCnn,
 )
-from fedsampling.learning.models.networks.layers import (
+from fedsampling.learning.models.layers import (
     channels_first,
     convolution,
     dense,
@@ -30,7 +30,7 @@ from fedsampling.learning.models.networks.layers import (
     slot_by_slot,
     stacked,
 )
-from fedsampling.learning.models.networks.network import (
+from fedsampling.learning.models.network import (
     Keep,
     Network,
     Parameter,

@@ -16,10 +16,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.blame import described
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.networks.network import Keep, Network, everything, private
-from fedsampling.learning.models.networks.own import keyed
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.step import Keeper, dense_outputs, sample_losses
+from fedsampling.learning.models.network import Keep, Network, everything, private
+from fedsampling.learning.models.own import keyed
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses
 
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
 

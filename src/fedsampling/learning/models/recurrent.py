@@ -17,9 +17,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.models.model import Gru, LeafLstm, Lstm
-from fedsampling.learning.models.networks.layers import dense, labels
-from fedsampling.learning.models.networks.network import (
+from fedsampling.learning.model import Gru, LeafLstm, Lstm
+from fedsampling.learning.models.layers import dense, labels
+from fedsampling.learning.models.network import (
     Keep,
     Law,
     Network,
@@ -34,7 +34,7 @@ from fedsampling.learning.models.networks.network import (
     uniform,
     zero,
 )
-from fedsampling.learning.models.networks.products import add_product, gradient, multiply, prepared
+from fedsampling.learning.models.products import add_product, gradient, multiply, prepared
 
 
 def lstm(record: Lstm, sample: tuple[int, ...], classes: int | None) -> Network:

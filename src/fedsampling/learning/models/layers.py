@@ -5,14 +5,24 @@ the last bit, whichever slots are stacked with it.
 """
 
 from collections.abc import Callable
+from math import prod
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.models.networks.network import Parts
-from fedsampling.learning.models.networks.products import product
+from fedsampling.learning.model import LinearRegression, Mlp, Softmax
+from fedsampling.learning.models.network import (
+    Keep,
+    Network,
+    Parameter,
+    Parts,
+    network,
+    torch_layer,
+    zero,
+)
+from fedsampling.learning.models.products import product
 
 
 def dense(w: Parts, name: str, h: Tensor) -> Tensor:
@@ -103,3 +113,55 @@ def channels_first(x: Tensor) -> Tensor:
 def _channels_last(x: Tensor) -> Tensor:
     # Changes the memory layout only; pooling is ten times as fast with it.
     return x.contiguous(memory_format=torch.channels_last)
+
+
+# Networks of dense layers only.
+
+
+def linear(record: LinearRegression, sample: tuple[int, ...], classes: int | None) -> Network:
+    """Linear regression without intercept: z = xᵀw, loss (z − y)²/2, from w = 0.
+
+    References: harshvardhan2025latency, section 3.
+    """
+    if classes is not None:
+        raise InputError(
+            "model.name: linear predicts numbers, but the dataset has labels; use softmax"
+        )
+    parameters = {"head.weight": Parameter((1, prod(sample)), zero)}
+
+    def head(w: Parts, h: Tensor) -> Tensor:
+        return product(h, w["head.weight"])
+
+    return network("linear", parameters, _flat, head, loss="squared")
+
+
+def softmax(record: Softmax, sample: tuple[int, ...], classes: int | None) -> Network:
+    """Multinomial logistic regression with intercepts, initially zero."""
+    outputs = labels("softmax", classes)
+    parameters = {
+        "head.weight": Parameter((outputs, prod(sample)), zero),
+        "head.bias": Parameter((outputs,), zero),
+    }
+    return network("softmax", parameters, _flat, lambda w, h: dense(w, "head", h), layers=("head",))
+
+
+def mlp(record: Mlp, sample: tuple[int, ...], classes: int | None) -> Network:
+    """One hidden layer of rectified units, initialised as by PyTorch.
+
+    References: fraboni2021clustered, section 5 (MNIST; 784-50-10 in the authors' code).
+    """
+    parameters = {
+        **torch_layer("hidden", record.hidden, prod(sample)),
+        **torch_layer("head", labels("mlp", classes), record.hidden),
+    }
+
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
+        return torch.relu(dense(w, "hidden", x.flatten(2)))
+
+    return network(
+        "mlp", parameters, body, lambda w, h: dense(w, "head", h), layers=("hidden", "head")
+    )
+
+
+def _flat(w: Parts, x: Tensor, keep: Keep) -> Tensor:
+    return x.flatten(2)

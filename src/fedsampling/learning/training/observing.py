@@ -17,11 +17,11 @@ from torch import Tensor
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import stream
-from fedsampling.learning.models.networks.network import everything
-from fedsampling.learning.training.network.evaluation import client_losses
-from fedsampling.learning.training.network.learner import NetworkLearner
-from fedsampling.learning.training.network.local_work import fresh
-from fedsampling.learning.training.network.step import sample_losses
+from fedsampling.learning.models.network import everything
+from fedsampling.learning.training.evaluation import client_losses
+from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import fresh
+from fedsampling.learning.training.step import sample_losses
 from fedsampling.samplers.scheme import Scheme, Slots
 from fedsampling.theory.heterogeneity import Precision, pairwise, refresh
 

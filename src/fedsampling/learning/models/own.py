@@ -29,15 +29,8 @@ from torch.nn.parameter import is_lazy
 from fedsampling.base.arrays import Array
 from fedsampling.base.blame import described, import_error_lines, import_file
 from fedsampling.base.errors import InputError
-from fedsampling.learning.models.model import ModelFile
-from fedsampling.learning.models.networks.network import (
-    Keep,
-    Network,
-    Parts,
-    blamed,
-    blank,
-    private,
-)
+from fedsampling.learning.model import ModelFile
+from fedsampling.learning.models.network import Keep, Network, Parts, blamed, blank, private
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OwnModel = nn.Module | Callable[[], nn.Module]

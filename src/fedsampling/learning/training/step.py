@@ -14,9 +14,9 @@ from torch import Tensor
 
 from fedsampling.base import memory
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.networks.network import Keep, Network, Parts, everything
-from fedsampling.learning.models.networks.products import multiply, subtract_product
-from fedsampling.learning.training.network.local_work import LocalWork
+from fedsampling.learning.models.network import Keep, Network, Parts, everything
+from fedsampling.learning.models.products import multiply, subtract_product
+from fedsampling.learning.training.local_work import LocalWork
 
 LANES = 4  # dropout decisions from one hash
 _rectifier_backward = torch.ops.aten.threshold_backward.grad_input

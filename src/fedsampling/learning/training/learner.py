@@ -20,7 +20,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.networks.network import Network
+from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.charges import (
     Participation,
     bits,
@@ -28,9 +28,9 @@ from fedsampling.learning.training.charges import (
     request_shares,
     seconds,
 )
+from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.loop import Server
-from fedsampling.learning.training.network.local_work import Batches, LocalWork, dropout_keys
-from fedsampling.learning.training.network.step import Inputs, Keeper, Samples, sgd_step
+from fedsampling.learning.training.step import Inputs, Keeper, Samples, sgd_step
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
 
@@ -92,7 +92,7 @@ class NetworkLearner:
     # rounds between comparisons of the update with the update of all clients
     full_update: int | None = None
     # the information that the sampler needs before it selects, each a
-    # :class:`fedsampling.learning.training.network.observing.Observation`
+    # :class:`fedsampling.learning.training.observing.Observation`
     observations: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -21,15 +21,17 @@ from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Positive
 
-NETWORKS = "fedsampling.learning.models.networks"  # the folder of the networks' code
-
 if TYPE_CHECKING:
-    from fedsampling.learning.models.networks.network import Network
+    from fedsampling.learning.models.network import Network
+
+
+CODE = "fedsampling.learning.models"  # the folder of the networks' code
+
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Model(Named, package="fedsampling.learning.models"):
+class Model(Named, package="fedsampling.learning"):
     """A network architecture and its settings."""
 
     def build(self, sample: tuple[int, ...], classes: int | None) -> "Network":
@@ -46,7 +48,7 @@ class Model(Named, package="fedsampling.learning.models"):
         return ModelFile if "file" in value else None
 
 
-class ModelFile(Model, name="file", code=f"{NETWORKS}.own"):
+class ModelFile(Model, name="file", code=f"{CODE}.own"):
     """A torch.nn.Module in a file of your own: {file: my_model.py, name: Net, loss: my_loss}."""
 
     name: str = Field(description="the class, or the function that makes the module, in the file")
@@ -80,21 +82,21 @@ class ModelFile(Model, name="file", code=f"{NETWORKS}.own"):
         return {**record, "content": content}
 
 
-class LinearRegression(Model, name="linear", code=f"{NETWORKS}.dense"):
+class LinearRegression(Model, name="linear", code=f"{CODE}.layers"):
     """A linear function without intercept, squared error, harshvardhan2025latency's Quadratic."""
 
 
-class Softmax(Model, name="softmax", code=f"{NETWORKS}.dense"):
+class Softmax(Model, name="softmax", code=f"{CODE}.layers"):
     """Multinomial logistic regression."""
 
 
-class Mlp(Model, name="mlp", code=f"{NETWORKS}.dense"):
+class Mlp(Model, name="mlp", code=f"{CODE}.layers"):
     """One hidden layer, fraboni2021clustered on MNIST: 39,760."""
 
     hidden: Positive = 50
 
 
-class CifarCnn(Model, name="cifar_cnn", code=f"{NETWORKS}.convolutional"):
+class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
     """Three convolutions and two dense layers, fraboni2021clustered on CIFAR-10: 122,570."""
 
     third_relu: bool = Field(
@@ -103,27 +105,27 @@ class CifarCnn(Model, name="cifar_cnn", code=f"{NETWORKS}.convolutional"):
     dropout: Rate = Field(0.2, description="after each convolution")
 
 
-class SimpleCnn(Model, name="simple_cnn", code=f"{NETWORKS}.convolutional"):
+class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.convolutional"):
     """Two convolutions and two dense layers, chen2022optimal on digits: 1,663,370."""
 
     dense: Positive = 512
 
 
-class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{NETWORKS}.convolutional"):
+class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.convolutional"):
     """Six convolutions and three dense layers, chen2022optimal on CIFAR-100: 5,897,508."""
 
 
-class LeafCnn(Model, name="leaf_cnn", code=f"{NETWORKS}.convolutional"):
+class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
     """LEAF's network for FEMNIST, harshvardhan2025latency: 6,603,710 with 62 classes."""
 
     dense: Positive = 2048
 
 
-class ConvNet(Model, name="convnet", code=f"{NETWORKS}.convolutional"):
+class ConvNet(Model, name="convnet", code=f"{CODE}.convolutional"):
     """Two convolutions and two dense layers, harshvardhan2025latency on MNIST: 431,080."""
 
 
-class ResNet18(Model, name="resnet18", code=f"{NETWORKS}.convolutional"):
+class ResNet18(Model, name="resnet18", code=f"{CODE}.convolutional"):
     """Residual network for images of 32 × 32, harshvardhan2025latency on CIFAR-10: 11,173,962."""
 
     norm: Literal["batch", "group"] = Field(
@@ -131,7 +133,7 @@ class ResNet18(Model, name="resnet18", code=f"{NETWORKS}.convolutional"):
     )
 
 
-class Lstm(Model, name="lstm", code=f"{NETWORKS}.recurrent"):
+class Lstm(Model, name="lstm", code=f"{CODE}.recurrent"):
     """Stacked LSTM for the next character, fraboni2022general: 135,700 with 100 symbols."""
 
     embedding: Positive = 8
@@ -139,7 +141,7 @@ class Lstm(Model, name="lstm", code=f"{NETWORKS}.recurrent"):
     layers: Positive = 2
 
 
-class LeafLstm(Model, name="leaf_lstm", code=f"{NETWORKS}.recurrent"):
+class LeafLstm(Model, name="leaf_lstm", code=f"{CODE}.recurrent"):
     """LEAF's StackedLSTM for the next character, harshvardhan2025latency: 817,872 with 80."""
 
     embedding: Positive = 8
@@ -147,7 +149,7 @@ class LeafLstm(Model, name="leaf_lstm", code=f"{NETWORKS}.recurrent"):
     layers: Positive = 2
 
 
-class Gru(Model, name="gru", code=f"{NETWORKS}.recurrent"):
+class Gru(Model, name="gru", code=f"{CODE}.recurrent"):
     """Stacked GRU with an output at every step, chen2022optimal: 833,622 with 86 symbols."""
 
     embedding: Positive = 256

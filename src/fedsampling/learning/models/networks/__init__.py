@@ -1,1 +1,0 @@
-"""Stacked networks, in PyTorch: the architectures of :mod:`fedsampling.learning.models.model`."""
