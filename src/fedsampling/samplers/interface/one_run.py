@@ -38,6 +38,7 @@ from fedsampling.samplers.scheme import (
     Setup,
     Slots,
     View,
+    prepared_copies,
 )
 
 Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
@@ -101,9 +102,7 @@ class Sampler(Scheme):
 
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
-        single = replace(setup, runs=1)
-        copies = [super(Sampler, self).prepared(single) for _ in range(setup.runs)]
-        return StackedRuns(self, copies)
+        return StackedRuns(self, prepared_copies(self, replace(setup, runs=1), setup.runs))
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
         """Select the clients of a round.
