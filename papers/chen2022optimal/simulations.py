@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import NotNegative, Positive, Range, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import (
@@ -34,7 +34,6 @@ from .theory import Constants, bound, constants, step_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 VERSIONS = {"printed": False, "corrected": True}  # of β, in the names of metrics
 
 

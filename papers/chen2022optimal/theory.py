@@ -11,10 +11,7 @@ Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from fedsampling.base.arrays import Array
 
 
 class Constants(NamedTuple):

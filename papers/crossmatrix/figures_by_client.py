@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.evidence import by_client
 from fedsampling.evidence.numbers import listed, show, show_interval, show_range
 from fedsampling.evidence.statistics import Estimate, difference, holm
@@ -22,8 +22,6 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 
 from .presentation import by_dataset, label
-
-Array = NDArray[np.float64]
 
 COLOUR_OF_ZERO, SMALLEST = "#d9d9d9", 1e-9  # smaller values count as zero
 MAX_TICKS = 6

@@ -12,17 +12,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import CLASSES, panels, style
 
 from .shared import LINES, by_alpha
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 HATCH = "////"
 PATCHES = [Patch(color=colour, label=str(c)) for c, colour in enumerate(CLASSES)]
@@ -127,7 +124,7 @@ def _title(summary: Summary, case: str) -> str:
 
 
 def _distributions(
-    axes: Axes, allocation: Allocation, order: Ints, hatched: NDArray[np.bool_], last: bool = False
+    axes: Axes, allocation: Allocation, order: Ints, hatched: Bools, last: bool = False
 ) -> None:
     """Draw W_1, …, W_m as stacked bars, a segment for each client.
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
@@ -51,9 +51,6 @@ from .theory import inclusion, md_distributions, most_draws, variance
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Allocation(Simulation, name="allocation"):

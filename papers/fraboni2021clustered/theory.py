@@ -13,12 +13,9 @@ for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883), secti
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.theory.weights import check_population
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def md_distributions(p: Array, m: int) -> Array:

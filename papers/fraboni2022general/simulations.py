@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import (
@@ -34,8 +34,6 @@ from .theory_quadratic import contraction, expected_distances
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 class QuadraticScheme(Strict):
@@ -174,5 +172,5 @@ def _measured(distances: Array) -> dict[str, float]:
     }
 
 
-def _tidy(at: NDArray[np.int64], rows: Sequence[dict[str, float]]) -> "pd.DataFrame":
+def _tidy(at: Ints, rows: Sequence[dict[str, float]]) -> "pd.DataFrame":
     return tidy({name: (at, np.array([row[name] for row in rows])) for name in rows[0]})

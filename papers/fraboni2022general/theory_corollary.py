@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.theory.weights import check_population, statistics, sums
-
-Array = NDArray[np.float64]
 
 
 class Margins(NamedTuple):

@@ -13,11 +13,9 @@ version (2021).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.theory.weights import Statistics
-
-Array = NDArray[np.float64]
 
 
 def contraction(local_step: float, local_steps: int) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.clients.delays.delay_model import DelayModel
 from fedsampling.clients.delays.delays import Delays
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from fedsampling.clients.delays.radio.mesh import Mesh
     from fedsampling.clients.delays.reference import Reference
 
-Array = NDArray[np.float64]
-Columns = dict[str, tuple[NDArray[np.int64], Array]]
+Columns = dict[str, tuple[Ints, Array]]
 
 LEVELS = (0.01, 0.1, 0.5, 0.9, 0.99)
 THRESHOLD = 1000.0  # seconds: the paper says that a tenth of the clients take longer

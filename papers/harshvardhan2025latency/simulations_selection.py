@@ -13,9 +13,9 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive, Range, Strict
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import Progress, Simulation, tidy
@@ -34,7 +34,6 @@ from fedsampling.theory.heterogeneity import bounded, pairwise
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Measured = dict[str, float]
 
 ROUNDING = 1e-9  # relative: an inequality that fails by less than this holds

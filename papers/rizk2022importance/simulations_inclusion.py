@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.records import Positive, Share, Strict
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import Progress, Simulation, tidy
@@ -20,7 +20,6 @@ from fedsampling.samplers.importance import capped, progressive_totals, systemat
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 BLOCK = 2000
 
 
@@ -103,11 +102,11 @@ def successive_inclusion(p: Array) -> Array:
     return p + second
 
 
-def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _fixed(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
     return systematic_units(progressive_totals(pi), rng.random(draws))
 
 
-def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
     order = rng.permuted(np.tile(np.arange(len(pi)), (draws, 1)), axis=1)
     mark = np.empty(order.shape, np.bool_)
     np.put_along_axis(
@@ -116,7 +115,7 @@ def _shuffled(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDAr
     return mark
 
 
-def _successive(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _successive(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> Bools:
     # The first arrivals of exponential clocks with rates p are successive draws without
     # replacement with probabilities p.
     clocks = rng.exponential(size=(draws, len(p))) / p
@@ -126,7 +125,7 @@ def _successive(p: Array, pi: Array, draws: int, rng: np.random.Generator) -> ND
     return mark
 
 
-SCHEMES: dict[str, Callable[[Array, Array, int, np.random.Generator], NDArray[np.bool_]]] = {
+SCHEMES: dict[str, Callable[[Array, Array, int, np.random.Generator], Bools]] = {
     "fixed": _fixed,
     "shuffled": _shuffled,
     "successive": _successive,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.checking.validation import Validator, call
@@ -47,7 +48,7 @@ class Cohort:
     def __init__(
         self,
         scheme: Scheme,
-        n_samples: Sequence[int] | NDArray[np.int64],
+        n_samples: Sequence[int] | Ints,
         dimension: int,
         seed: int = 0,
         *,
@@ -125,9 +126,7 @@ class Cohort:
             )
         return [int(client) for client in self._slots.client]
 
-    def weigh(
-        self, updates: NDArray[np.float32], work_losses: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def weigh(self, updates: NDArray[np.float32], work_losses: ArrayLike | None = None) -> Array:
         """Return the aggregation weight ω of each slot of the last selection.
 
         Parameters
@@ -159,7 +158,7 @@ class Cohort:
             omega, self._slots, view, lambda: np.array([not np.isfinite(updates).all()])
         )
 
-    def _required(self, name: str, value: ArrayLike | None) -> NDArray[np.float64]:
+    def _required(self, name: str, value: ArrayLike | None) -> Array:
         """Return required information as an array; raise InputError if it is missing."""
         if value is None:
             raise InputError(f"{name}: {self._scheme.named} needs them; pass one value per client")

@@ -20,6 +20,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsampling.base.arrays import Array, Ints
+
 
 def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
     """Return the generator of one key, for draws of any distribution.
@@ -34,7 +36,7 @@ def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDArray[np.float64]:
+def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> Array:
     """Draw the first `n` uniform numbers of many keys at once.
 
     `seed`, shape (...): in [0, 2**32); broadcasts against the counters. `*counters`, shape (...):
@@ -61,24 +63,22 @@ def uniforms(seed: ArrayLike, purpose: str, *counters: ArrayLike, n: int) -> NDA
 class Draws:
     """The random numbers of one round for all runs that are stacked in a job."""
 
-    seeds: NDArray[np.int64]  # shape (runs,)
+    seeds: Ints  # shape (runs,)
     round: int
 
     def generators(self, purpose: str) -> list[np.random.Generator]:
         """One generator per run."""
         return [stream(int(seed), purpose, self.round) for seed in self.seeds]
 
-    def uniform(self, purpose: str) -> NDArray[np.float64]:
+    def uniform(self, purpose: str) -> Array:
         """One number per run, shape (runs,)."""
         return self.uniforms(purpose, 1)[:, 0]
 
-    def uniforms(self, purpose: str, n: int) -> NDArray[np.float64]:
+    def uniforms(self, purpose: str, n: int) -> Array:
         """`n` numbers per run, shape (runs, n)."""
         return uniforms(self.seeds, purpose, self.round, n=n)
 
-    def client_uniforms(
-        self, purpose: str, run: NDArray[np.int64], client: NDArray[np.int64], n: int
-    ) -> NDArray[np.float64]:
+    def client_uniforms(self, purpose: str, run: Ints, client: Ints, n: int) -> Array:
         """`n` numbers for each slot, keyed by its seed, the round and its client.
 
         Returns shape (slots, n).

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.partitions.shares import clients, random_ranks, starts
 
@@ -68,13 +69,13 @@ class FederatedDataset:
     name: str
     x: NDArray[Any]
     y: NDArray[Any]
-    start: NDArray[np.int64]
-    p: NDArray[np.float64]
+    start: Ints
+    p: Array
     x_test: NDArray[Any]
     y_test: NDArray[Any]
     unverified: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
-    start_test: NDArray[np.int64] | None = None
+    start_test: Ints | None = None
     classes: int | None = None
     names: tuple[Any, ...] | None = None
     info: ClientInfo = field(default_factory=ClientInfo)
@@ -103,11 +104,11 @@ class FederatedDataset:
         return "unit" if self.x.ndim > 2 else "tokens"
 
     @property
-    def n_samples(self) -> NDArray[np.int64]:
+    def n_samples(self) -> Ints:
         """Number of training samples of each client, shape (n,)."""
         return np.diff(self.start)
 
-    def label_counts(self) -> NDArray[np.int64]:
+    def label_counts(self) -> Ints:
         """Count each client's training labels, shape (n, classes); needs `classes`."""
         if self.classes is None:
             raise ValueError(f"dataset {self.name}: its targets are not class labels")
@@ -184,7 +185,7 @@ def hold_out(
     )
 
 
-def share_of_largest(sizes: NDArray[np.int64], fraction: float) -> float:
+def share_of_largest(sizes: Ints, fraction: float) -> float:
     """Return the share of all samples that the largest `fraction` of the clients hold.
 
     `sizes`, shape (n,). `fraction`: the number of clients is rounded and at least one.
@@ -193,7 +194,7 @@ def share_of_largest(sizes: NDArray[np.int64], fraction: float) -> float:
     return float(np.sort(sizes)[-count:].sum() / sizes.sum())
 
 
-def _spread(kind: str, sizes: NDArray[np.int64]) -> Mapping[str, int | float]:
+def _spread(kind: str, sizes: Ints) -> Mapping[str, int | float]:
     return {
         f"fewest {kind}": int(sizes.min()),
         f"median {kind}": float(np.median(sizes)),
@@ -201,11 +202,11 @@ def _spread(kind: str, sizes: NDArray[np.int64]) -> Mapping[str, int | float]:
     }
 
 
-def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _entropy(counts: Ints) -> Array:
     """Return the entropy in bits of the distributions along the last axis."""
     share = counts / counts.sum(-1, keepdims=True)
     terms = share * np.log2(share, out=np.zeros_like(share), where=share > 0)
-    entropy: NDArray[np.float64] = 0.0 - terms.sum(-1)  # 0 - x: a single label has +0, not -0
+    entropy: Array = 0.0 - terms.sum(-1)  # 0 - x: a single label has +0, not -0
     return entropy
 
 

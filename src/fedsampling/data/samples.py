@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.shares import Importance, Shares, importances, take
@@ -26,13 +27,13 @@ class Samples:
     name: str  # for provenance, such as ``"mnist"``
     # shape (N, ...): training samples as stored: bytes remain uint8, and the loader scales them
     x: NDArray[Any]
-    y: NDArray[np.int64]  # shape (N,): labels in [0, classes)
+    y: Ints  # shape (N,): labels in [0, classes)
     x_test: NDArray[Any]  # shape (T, ...): of the type and sample shape of `x`; may have no rows
-    y_test: NDArray[np.int64]  # shape (T,)
+    y_test: Ints  # shape (T,)
     classes: int | None  # number of labels; None if `y` has the targets of a regression, as float64
     # shape (N,): owner of each training sample (writer, role, client of the publisher)
-    writer: NDArray[np.int64] | None = None
-    writer_test: NDArray[np.int64] | None = None  # shape (T,): same numbering as `writer`
+    writer: Ints | None = None
+    writer_test: Ints | None = None  # shape (T,): same numbering as `writer`
     # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
     # the files read, by name, with the SHA-256 of their content; empty for generated data
@@ -104,5 +105,5 @@ def passed_checks(name: str, checks: Mapping[str, bool]) -> tuple[str, ...]:
     return tuple(checks)
 
 
-def _per_class(y: NDArray[np.int64], classes: int) -> list[int]:
+def _per_class(y: Ints, classes: int) -> list[int]:
     return list(np.bincount(y, minlength=classes).tolist())

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 
@@ -173,7 +174,7 @@ def owners(clients: Any, n_samples: int, argument: str = "clients") -> NDArray[A
     return owner
 
 
-def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> NDArray[np.int64]:
+def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> Ints:
     """Return the place of each name among `sorted_names`; refuse unknown ones."""
     if len(names) and kind_of(names) != kind_of(sorted_names):
         raise InputError(
@@ -224,7 +225,7 @@ def sha256_of(*arrays: NDArray[Any]) -> str:
     return content.hexdigest()
 
 
-def refuse_missing(is_missing: NDArray[np.bool_], argument: str) -> None:
+def refuse_missing(is_missing: Bools, argument: str) -> None:
     """Raise an error with number and row if the mask, shape (N, ...), has any true value."""
     rows = np.flatnonzero(is_missing.reshape(len(is_missing), -1).any(1))
     if len(rows):
@@ -263,7 +264,7 @@ def _check_finite(x: NDArray[Any], argument: str, fault: str, fix: str) -> None:
         raise InputError(f"{argument}: {len(rows)} samples {fault}, first row {rows[0]}; {fix}")
 
 
-def _checked_tokens(tokens: NDArray[Any], argument: str) -> NDArray[np.int64]:
+def _checked_tokens(tokens: NDArray[Any], argument: str) -> Ints:
     if tokens.min() < 0 or tokens.max() > MAX_TOKEN:
         raise InputError(
             f"{argument}: tokens {tokens.min()}…{tokens.max()}; must be integers from 0 to "
@@ -332,7 +333,7 @@ def _range(values: NDArray[Any]) -> str:
     return f"{values.min():g}…{values.max():g}"
 
 
-def _scales(x: NDArray[Any]) -> NDArray[np.float64]:
+def _scales(x: NDArray[Any]) -> Array:
     """Return each sample's largest absolute value, and whether it has fractions, shape (2, N)."""
     scales = np.zeros((2, len(x)))
     rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))

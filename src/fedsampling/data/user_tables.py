@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Bools
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.data.federated import ClientInfo
 from fedsampling.data.user_arrays import as_array, numbers, one_type, places, refuse_missing
@@ -31,7 +32,7 @@ class Table(NamedTuple):
     y: NDArray[Any]
     owner: NDArray[Any] | None
 
-    def rows(self, mask: NDArray[np.bool_]) -> "Table":
+    def rows(self, mask: Bools) -> "Table":
         """Return the rows where `mask` is true."""
         return Table(self.x[mask], self.y[mask], None if self.owner is None else self.owner[mask])
 
@@ -180,13 +181,13 @@ def _name(name: Any, columns: Columns, key: str) -> Any:
     return alike[0]
 
 
-def _marked(values: Any, column: str) -> NDArray[np.bool_]:
+def _marked(values: Any, column: str) -> Bools:
     """Return which rows are test samples: true, 1 or "test" beside false, 0 or "train"."""
     marks = one_type(values, column)
     words: list[set[Any]] = [{True, False}, {"train", "test"}]  # 1 equals True
     if not any({*marks.tolist()} <= known for known in words):
         raise InputError(f"{column}: must be true or false, 1 or 0, or 'test' or 'train'")
-    is_test: NDArray[np.bool_] = np.isin(marks, ["test"] if marks.dtype.kind == "U" else [1])
+    is_test: Bools = np.isin(marks, ["test"] if marks.dtype.kind == "U" else [1])
     if is_test.all() or not is_test.any():
         raise InputError(
             f"{column}: all rows are {'test' if is_test.all() else 'training'} samples"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
-from fedsampling.evidence.statistics import Array, mean
+from fedsampling.evidence.statistics import mean
 from fedsampling.learning.training.charges import evenness
 
 if TYPE_CHECKING:

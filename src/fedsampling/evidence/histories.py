@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.evidence import by_client
 from fedsampling.evidence.by_client import PREFIX
-from fedsampling.evidence.statistics import Array, Estimate, difference, holm, mean
+from fedsampling.evidence.statistics import Estimate, difference, holm, mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,11 @@ from functools import lru_cache
 from types import SimpleNamespace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-Array = NDArray[np.float64]
+from fedsampling.base.arrays import Array, Ints
+
 LEVEL = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_FROM = 20  # seeds
@@ -183,7 +184,7 @@ def _resampled(first: Array, second: Array, contrast: Contrast) -> Array:
 
 
 @lru_cache(maxsize=2)
-def _resamples(n: int) -> NDArray[np.int64]:
+def _resamples(n: int) -> Ints:
     """Draw resamples of n seeds; fixed, so that an interval depends only on the runs."""
     return np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.clients.delays.delay_model import DelayModel
@@ -273,7 +274,7 @@ def _describe_delays(
     return {**counts, **quantiles}, network.inputs, network.unverified
 
 
-def _quantiles(seconds: NDArray[np.float64]) -> Statistics:
+def _quantiles(seconds: Array) -> Statistics:
     return {
         "clients": len(seconds),
         "least mean seconds": float(seconds.min()),

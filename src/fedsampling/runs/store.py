@@ -26,8 +26,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes
 from fedsampling.runs import tables
@@ -196,13 +197,13 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(value=value)
 
 
-def _is_short(value: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _is_short(value: Array) -> Bools:
     """Mark the numbers that equal, up to the last bits, a decimal of at most six digits."""
     with np.errstate(all="ignore"):
         places = SHORT_DIGITS - 1 - np.floor(np.log10(np.abs(value)))
         scale = 10.0 ** np.clip(places, 0, 22)  # powers of ten up to 10^22 are exact
         gap = np.abs(np.rint(value * scale) / scale - value)
-        short: NDArray[np.bool_] = (gap <= SHORT_GAP * np.abs(value)) & (places <= 22)
+        short: Bools = (gap <= SHORT_GAP * np.abs(value)) & (places <= 22)
     return short
 
 
@@ -282,7 +283,7 @@ def digest(table: pd.DataFrame) -> str:
     return _digest(table["at"].to_numpy(np.int64), metrics, table["value"])
 
 
-def _digest(at: NDArray[np.int64], metrics: bytes, value: ArrayLike) -> str:
+def _digest(at: Ints, metrics: bytes, value: ArrayLike) -> str:
     content = hashlib.sha256()
     content.update(at.tobytes())
     content.update(metrics)

@@ -11,19 +11,12 @@ softmax, and on rounding (1 − α3) m down.
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.ranking import are_smallest, smallest
 from fedsampling.samplers.power_of_choice import candidates
-from fedsampling.samplers.scheme import (
-    Array,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 
 def valuation(samples: Ints, loss: Array) -> Array:

@@ -10,10 +10,10 @@ from Decentralized Data. AISTATS 2017 (arXiv 1602.05629).
 
 import numpy as np
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
-    Array,
     Duplicates,
     Scheme,
     Setup,

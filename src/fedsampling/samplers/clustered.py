@@ -22,22 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.dissimilarity import Updates, dissimilarities, from_pairs, pairs
 from fedsampling.samplers.numerics.similar_groups import ward_groups, ward_groups_from_sample
-from fedsampling.samplers.scheme import (
-    Array,
-    Candidates,
-    Duplicates,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    invert,
-)
+from fedsampling.samplers.scheme import Candidates, Duplicates, Scheme, Setup, Slots, View, invert
 
 
 def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:

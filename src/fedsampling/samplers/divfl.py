@@ -19,17 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
-    Array,
-    Candidates,
-    Ints,
-    Scheme,
-    Slots,
-    View,
-    candidate_set,
-)
+from fedsampling.samplers.scheme import Candidates, Scheme, Slots, View, candidate_set
 
 BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 

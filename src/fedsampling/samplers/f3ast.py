@@ -17,9 +17,10 @@ one.
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 
 def greedy(p: Array, rates: Array, m: int, u: Array) -> Ints:

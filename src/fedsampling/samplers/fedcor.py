@@ -15,9 +15,10 @@ available; this module follows the authors' code, github.com/Yoruko-Tang/FedCor 
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View, distinct
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct
 
 RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' code
 

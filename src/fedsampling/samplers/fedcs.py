@@ -11,18 +11,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
-    Array,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    distinct,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, normalised_importances
 
 
 def before_deadline(

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 
 def fastest(delays: Array, n: int) -> Ints:

@@ -12,19 +12,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws, uniforms
-from fedsampling.samplers.scheme import (
-    Array,
-    Bools,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    distinct,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, normalised_importances
 
 
 def proportional(sizes: Ints, m: int, d: Array) -> Ints:

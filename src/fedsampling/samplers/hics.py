@@ -17,18 +17,10 @@ switches to clustered sampling when entropies vary little or much.
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
-    Array,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    invert,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, invert, normalised_importances
 
 MIN_IMPORTANCE = 1e-12  # lower bound of a client's importance within its cluster
 

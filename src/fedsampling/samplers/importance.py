@@ -17,10 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Batch, Bools, DataScheme, Ints, Setup, Slots, View
+from fedsampling.samplers.scheme import Batch, DataScheme, Setup, Slots, View
 
 BITS = 40
 UNIT = 1 << BITS  # integer that represents one in the progressive totals

@@ -10,10 +10,11 @@ their repository K-Vib.
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.optimal import probabilities
-from fedsampling.samplers.scheme import Array, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 
 def mixing(n: int, K: int, rounds: int) -> float:

@@ -20,16 +20,15 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Positive, Share
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.minnorm import minimum_norm_point
 from fedsampling.samplers.numerics.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
-    Array,
     Candidates,
     Duplicates,
-    Ints,
     Scheme,
     Setup,
     Slots,

@@ -15,9 +15,10 @@ implementation of FedVARP and a public summary of MIFA's algorithm.
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import Uniform
-from fedsampling.samplers.scheme import Array, Setup, Slots, View
+from fedsampling.samplers.scheme import Setup, Slots, View
 
 Updates = NDArray[np.float32]
 

@@ -19,19 +19,11 @@ samples are taken, with a penalty for slow clients; ε is at least 0.3.
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Share
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.power_of_choice import candidates
-from fedsampling.samplers.scheme import (
-    Array,
-    Bools,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 UNCERTAINTY = 0.1  # constant in the temporal uncertainty √(0.1 log R / L(i))
 

@@ -11,21 +11,13 @@ selector; defaults of ``fedscale/cloud/config_parser.py``.  Lai et al.: Oort. OS
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.ranking import smallest
 from fedsampling.samplers.oort import UNCERTAINTY, statistical_utility
 from fedsampling.samplers.power_of_choice import candidates
-from fedsampling.samplers.scheme import (
-    Array,
-    Bools,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    normalised_importances,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 # The pacer acts on relative changes of the exploited utility up to or beyond these.
 SMALL_CHANGE, LARGE_CHANGE = 0.1, 5.0

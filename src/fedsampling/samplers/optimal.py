@@ -18,18 +18,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
-    Array,
-    Bools,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    distinct,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct
 from fedsampling.theory.improvement import (
     improvement_factor,
     sampling_variance,

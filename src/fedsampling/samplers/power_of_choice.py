@@ -14,11 +14,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.ranking import smallest
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 
 def _at_least_m(d: int, info: ValidationInfo) -> int:

@@ -22,11 +22,11 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics.simplex import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
-    Array,
     Candidates,
     Duplicates,
     Scheme,

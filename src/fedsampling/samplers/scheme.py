@@ -29,13 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface import remembered
 from fedsampling.samplers.interface.guest import Guest, is_user, lent
-from fedsampling.samplers.interface.slots import Array, Batch, Bools, Ints, Setup, Slots, View
+from fedsampling.samplers.interface.slots import Batch, Setup, Slots, View
 from fedsampling.samplers.numerics.drawing import (
     candidate_set,
     distinct,

@@ -9,8 +9,9 @@ Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling. ICML 2021 (arXiv 2105.05883
 
 import numpy as np
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Array, Ints, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
 
 class Target(Scheme, name="target"):

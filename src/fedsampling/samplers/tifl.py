@@ -9,13 +9,11 @@ Learning System. HPDC 2020 (arXiv 2001.09249).
 import numpy as np
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import (
-    Array,
-    Bools,
-    Ints,
     Scheme,
     Setup,
     Slots,

@@ -17,18 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.importance import capped, progressive_totals, reassign, systematic_units
-from fedsampling.samplers.scheme import (
-    Array,
-    Ints,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    invert,
-)
+from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, invert
 
 MIN_RELATIVE_SCORE = 1e-2  # of the mean; a score of zero would exclude a client for good
 

@@ -19,10 +19,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Precision = Literal["float64", "float32"]
 

@@ -10,9 +10,8 @@ Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from fedsampling.base.arrays import Array
 
 
 def sampling_variance(norms: Array, q: Array) -> Array:

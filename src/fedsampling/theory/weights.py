@@ -17,11 +17,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
-
-Array = NDArray[np.float64]
 
 PER_CLIENT = ("mean", "variance")  # statistics with a value for each client
 

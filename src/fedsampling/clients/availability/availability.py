@@ -25,16 +25,13 @@ Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain f
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import InOrder, Part, Positive
 from fedsampling.base.streams import uniforms
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class Availability(Named, package="fedsampling.clients.availability"):
@@ -42,9 +39,7 @@ class Availability(Named, package="fedsampling.clients.availability"):
 
     varies: ClassVar[bool] = True  # whether clients are ever unavailable
 
-    def trace(
-        self, seed: int, rounds: int, clients: int, labels: NDArray[np.int64] | None = None
-    ) -> Bools:
+    def trace(self, seed: int, rounds: int, clients: int, labels: Ints | None = None) -> Bools:
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
         If no client would be available, the client with the smallest variate of the round becomes
@@ -64,7 +59,7 @@ class Availability(Named, package="fedsampling.clients.availability"):
         """Return availability from one uniform variate per client and round, shape of `u`."""
         raise NotImplementedError
 
-    def following(self, labels: NDArray[np.int64] | None) -> Self:
+    def following(self, labels: Ints | None) -> Self:
         """Return the model for clients with these labels; unchanged if it does not use labels."""
         return self
 
@@ -92,7 +87,7 @@ class Bernoulli(Availability, name="bernoulli"):
         exclude_if=lambda by: by == "random",  # keeps the hashes of runs that do not name it
     )
 
-    _labels: NDArray[np.int64] | None = None
+    _labels: Ints | None = None
 
     def available(self, seed: int, u: Array) -> Bools:
         """Compare each variate with the client's rate."""
@@ -110,7 +105,7 @@ class Bernoulli(Availability, name="bernoulli"):
         rates: Array = low + (high - low) * place
         return rates
 
-    def following(self, labels: NDArray[np.int64] | None) -> Self:
+    def following(self, labels: Ints | None) -> Self:
         """Return a copy with the clients' labels."""
         copy = self.model_copy()
         copy._labels = labels

@@ -3,11 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import stream, uniforms
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +22,7 @@ class LogNormal:
         mean: Array = self.median * np.exp(self.sd**2 / 2)
         return mean
 
-    def quantile(self, u: Array, clients: NDArray[np.int64]) -> Array:
+    def quantile(self, u: Array, clients: Ints) -> Array:
         """Return each client's quantile at `u`, in seconds."""
         from scipy.special import ndtri
 
@@ -43,7 +42,7 @@ class Uniform:
         """Mean in seconds."""
         return (self.low + self.high) / 2
 
-    def quantile(self, u: Array, clients: NDArray[np.int64]) -> Array:
+    def quantile(self, u: Array, clients: Ints) -> Array:
         """Return the quantile at `u`, in seconds."""
         return self.low + (self.high - self.low) * u
 

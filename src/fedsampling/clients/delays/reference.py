@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.files import sha256
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
-
-Array = NDArray[np.float64]
 
 COMPUTATIONS = ("comp.txt", "comp1.txt")
 

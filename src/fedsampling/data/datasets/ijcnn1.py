@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
+from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
@@ -109,9 +109,7 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
         return passed_checks("ijcnn1", checks)
 
 
-def _resampled(
-    positive: NDArray[np.bool_], share: float, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _resampled(positive: Bools, share: float, rng: np.random.Generator) -> Ints:
     """Resample to the same size with a share of positives, repeating each sample equally often."""
     positives = round(share * len(positive))
     parts = []

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
@@ -50,7 +51,7 @@ class Quadratic(NetworkData, name="quadratic"):
             spread = np.broadcast_to(spread[:1], spread.shape)
         disturbance = stream(seed, "data.noise")
 
-        def drawn(count: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        def drawn(count: int) -> tuple[NDArray[np.float32], Array]:
             x = ((rng.standard_normal((m, count, d)) * spread) @ axes.T).reshape(m * count, d)
             y = x @ w_star + self.noise * disturbance.standard_normal(m * count)
             return x.astype(np.float32), y

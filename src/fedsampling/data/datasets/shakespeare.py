@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
@@ -131,9 +132,7 @@ def windows(roles: Roles) -> Shares:
     return np.repeat(roles.begin[:-1] - start[:-1], sizes) + np.arange(start[-1]), start
 
 
-def encode_windows(
-    roles: Roles, index: NDArray[np.int64], vocabulary: str
-) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+def encode_windows(roles: Roles, index: Ints, vocabulary: str) -> tuple[NDArray[np.int8], Ints]:
     """Encode samples as symbol numbers.
 
     `index`, shape (B,): positions from :func:`windows`. Returns `x`, shape (B, 80); `y`, shape

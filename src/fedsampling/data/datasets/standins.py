@@ -7,9 +7,8 @@ few pixels, plus noise.  Stand-ins test the pipeline without downloads; they are
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.data.samples import Samples
-
-Array = NDArray[np.float64]
 
 GRAY, COLOURED = (28, 28), (32, 32, 3)
 ROLES, PLAYS = 100, 5
@@ -27,12 +26,12 @@ def images(
     rng: np.random.Generator,
     name: str,
     shape: tuple[int, ...],
-    y: NDArray[np.int64],
-    y_test: NDArray[np.int64],
+    y: Ints,
+    y_test: Ints,
     *,
     classes: int,
-    writer: NDArray[np.int64] | None = None,
-    writer_test: NDArray[np.int64] | None = None,
+    writer: Ints | None = None,
+    writer_test: Ints | None = None,
 ) -> Samples:
     """Generate an image for each label.
 
@@ -44,7 +43,7 @@ def images(
     template = _coarse(rng, classes, shape)
     style = _STYLE * _coarse(rng, owners, shape)
 
-    def drawn(label: NDArray[np.int64], owner: NDArray[np.int64] | None) -> NDArray[np.uint8]:
+    def drawn(label: Ints, owner: Ints | None) -> NDArray[np.uint8]:
         pixels = np.empty((len(label), *shape), np.uint8)
         for begin in range(0, len(label), _CHUNK):
             part = slice(begin, begin + _CHUNK)
@@ -85,19 +84,19 @@ def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int
     )
 
 
-def balanced(rng: np.random.Generator, size: int, classes: int) -> NDArray[np.int64]:
+def balanced(rng: np.random.Generator, size: int, classes: int) -> Ints:
     """Draw labels; their counts differ by at most one."""
     return rng.permutation(np.arange(size) % classes)
 
 
-def unequal(rng: np.random.Generator, samples: int, owners: int) -> NDArray[np.int64]:
+def unequal(rng: np.random.Generator, samples: int, owners: int) -> Ints:
     """Draw the owner of each sample, sorted; shares are log-normal, and every owner has samples."""
     share = rng.lognormal(sigma=0.5, size=owners)
     drawn = rng.choice(owners, size=samples - owners, p=share / share.sum())
     return np.sort(np.concatenate([np.arange(owners), drawn]))
 
 
-def tastes(rng: np.random.Generator, owners: int, count: int, classes: int) -> NDArray[np.int64]:
+def tastes(rng: np.random.Generator, owners: int, count: int, classes: int) -> Ints:
     """Draw labels owner by owner; each owner has few classes (Dirichlet with α = 0.1)."""
     taste = rng.dirichlet(np.full(classes, 0.1), owners)
     return np.concatenate([rng.choice(classes, count, p=p) for p in taste])
@@ -141,7 +140,7 @@ def vectors(
     return x, np.where(score > np.quantile(score, 1 - positive), 1.0, -1.0)
 
 
-def blobs(rng: np.random.Generator, y: NDArray[np.int64], features: int) -> Array:
+def blobs(rng: np.random.Generator, y: Ints, features: int) -> Array:
     """Draw feature vectors around a separate mean for each label, shape (samples, features)."""
     means = rng.standard_normal((int(y.max()) + 1, features))
     return means[y] + rng.standard_normal((len(y), features))

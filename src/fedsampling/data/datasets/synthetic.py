@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
@@ -23,8 +24,6 @@ from fedsampling.data.partitions.natural import split
 from fedsampling.data.partitions.partition import Variant
 from fedsampling.data.partitions.shares import starts
 from fedsampling.data.samples import Samples, gather
-
-Array = NDArray[np.float64]
 
 DIMENSION, CLASSES = 60, 10
 SMALLEST = 50  # samples of a client
@@ -71,14 +70,14 @@ class Synthetic(PublishedData, name="synthetic"):
         return models, means
 
 
-def sample_sizes(clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def sample_sizes(clients: int, rng: np.random.Generator) -> Ints:
     """Draw each client's number of samples: 50 plus a log-normal number, close to a power law."""
     return SMALLEST + rng.lognormal(LOG_MEAN, LOG_DEVIATION, clients).astype(np.int64)
 
 
 def draw(
-    models: Array, means: Array, sizes: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    models: Array, means: Array, sizes: Ints, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], Ints]:
     """Draw x ~ N(v_k, Σ) with Σ_jj = j^-1.2, and label it by its client's model.
 
     `sizes`, shape (n,). `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Dataset, PublishedData
@@ -52,9 +53,9 @@ class Layout:
 class Table:
     """The rows of a file: features, labels from zero, and owners."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.int64]
-    owner: NDArray[np.int64] | None = None
+    x: Array
+    y: Ints
+    owner: Ints | None = None
 
 
 class TableData(PublishedData):
@@ -120,7 +121,7 @@ def verify(name: str, layout: Layout, table: Table) -> tuple[str, ...]:
     return passed_checks(name, expected)
 
 
-def split_by_label(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
+def split_by_label(y: Ints, rng: np.random.Generator) -> Bools:
     """Choose the tests: a fifth of each label's samples, rounded up.  True marks a test."""
     test = np.zeros(len(y), np.bool_)
     for label in np.unique(y):
@@ -129,7 +130,7 @@ def split_by_label(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np
     return test
 
 
-def standardised(x: NDArray[np.float64], train: NDArray[np.bool_]) -> NDArray[np.float32]:
+def standardised(x: Array, train: Bools) -> NDArray[np.float32]:
     """Standardise features with the training samples' mean and variance; clip them at ±5."""
     deviation = x[train].std(0)
     scaled = (x - x[train].mean(0)) / np.where(deviation > 0, deviation, 1.0)

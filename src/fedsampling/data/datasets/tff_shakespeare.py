@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData
@@ -75,7 +76,7 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
         return tff.verify_snippets(tff.read_snippets(train), tff.read_snippets(test))
 
 
-def sequences(snippets: tff.Snippets) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+def sequences(snippets: tff.Snippets) -> tuple[NDArray[np.int8], Ints]:
     """Cut the joined snippets of each role into chunks; incomplete chunks are dropped.
 
     Returns `codes`, shape (sequences, 6): symbol numbers in TFF's vocabulary; `role`, shape

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.data.samples import Samples, check_counts
 
@@ -71,7 +72,7 @@ def verify(samples: Samples) -> tuple[str, ...]:
     return check_counts(samples, _SHAPE, (5000,) * 10, (1000,) * 10)
 
 
-def _binary_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _binary_batch(path: Path) -> tuple[NDArray[np.uint8], Ints]:
     content = np.fromfile(path, np.uint8)
     if not len(content) or len(content) % (1 + _PIXELS):
         raise ValueError(f"{path}: {len(content):,} bytes are not records of {1 + _PIXELS:,}")

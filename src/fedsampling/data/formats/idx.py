@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.data.samples import Samples, check_counts, passed_checks
 
@@ -136,7 +137,7 @@ def verify_writers(samples: Samples) -> tuple[str, ...]:
     return passed_checks(samples.name, findings)
 
 
-def _writers(path: Path, y: NDArray[np.int64]) -> NDArray[np.int64]:
+def _writers(path: Path, y: Ints) -> Ints:
     table = read_idx(path)
     if table.ndim != 2 or table.shape[1] != 8 or len(table) < len(y):
         raise ValueError(f"{path}: shape {table.shape} is not ({len(y)} or more, 8)")

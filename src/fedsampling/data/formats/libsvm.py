@@ -1,9 +1,10 @@
 """LIBSVM's sparse text format."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Rows = tuple[NDArray[np.float64], NDArray[np.float64]]  # features and labels
+from fedsampling.base.arrays import Array
+
+Rows = tuple[Array, Array]  # features and labels
 
 
 def parse_libsvm(text: bytes, features: int) -> Rows:

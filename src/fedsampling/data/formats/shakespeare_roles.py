@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.data.partitions.shares import starts
 
 LENGTH = 80  # characters of a sample; the next one is its label
@@ -35,7 +36,7 @@ class Roles:
     play: tuple[str, ...]
     text: NDArray[np.uint8]  # shape (characters,): ASCII codes
     # shape (n + 1,): role k's text is ``text[begin[k]:begin[k + 1]]``, more than 80 characters
-    begin: NDArray[np.int64]
+    begin: Ints
 
 
 def read(path: Path) -> Roles:

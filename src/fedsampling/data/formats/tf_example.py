@@ -16,8 +16,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
+
 _T = TypeVar("_T", bound=np.generic)
-Feature = list[bytes] | NDArray[np.float32] | NDArray[np.int64]
+Feature = list[bytes] | NDArray[np.float32] | Ints
 
 _VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5  # the wire types; the others are obsolete
 _WIDTHS = {_LONG: 8, _SHORT: 4}
@@ -62,7 +64,7 @@ def _joined(parts: list[NDArray[_T]], dtype: type[_T]) -> NDArray[_T]:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
 
 
-def _varints(content: memoryview) -> NDArray[np.int64]:
+def _varints(content: memoryview) -> Ints:
     """Decode all packed numbers at once: seven bits per byte, the lowest first."""
     data = np.frombuffer(content, np.uint8)
     last = data < 0x80

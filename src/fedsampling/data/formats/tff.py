@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.data.federated import share_of_largest
 from fedsampling.data.formats.tff_files import (
@@ -151,9 +152,7 @@ def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str,
     return findings
 
 
-def _read(
-    part: Part, feature: str, kind: FeatureType
-) -> tuple[NDArray[Any], NDArray[np.int64], dict[str, int]]:
+def _read(part: Part, feature: str, kind: FeatureType) -> tuple[NDArray[Any], Ints, dict[str, int]]:
     """Return samples and labels, client by client, and the number of samples of each client."""
     with _opened(part, {feature: kind, "label": FeatureType((), np.int64)}) as examples:
         total = sum(examples.sizes.values())
@@ -181,7 +180,7 @@ def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextMana
     return hdf5_examples(part.path, kinds)
 
 
-def _expand(owners: dict[str, int], number: dict[str, int]) -> NDArray[np.int64]:
+def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
     """Return the number of each sample's owner."""
     return np.repeat(
         np.array([number[client] for client in owners], np.int64), list(owners.values())

@@ -7,9 +7,10 @@ Each digit is owned by 10 clients, every client has the same number of samples."
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
@@ -106,9 +107,7 @@ def by_digit(
     return take(train, chosen), take(test, chosen)
 
 
-def _in_order(
-    labels: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator | None
-) -> Shares:
+def _in_order(labels: Ints, sizes: Ints, rng: np.random.Generator | None) -> Shares:
     """Assign each label's rows, in file order or shuffled, to its clients one after another."""
     rows = np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
     rows = rows[np.argsort(labels[rows], kind="stable")]

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import stream
@@ -63,7 +64,7 @@ class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
         )
 
 
-def grouped_sizes(groups: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def grouped_sizes(groups: Sequence[tuple[int, int]]) -> Ints:
     """Expand (number of clients, samples of each) to one size per client, shape (n,)."""
     numbers, sizes = np.array(groups, np.int64).T
     return np.repeat(sizes, numbers)
@@ -142,16 +143,14 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     return _draw_each_once(y, counts, rng)
 
 
-def _cut(exact: NDArray[np.float64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cut(exact: Array, totals: Ints) -> Ints:
     """Round down; the last label gets the remainder."""
     counts = exact.astype(np.int64)
     counts[:, -1] = totals - counts[:, :-1].sum(1)
     return counts
 
 
-def _draw_each_once(
-    labels: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
-) -> Shares:
+def _draw_each_once(labels: Ints, counts: Ints, rng: np.random.Generator) -> Shares:
     """Assign rows client by client; each label's rows have a random order, repeated if used up."""
     stock = np.bincount(labels, minlength=counts.shape[1])
     rows = rng.permutation(len(labels))
@@ -163,9 +162,7 @@ def _draw_each_once(
     return rows[starts(stock)[label] + place], starts(counts.sum(1))
 
 
-def _draw_any(
-    labels: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
-) -> Shares:
+def _draw_any(labels: Ints, counts: Ints, rng: np.random.Generator) -> Shares:
     """Draw each row uniformly, with replacement, from all rows of its label."""
     stock = np.bincount(labels, minlength=counts.shape[1])
     rows = np.argsort(labels, kind="stable")
@@ -173,12 +170,12 @@ def _draw_any(
     return rows[starts(stock)[label] + rng.integers(stock[label])], starts(counts.sum(1))
 
 
-def _requested_labels(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _requested_labels(counts: Ints) -> Ints:
     n, classes = counts.shape
     return np.repeat(np.tile(np.arange(classes), n), counts.ravel())
 
 
-def _classes(labels: NDArray[np.int64]) -> int:
+def _classes(labels: Ints) -> int:
     stock = np.bincount(labels)
     if not stock.all():
         missing = np.flatnonzero(stock == 0).tolist()

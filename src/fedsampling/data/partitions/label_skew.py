@@ -5,15 +5,14 @@ rizk2022importance states nothing else for ijcnn1: 35,000 samples, 100 agents, N
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.partitions.shares import rounded
 
 
-def label_skew(
-    labels: ArrayLike, sizes: ArrayLike, alpha: float, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def label_skew(labels: ArrayLike, sizes: ArrayLike, alpha: float, rng: np.random.Generator) -> Ints:
     """Assign samples so that each client's label shares follow a Dirichlet distribution.
 
     Client k's shares are q_k ~ Dirichlet(alpha * prior), where prior are the labels' shares in the
@@ -47,9 +46,7 @@ def label_skew(
     return index[np.lexsort([rng.random(len(index)), client])]
 
 
-def _served(
-    requests: NDArray[np.int64], label: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _served(requests: Ints, label: Ints, rng: np.random.Generator) -> Ints:
     """Return a row for each request, with the requested label until it is exhausted."""
     index = np.empty(len(requests), np.int64)
     gaps, unused = [], []
@@ -65,7 +62,7 @@ def _served(
     return index
 
 
-def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> Ints:
     """Draw K sizes that sum to `total`, with minimum exactly `low` and maximum exactly `high`.
 
     One client has `low` and one has `high` samples.  The other sizes are first independent and

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
@@ -56,8 +57,8 @@ def equal_shares(total: int, n: int, rng: np.random.Generator) -> Shares:
 
 def rotate(
     images: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    angle: NDArray[np.float64],
+    start: Ints,
+    angle: Array,
     interpolation: Interpolation,
 ) -> NDArray[np.uint8]:
     """Rotate every client's images anticlockwise about their centre, like torchvision's `rotate`.
@@ -107,9 +108,7 @@ def _moved(
     return moved.astype(np.uint8)
 
 
-def _origins(
-    height: int, width: int, degrees: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _origins(height: int, width: int, degrees: float) -> tuple[Array, Array]:
     """Return the source of each pixel of the rotated image, shape (H W,), rows pointing down."""
     # Rounding removes the error of cos 90°, which would move pixels in exact quarter turns.
     turn = np.deg2rad(degrees)
@@ -121,9 +120,9 @@ def _origins(
 
 
 def _matrix(
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    row: Array,
+    column: Array,
+    weight: Array,
     height: int,
     width: int,
 ) -> Any:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.records import NotNegative, Positive, Strict
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.ijcnn1 import Ijcnn1
@@ -30,8 +30,6 @@ from fedsampling.learning.training.loop import Measure, train
 from fedsampling.samplers.importance import ISFedAvg
 from fedsampling.samplers.interface.in_settings import ConvexScheme
 from fedsampling.samplers.scheme import Scheme, Setup
-
-Array = NDArray[np.float64]
 
 
 class ConvexModel(Strict):

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base import memory
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
@@ -249,7 +249,7 @@ class Training(Strict):
             users_metrics = partial(measure, learner, metrics)
             measures.append((self.evaluation.every, lambda theta, _: users_metrics(theta)))
 
-        def by_client(theta: Any, rounds: int) -> Mapping[str, NDArray[np.float64]]:
+        def by_client(theta: Any, rounds: int) -> Mapping[str, Array]:
             final = on_own_samples(learner, theta, self.evaluation.dropout)
             return {**learner.by_client_metrics(rounds), **final}
 
@@ -347,9 +347,7 @@ def load_delays(
     return assign(model.draw(seed, network, clients, 4.0 * dimension), clients, seed)
 
 
-def load_trace(
-    settings: Training, clients: int, labels: NDArray[np.int64] | None = None
-) -> NDArray[np.bool_] | None:
+def load_trace(settings: Training, clients: int, labels: Ints | None = None) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability
     if model is None or not model.varies:

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive, Strict
 from fedsampling.base.streams import Draws
 from fedsampling.experiments.simulations.simulation import Progress, Simulation, at_most_all, tidy
@@ -41,7 +41,6 @@ from fedsampling.theory.weights import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
 
@@ -111,7 +110,7 @@ class _Case(NamedTuple):
     participation: Participation
 
 
-def _case(name: str, n_samples: NDArray[np.int64], p: Array, m: int) -> _Case:
+def _case(name: str, n_samples: Ints, p: Array, m: int) -> _Case:
     n = len(p)
     norms = (1 + np.arange(1, n + 1) % 4).astype(np.float64)
     if name == "clustered":
@@ -159,7 +158,7 @@ def _closed_forms(case: _Case, p: Array) -> dict[str, Array | float]:
 def _estimate(
     case: _Case,
     closed: Mapping[str, Array | float],
-    n_samples: NDArray[np.int64],
+    n_samples: Ints,
     draws: int,
     seed: int,
     progress: Progress,

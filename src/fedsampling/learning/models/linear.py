@@ -13,12 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from fedsampling.base.arrays import Array
 from fedsampling.data.federated import FederatedDataset
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

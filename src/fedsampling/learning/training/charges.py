@@ -8,13 +8,11 @@ compute or send something before the selection.
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.samplers.scheme import Scheme, Slots
-
-Array = NDArray[np.float64]
 
 # Costs of a run that comparisons use: bits sent by clients, and time.
 COMPARED_COSTS = frozenset(
@@ -26,7 +24,7 @@ FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all cl
 
 
 def participation(
-    slots: Slots, omega: Array, labels: NDArray[np.int64] | None, runs: int
+    slots: Slots, omega: Array, labels: Ints | None, runs: int
 ) -> Mapping[str, Array]:
     """Count the participants of each run.
 
@@ -89,8 +87,8 @@ def bits(
 
 def request_shares(
     needs: frozenset[str],
-    n_samples: NDArray[np.int64],
-    trained: NDArray[np.int64],
+    n_samples: Ints,
+    trained: Ints,
     batch: int,
     mini_batch: int = 1,
 ) -> Array:
@@ -124,7 +122,7 @@ def seconds(
     sampler: Scheme,
     slots: Slots,
     delays: Delays,
-    offered: NDArray[np.int64],
+    offered: Ints,
     rng: Draws,
     shares: Array | None = None,
 ) -> Mapping[str, Array]:
@@ -151,6 +149,6 @@ def seconds(
     }
 
 
-def _distinct(run: NDArray[np.int64], value: NDArray[np.int64], runs: int) -> Array:
+def _distinct(run: Ints, value: Ints, runs: int) -> Array:
     pairs = np.unique(np.stack([run, value]), axis=1)
     return np.bincount(pairs[0], minlength=runs).astype(np.float64)

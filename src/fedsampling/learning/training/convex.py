@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import Linear
 from fedsampling.samplers.scheme import Batch, DataScheme, Scheme, Slots
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ConvexWork(Strict):
@@ -59,7 +57,7 @@ class ConvexLearner:
     B: Ints
 
     @property
-    def n_samples(self) -> NDArray[np.int64]:
+    def n_samples(self) -> Ints:
         """Samples of each client."""
         return self.data.n_samples
 
@@ -68,7 +66,7 @@ class ConvexLearner:
         """Importance of each client."""
         return self.data.p
 
-    def start(self, seeds: NDArray[np.int64]) -> Array:
+    def start(self, seeds: Ints) -> Array:
         """Return zeros, the first model of every run."""
         return np.zeros((len(seeds), self.data.x.shape[1]))
 
@@ -107,11 +105,11 @@ class ConvexLearner:
         moved = theta + aggregate(omega[:, None] * updates, slots, len(theta))
         return moved if added is None else moved + added
 
-    def finite(self, theta: Array) -> NDArray[np.bool_]:
+    def finite(self, theta: Array) -> Bools:
         """Return which runs have a finite model."""
         return np.asarray(np.isfinite(theta).all(-1))
 
-    def reset(self, theta: Array, lost: NDArray[np.bool_]) -> Array:
+    def reset(self, theta: Array, lost: Bools) -> Array:
         """Set the models of diverged runs to zero."""
         return np.where(lost[:, None], 0.0, theta)
 

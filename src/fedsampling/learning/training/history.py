@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.learning.training.charges import COMPARED_COSTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Rows = list[tuple[int, str, Array]]  # (round, metric, values of shape (runs,))
 # Costs of each round, their means over all rounds, or the sums of bits and seconds since the
 # previous measurement.

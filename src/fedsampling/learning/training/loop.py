@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
-from fedsampling.learning.training.history import Array, Bools, Costs, History, Ints
+from fedsampling.learning.training.history import Costs, History
 from fedsampling.learning.training.until import Until
 from fedsampling.samplers.checking.validation import Validator, call
 from fedsampling.samplers.interface.guest import is_user

@@ -3,9 +3,9 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.learning.training.history import History
 
@@ -23,7 +23,7 @@ class Until(Strict):
         exclude_if=lambda rounds: rounds is None,  # keeps the hashes of runs that do not name it
     )
 
-    def ended_at(self, history: History) -> NDArray[np.int64]:
+    def ended_at(self, history: History) -> Ints:
         """Return the round in which each run ended, shape (runs,); −1 if it continues."""
         ended_at = np.full(len(history.diverged_at), -1)
         in_a_row = np.zeros(len(ended_at), np.int64)  # measurements that meet the target

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
 from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.numbers import listed
@@ -47,16 +47,16 @@ MAX_SINGLE_SEEDS = 10  # with more seeds, single seeds are not shown
 MAX_CHARACTERS = 200_000  # of a file
 DIGITS, ROUND_DIGITS = 4, 7
 _Key = tuple[str, str]  # case and sampler
-_Costs = tuple[NDArray[np.int64], NDArray[np.float64]]  # rounds, and the cost up to each of them
+_Costs = tuple[Ints, Array]  # rounds, and the cost up to each of them
 
 
 @dataclass(frozen=True)
 class _Curve:
     """A metric of one case and sampler."""
 
-    at: NDArray[np.int64]  # shape (rounds,)
-    values: NDArray[np.float64]  # shape (rounds, seeds)
-    seeds: NDArray[np.int64]  # shape (seeds,)
+    at: Ints  # shape (rounds,)
+    values: Array  # shape (rounds, seeds)
+    seeds: Ints  # shape (seeds,)
 
 
 def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, str]) -> list[Path]:
@@ -148,9 +148,7 @@ def _limited_json(
     return text
 
 
-def _value_columns(
-    values: NDArray[np.float64], seeds: NDArray[np.int64], bounds: tuple[float, float]
-) -> dict[str, str]:
+def _value_columns(values: Array, seeds: Ints, bounds: tuple[float, float]) -> dict[str, str]:
     """Return the columns of a curve, shape (points, seeds): mean, interval and single seeds."""
     mean, low, high = _band(values, bounds)
     columns = {"mean": _json_list(mean)}
@@ -198,16 +196,14 @@ def _case_and_sampler_slices(index: pd.Index) -> Iterator[tuple[_Key, slice]]:
         yield (str(cases[begin]), str(samplers[begin])), slice(begin, end)
 
 
-def _cost_up_to(spent: _Costs, at: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cost_up_to(spent: _Costs, at: Ints) -> Array:
     """Return the cost up to each round in `at`; zero before the first charge."""
     rounds, cost = spent
-    total: NDArray[np.float64] = np.concatenate([[0.0], cost])[
-        np.searchsorted(rounds, at, side="right")
-    ]
+    total: Array = np.concatenate([[0.0], cost])[np.searchsorted(rounds, at, side="right")]
     return total
 
 
-def _thinned(count: int, points: int) -> NDArray[np.int64]:
+def _thinned(count: int, points: int) -> Ints:
     """Choose points: half evenly spaced in rounds, half in their logarithm, with both ends."""
     if count <= points:
         return np.arange(count)
@@ -216,9 +212,7 @@ def _thinned(count: int, points: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([even, early]).round().astype(np.int64))
 
 
-def _band(
-    values: NDArray[np.float64], bounds: tuple[float, float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _band(values: Array, bounds: tuple[float, float]) -> tuple[Array, Array, Array]:
     """Return mean and 95 % t-interval over seeds, as :attr:`Summary.curves` does."""
     mean = values.mean(axis=1)
     count = values.shape[1]

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.evidence.numbers import listed, show
 from fedsampling.evidence.statistics import half_width
 from fedsampling.experiments.cross_matrix import FULL, REFERENCE
@@ -34,7 +34,6 @@ INFORMATION: Mapping[str, frozenset[str]] = {
     "updates": frozenset({"updates", "update_norms", "bias_updates", "gradients", "heterogeneity"}),
 }
 ALL_INFORMATION = frozenset(INFORMATION)
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsampling.base import memory
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources.mirror import place_of
 from fedsampling.data.sources.sources import editions
@@ -157,7 +157,7 @@ def available_data(job: Job, cache: Path, mirror: str | None) -> str:
 
 def _clients(
     settings: Network, data: str, where: Where
-) -> tuple[NDArray[np.int64], int, tuple[int, ...], int | None]:
+) -> tuple[Ints, int, tuple[int, ...], int | None]:
     """Return the clients' sizes, the number of tests, a sample's shape and the classes; cached."""
     key = settings.model_dump_json(include={"dataset", "problem_seed"}) + data
     if key not in _SEEN:
@@ -167,4 +167,4 @@ def _clients(
     return _SEEN[key]
 
 
-_SEEN: dict[str, tuple[NDArray[np.int64], int, tuple[int, ...], int | None]] = {}
+_SEEN: dict[str, tuple[Ints, int, tuple[int, ...], int | None]] = {}

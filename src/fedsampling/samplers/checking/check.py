@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.blame import CodeError, described
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.streams import stream
@@ -22,13 +23,7 @@ from fedsampling.samplers.checking.populations import POPULATIONS, N, Population
 from fedsampling.samplers.checking.rounds import Round, one_run, play_round, play_rounds, same_round
 from fedsampling.samplers.checking.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 from fedsampling.samplers.interface.own_files import load_file
-from fedsampling.samplers.scheme import (
-    CONVEX_NEEDS,
-    NETWORK_NEEDS,
-    Array,
-    Ints,
-    Scheme,
-)
+from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.scheme import scheme as make_scheme
 
 ROUNDS = 3

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import stream
-from fedsampling.samplers.scheme import Array, Ints, Setup
+from fedsampling.samplers.scheme import Setup
 
 N, D = 12, 5  # number of clients, and of the model's parameters
 MANY_CLIENTS = 60  # number of clients of the largest population

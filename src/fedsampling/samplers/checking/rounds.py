@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.samplers.checking.populations import (
@@ -17,7 +18,7 @@ from fedsampling.samplers.checking.populations import (
 )
 from fedsampling.samplers.checking.validation import Validator, call
 from fedsampling.samplers.interface.one_run import guest_of
-from fedsampling.samplers.scheme import Array, Ints, Scheme, Slots, View
+from fedsampling.samplers.scheme import Scheme, Slots, View
 
 
 class Round(NamedTuple):

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.interface.guest import lent
 from fedsampling.samplers.interface.one_run import StackedRuns, guest_of
-from fedsampling.samplers.scheme import Array, Bools, Ints, Scheme, Slots, View
+from fedsampling.samplers.scheme import Scheme, Slots, View
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
 WEIGHT_SUM_HINT = (

@@ -25,15 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.blame import CodeError, blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, lent
 from fedsampling.samplers.scheme import (
     NETWORK_NEEDS,
-    Array,
-    Bools,
-    Ints,
     Scheme,
     Setup,
     Slots,

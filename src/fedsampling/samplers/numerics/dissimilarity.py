@@ -14,8 +14,8 @@ for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883).
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.samplers.scheme import Array, Ints
 
 Updates = NDArray[np.floating]
 

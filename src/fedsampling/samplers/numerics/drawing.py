@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fedsampling.samplers.interface.slots import Array, Ints, Slots, View
+from fedsampling.base.arrays import Array, Ints
+from fedsampling.samplers.interface.slots import Slots, View
 
 
 def invert(probability: Array, u: Array) -> Ints:

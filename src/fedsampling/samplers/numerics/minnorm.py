@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fedsampling.samplers.scheme import Array, Ints
+from fedsampling.base.arrays import Array, Ints
 
 Chain = Callable[[Ints], Array]
 

@@ -1,10 +1,11 @@
 """The smallest of many keys, without sorting the others."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fedsampling.base.arrays import Array, Bools, Ints
 
 
-def smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def smallest(keys: Array, count: int) -> Ints:
     """Return the positions of the `count` smallest keys, ascending; ties go to the first position.
 
     `keys`, shape (n,). `count`: at least 0; with more than n, all positions are returned. Returns
@@ -15,7 +16,7 @@ def smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return positions[np.argsort(keys[positions], kind="stable")]
 
 
-def are_smallest(keys: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+def are_smallest(keys: Array, count: int) -> Bools:
     """Mark the keys that :func:`smallest` returns, shape (n,), without sorting them."""
     if count <= 0 or count >= len(keys):
         return np.full(len(keys), count > 0)

@@ -13,8 +13,9 @@ Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 
 import numpy as np
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.samplers.numerics.dissimilarity import Updates, dissimilarities_to
-from fedsampling.samplers.scheme import Array, Ints, candidate_set
+from fedsampling.samplers.scheme import candidate_set
 
 
 def ward_groups(rho: Array, weight: Ints, max_weight: int, ward: str = "paper") -> list[Ints]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.scheme import Array
 
 Value = Callable[[Array], float]
 Gradient = Callable[[Array], Array]

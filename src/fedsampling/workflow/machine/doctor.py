@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
@@ -32,8 +33,6 @@ from fedsampling.runs.execute import choose_products, environment
 from fedsampling.runs.execute import device as chosen_device
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
-
-Array = NDArray[np.float64]
 
 MIN_SPEED_RATIO = 1.2  # from which the other library is recommended
 TURNS, PRODUCTS_IN_A_TURN = 20, 20  # of timing the two libraries

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.files import write_record
 from fedsampling.evidence.agreement import (
     ACCURACY_TOLERANCE,
@@ -105,7 +105,7 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
     problem = load_problem(settings, run.data, where)
     network = settings.model.build(problem.x.shape[1:], problem.classes)
 
-    def draw(rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    def draw(rng: np.random.Generator) -> dict[str, Array]:
         return {
             name: value + PERTURBATION * rng.choice([-1, 1], value.shape)
             for name, value in network.draw(rng).items()

@@ -9,16 +9,15 @@ harshvardhan2025latency leaves most details open; our choices, with their reason
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.streams import uniforms
 from fedsampling.clients.delays.delays import Delays, LogNormal
 from fedsampling.clients.delays.radio.mesh import Mesh, great_circle
 from fedsampling.clients.delays.radio.parameters import Parameters
 from fedsampling.clients.delays.radio.propagation import City, hybrid
-
-Array = NDArray[np.float64]
 
 THERMAL_NOISE = -174.0  # dBm per Hz at 290 K
 

@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
-
-Array = NDArray[np.float64]
 
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York

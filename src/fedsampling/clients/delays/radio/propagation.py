@@ -13,9 +13,9 @@ ns-3 project: Model Library, chapters "Propagation" and "Buildings" (design docu
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from fedsampling.base.arrays import Array
 
 SPEED_OF_LIGHT = 299_792_458.0  # m/s
 

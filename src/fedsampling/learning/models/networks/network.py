@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.base import memory
+from fedsampling.base.arrays import Array
 from fedsampling.base.blame import described
 from fedsampling.base.errors import InputError
 
-Array = NDArray[np.float64]
 Parts = Mapping[str, Tensor]
 Keep = Callable[[Tensor, float], Tensor]
 Law = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -68,7 +68,7 @@ class Network:
     # shape of each parameter in one copy, in the order of the flat vector
     shapes: Mapping[str, tuple[int, ...]]
     # ``draw(rng) -> {name: float array}``: the initial parameters of one copy
-    draw: Callable[[np.random.Generator], Mapping[str, NDArray[np.float64]]]
+    draw: Callable[[np.random.Generator], Mapping[str, Array]]
     # ``body(w, x, keep) -> h``: from inputs x [slots, batch, ...] to the last layer's inputs
     # [slots, batch, ..., features], with parameters ``w[name]`` [slots, *shape].  ``keep(h, rate)``
     # is dropout in training, and the identity in evaluation

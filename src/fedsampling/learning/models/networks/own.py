@@ -22,11 +22,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parameter import is_lazy
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.blame import described, import_error_lines
 from fedsampling.base.errors import InputError
 from fedsampling.base.own_files import import_file
@@ -68,7 +68,7 @@ def own_network(
         drawn = [_fitted(make(seed), sample, classes)[0] for seed in (0, 1)]
         _refuse_unkeyed(guest, template, *drawn)
 
-    def draw(rng: np.random.Generator) -> Mapping[str, NDArray[np.float64]]:
+    def draw(rng: np.random.Generator) -> Mapping[str, Array]:
         initial = template
         if not isinstance(module, nn.Module):
             initial, _ = _fitted(make(int(rng.integers(2**62))), sample, classes)

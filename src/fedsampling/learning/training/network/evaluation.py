@@ -9,15 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.networks.network import Keep, Network, everything, private
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.step import Keeper, dense_outputs, sample_losses
 
-Array = NDArray[np.float64]
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
 
 BLOCK_SAMPLES = 1000  # samples in a block
@@ -191,7 +190,7 @@ def _dropout(learner: NetworkLearner, slots: int) -> Keep:
     return Keeper(zero, zero[0])
 
 
-def _client_means(values: Array, start: NDArray[np.int64]) -> Array:
+def _client_means(values: Array, start: Ints) -> Array:
     sums = np.add.reduceat(values, start[:-1], axis=1)
     means: Array = sums / np.diff(start)
     return means

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
@@ -28,9 +29,6 @@ from fedsampling.learning.training.network.step import Keeper, sgd_step
 from fedsampling.learning.training.server import Server
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
 STACK_BYTES = 2**30  # of activations that the slots of one stack may use
@@ -80,7 +78,7 @@ class NetworkLearner:
     activation_bytes: int = 1
     converted_share: float = 0.0  # fraction of the free memory that converted samples may use
     # shape (rounds, n): the clients available in each round; all by default
-    trace: NDArray[np.bool_] | None = None
+    trace: Bools | None = None
     delays: Delays | None = None  # seconds of the clients
     # number of samples whose features are sent.  If set, a request before the round is charged for
     # the passes over data that it needs; otherwise for the client's whole delay
@@ -270,11 +268,11 @@ class NetworkLearner:
         step = self.server_step
         return step[run] if isinstance(step, np.ndarray) else step
 
-    def finite(self, theta: Tensor) -> NDArray[np.bool_]:
+    def finite(self, theta: Tensor) -> Bools:
         """Return which runs have a finite model."""
         return np.asarray(torch.isfinite(theta).all(dim=1).cpu().numpy())
 
-    def reset(self, theta: Tensor, lost: NDArray[np.bool_]) -> Tensor:
+    def reset(self, theta: Tensor, lost: Bools) -> Tensor:
         """Set the models of diverged runs to zero."""
         theta[torch.from_numpy(lost).to(self.device)] = 0.0
         return theta

@@ -9,15 +9,13 @@ from math import cos, pi
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance
 from fedsampling.base.streams import Draws, uniforms
 from fedsampling.samplers.scheme import Slots
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Key = tuple[Ints, Ints, Ints, Ints]  # seed, round, client, occurrence
 
 

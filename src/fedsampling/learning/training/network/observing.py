@@ -15,17 +15,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import stream
 from fedsampling.learning.models.networks.network import everything
 from fedsampling.learning.training.network.evaluation import client_losses
 from fedsampling.learning.training.network.learner import NetworkLearner
 from fedsampling.learning.training.network.local_work import fresh
 from fedsampling.learning.training.network.step import sample_losses
-from fedsampling.samplers.scheme import Bools, Scheme, Slots
+from fedsampling.samplers.scheme import Scheme, Slots
 from fedsampling.theory.heterogeneity import Precision, pairwise, refresh
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 State = Mapping[str, NDArray[Any]]
 Renewal = Literal["participants", "everyone"]
 

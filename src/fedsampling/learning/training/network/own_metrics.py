@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base.arrays import Array
 from fedsampling.base.blame import described
 from fedsampling.base.errors import InputError
 from fedsampling.learning.models.networks.network import private
@@ -20,7 +20,7 @@ Metric = Callable[[Model, Tensor, Tensor], Any]
 
 def measure(
     learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Array]:
     """Compute users' metrics of every run's global model, each of shape (runs,).
 
     Each call gets its own model and samples, and the same random numbers from PyTorch's generator.

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.charges import evenness
 from fedsampling.samplers.scheme import Slots
-
-Array = NDArray[np.float64]
 
 
 def _none() -> Array:
