@@ -22,7 +22,7 @@ Rodio, Faticanti, Marfoq, Neglia, Leonardi: Federated Learning under Heterogeneo
 Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain for each client.
 """
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,12 @@ class Availability(Named, package="fedsampling.clients.availability"):
     varies: ClassVar[bool] = True  # whether clients are ever unavailable
 
     def trace(
-        self, seed: int, rounds: int, clients: int, labels: NDArray[np.int64] | None = None
+        self,
+        seed: int,
+        rounds: int,
+        clients: int,
+        labels: NDArray[np.int64] | None = None,
+        names: NDArray[Any] | None = None,
     ) -> Bools:
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
@@ -51,7 +56,7 @@ class Availability(Named, package="fedsampling.clients.availability"):
         available.  Adding rounds or clients does not change the other draws.
 
         `labels`, shape (clients,): each client's most frequent label, on which its availability may
-        depend.
+        depend. `names`, shape (clients,): names in a recorded trace; by default, the numbers.
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]
