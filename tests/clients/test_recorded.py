@@ -43,7 +43,7 @@ def test_seconds_by_client_and_round_are_the_clock(kind, tmp_path):
 class Quick(fs.Sampler, name="quick_for_test"):
     """The client with the smallest expected delay."""
 
-    needs = {"delays"}
+    needs = frozenset({"delays"})
     unbiased = False
 
     def select(self, view, rng):
