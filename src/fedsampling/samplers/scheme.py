@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from inspect import get_annotations
 from types import FunctionType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,7 +203,8 @@ class Scheme(Named, package="fedsampling.samplers"):
         InputError
             If there are fewer clients than requested, or information in ``needs`` is missing.
         """
-        return prepared_copies(self, setup, 1)[0]
+        (ready,) = prepared_copies(self, setup, 1)
+        return ready
 
     def _check_setup(self, setup: Setup) -> None:
         """Raise InputError if there are too few clients or information is missing."""
@@ -327,11 +328,13 @@ class Scheme(Named, package="fedsampling.samplers"):
         object.__delattr__(self, name)
 
 
+SchemeT = TypeVar("SchemeT", bound=Scheme)
+
 # Members of every sampler, which no setting or attribute may hide.
 HOOKS = frozenset(name for name in dir(Scheme) if not name.startswith("_"))
 
 
-def prepared_copies(scheme: Scheme, setup: Setup, copies: int) -> list[Any]:
+def prepared_copies(scheme: SchemeT, setup: Setup, copies: int) -> list[SchemeT]:
     """Return copies of a sampler that are ready for the rounds of one job."""
     scheme._check_setup(setup)
     if not is_user(type(scheme)):

@@ -4,10 +4,12 @@ Adding a file with such a class to this folder registers the model.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from numpy.typing import NDArray
 
 from fedsampling.base.families import Named
-from fedsampling.clients.delays.delays import Delays
+from fedsampling.clients.delays.delays import Delays, assign
 
 if TYPE_CHECKING:
     from fedsampling.clients.delays.radio.mesh import Mesh
@@ -47,6 +49,20 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         clients of the training problem. `model_bytes`: size of the trained model.
         """
         raise NotImplementedError
+
+    def for_clients(
+        self,
+        seed: int,
+        network: "Mesh | None",
+        names: NDArray[Any],
+        model_bytes: float,
+        rounds: int,
+    ) -> Delays:
+        """Draw the delays of a training problem's clients, of which `names`, shape (n,), are given.
+
+        Other arguments as in :meth:`draw`; `rounds`: number of rounds of the training.
+        """
+        return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
