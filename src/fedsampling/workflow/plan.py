@@ -21,7 +21,7 @@ from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import Job, jobs
-from fedsampling.runs.places import CARDS, is_published
+from fedsampling.runs.places import CARDS, PUBLISHED, published_runs
 from fedsampling.samplers.interface.own_files import load_file
 from fedsampling.workflow.best import at_best
 
@@ -204,6 +204,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     if other_run and not (other_run / "summaries").is_dir():
         fix = "run it first, or name another run"
         raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
+    published = published_runs(PUBLISHED) if config.shipped else {}
     problems: list[str] = []
     by_name: dict[str, Job] = {}
     settings: dict[str, dict[str, Any]] = {}
@@ -224,7 +225,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         frozenset(
             name
             for name, job in by_name.items()
-            if config.computes and not (config.shipped and is_published(job))
+            if config.computes and not all(run.hash in published for run in job.runs)
         ),
         settings,
         dataset_uses(by_name.values()),
