@@ -178,9 +178,10 @@ def train(
     **settings
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
-        ``prox``, ``decay``, ``schedule`` ("cosine", or a dict), ``delays``, ``availability``,
-        ``training_loss``, ``by_client`` (each client's rounds, weight and final accuracy on its
-        test samples; see :func:`fedsampling.by_client`), …  The default of ``inputs`` depends on
+        ``prox``, ``decay``, ``schedule`` ("cosine", or a dict), ``delays`` and ``availability``
+        (a name, a dict, or a table, file or array of your own), ``training_loss``, ``by_client``
+        (each client's rounds, weight and final accuracy on its test samples; see
+        :func:`fedsampling.by_client`), …  The default of ``inputs`` depends on
         the samples' type.
 
     Returns

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Positive, Strict, check
+from fedsampling.clients.availability import recorded as availability
+from fedsampling.clients.delays import recorded as delays
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.user_files import TABLES
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.local_work import LocalWork
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")
+RECORDED = {"delays": delays.Recorded, "availability": availability.Recorded}  # users' own values
 
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 
@@ -122,6 +127,12 @@ def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
 
 def record_input(choice: Any, key: str) -> Any:
     """Convert a choice to input that a record accepts."""
+    if key in RECORDED:
+        if isinstance(choice, Path) or (isinstance(choice, str) and choice.endswith(TABLES)):
+            return {"name": RECORDED[key].named, "path": str(choice)}
+        if not isinstance(choice, str | Strict) and "name" not in getattr(choice, "keys", tuple)():
+            with naming(key):
+                return RECORDED[key].holding(choice)
     if isinstance(choice, str):
         return {"name": choice}
     if isinstance(choice, Mapping | Strict):

@@ -44,7 +44,7 @@ def train_and_test(
     splits = source if isinstance(source, Mapping) and _has_tables(source) else {"train": source}
     if "train" not in splits:
         raise InputError(f"frame: no split 'train'; it has {', '.join(map(str, splits))}")
-    train = _columns(splits["train"])
+    train = columns_of(splits["train"])
     target = _name(target, train, "target")
     client = None if client is None else _name(client, train, "client")
     if test is not None and "test" in splits:
@@ -57,7 +57,7 @@ def train_and_test(
         return table.rows(~is_test), table.rows(is_test)
     if "test" not in splits:
         return table, None
-    tests = _columns(splits["test"])
+    tests = columns_of(splits["test"])
     for name in (*used, target):
         if name not in tests:
             raise InputError(f"frame: no column {name!r} in the split 'test'; add it")
@@ -69,7 +69,7 @@ def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
 
     The column ``client``, or else the index of a pandas frame, has the clients.
     """
-    columns = dict(_columns(table))
+    columns = dict(columns_of(table))
     if "client" in columns:
         clients = one_type(columns.pop("client"), "client_info: column 'client'")
     elif hasattr(table, "index"):
@@ -140,7 +140,7 @@ def is_table(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
 
 
-def _columns(table: Any) -> Columns:
+def columns_of(table: Any) -> Columns:
     """Return the columns of a table by name; frames of pandas have the names as they are."""
     if not is_table(table):
         raise InputError(f"frame: {type(table).__name__} is invalid; must be a table")

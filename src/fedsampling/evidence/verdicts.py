@@ -1,7 +1,6 @@
 """Verdicts on claims.
 
-The *verdict* follows from the claim's rule; :mod:`fedsampling.evidence.grading` adds the *grade* of
-the runs behind it.
+The *verdict* follows from the claim's rule; :func:`graded` adds the *grade* of the runs behind it.
 
 Most claims have one of these shapes, each a function that returns a :class:`Finding`:
 

@@ -4,7 +4,7 @@ An experiment of ``paper.yaml`` has the settings of the paper's size.  The value
 ``reduced`` change them for a smaller scale, and the user's ``overrides`` come last.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -81,7 +81,7 @@ class Resolved(NamedTuple):
     """An experiment at one scale, with the user's overrides."""
 
     experiment: Experiment
-    # checked settings of the runs, by case and sampler
+    # checked settings of the runs, by case and sampler that run
     simulations: Mapping[tuple[str, str], Simulation]
 
 
@@ -113,13 +113,29 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
         for key in flat(_grouped(changes)["settings"])
         if not _is_used(key.split("."), experiment)
     ]
-    for case, sampler in product(experiment.cases, experiment.samplers):
+    for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
     problems += _obstacles(experiment, simulations, config, prefix)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return Resolved(experiment, simulations)
+
+
+def _pairs(
+    paper: Paper, name: str, experiment: Experiment, config: Config
+) -> Iterator[tuple[str, str]]:
+    """Yield each case and sampler that run.
+
+    At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and those for which
+    ``always`` lists it.
+    """
+    at_paper_scale = paper.scales.get(name, config.scale) == "paper"
+    chosen = paper.chosen.get(experiment.tuned_as or name, {}) if at_paper_scale else {}
+    for case, sampler in product(experiment.cases, experiment.samplers):
+        is_chosen = case == chosen.get(sampler, case) or chosen[sampler] not in experiment.cases
+        if is_chosen or sampler in experiment.always.get(case, ()):
+            yield case, sampler
 
 
 def _experiment(paper: Paper, name: str, config: Config) -> Experiment:

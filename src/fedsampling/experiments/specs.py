@@ -99,18 +99,12 @@ class Job:
 def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None = None) -> list[Job]:
     """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
 
-    At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and those for which
-    ``always`` lists it.  With ``worlds``, the seed of a run is also its ``problem_seed``.
+    With ``worlds``, the seed of a run is also its ``problem_seed``.
     """
     listed = []
     for name, (experiment, simulations) in (resolved or resolve_experiments(paper, config)).items():
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
-        at_paper_scale = paper.scales.get(name, config.scale) == "paper"
-        chosen = paper.chosen.get(experiment.tuned_as or name, {}) if at_paper_scale else {}
         for (case, sampler), simulation in simulations.items():
-            is_chosen = case == chosen.get(sampler, case) or chosen[sampler] not in experiment.cases
-            if not is_chosen and sampler not in experiment.always.get(case, ()):
-                continue
             settings = simulation.model_dump(mode="json")
             files = simulation.files()
             data = config.data if files else "generated"

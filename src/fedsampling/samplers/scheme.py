@@ -23,7 +23,7 @@ import re
 from collections.abc import Mapping
 from inspect import get_annotations
 from types import FunctionType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +203,11 @@ class Scheme(Named, package="fedsampling.samplers"):
         InputError
             If there are fewer clients than requested, or information in ``needs`` is missing.
         """
+        (ready,) = prepared_copies(self, setup, 1)
+        return ready
+
+    def _check_setup(self, setup: Setup) -> None:
+        """Raise InputError if there are too few clients or information is missing."""
         try:
             self.check_population(len(setup.p))
         except ValueError as error:
@@ -217,14 +222,6 @@ class Scheme(Named, package="fedsampling.samplers"):
                     f"sampler.name: {self.named} needs the clients' {name}, which are missing; "
                     f"{fix}, or use another sampler"
                 )
-        if not is_user(type(self)):
-            ready = self.model_copy()
-            ready.prepare(setup)
-            return ready
-        ready = self.model_copy(deep=True)  # copies lists that the user's class created
-        with Guest(type(self), self.named).calling():
-            ready.prepare(lent(setup))
-        return ready
 
     def check_population(self, clients: int) -> None:
         """Raise ValueError if a setting requests more clients than the population has."""
@@ -331,8 +328,25 @@ class Scheme(Named, package="fedsampling.samplers"):
         object.__delattr__(self, name)
 
 
+SchemeT = TypeVar("SchemeT", bound=Scheme)
+
 # Members of every sampler, which no setting or attribute may hide.
 HOOKS = frozenset(name for name in dir(Scheme) if not name.startswith("_"))
+
+
+def prepared_copies(scheme: SchemeT, setup: Setup, copies: int) -> list[SchemeT]:
+    """Return copies of a sampler that are ready for the rounds of one job."""
+    scheme._check_setup(setup)
+    if not is_user(type(scheme)):
+        ready = [scheme.model_copy() for _ in range(copies)]
+        for sampler in ready:
+            sampler.prepare(setup)
+        return ready
+    ready = [scheme.model_copy(deep=True) for _ in range(copies)]  # with lists of the user's class
+    with Guest(type(scheme), scheme.named).calling():
+        for sampler in ready:
+            sampler.prepare(lent(setup))
+    return ready
 
 
 class DataScheme(Scheme):

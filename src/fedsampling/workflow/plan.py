@@ -24,7 +24,13 @@ from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import CARDS, finished_runs, is_published, run_stores
+from fedsampling.runs.places import (
+    CARDS,
+    PUBLISHED,
+    finished_runs,
+    published_runs,
+    run_stores,
+)
 from fedsampling.samplers.interface.in_settings import load_file
 
 PAPERS, RESULTS = Path("papers"), Path("results")
@@ -206,6 +212,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     if other_run and not (other_run / "summaries").is_dir():
         fix = "run it first, or name another run"
         raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
+    published = published_runs(PUBLISHED) if config.shipped else {}
     problems: list[str] = []
     by_name: dict[str, Job] = {}
     settings: dict[str, dict[str, Any]] = {}
@@ -226,7 +233,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         frozenset(
             name
             for name, job in by_name.items()
-            if config.computes and not (config.shipped and is_published(job))
+            if config.computes and not all(run.hash in published for run in job.runs)
         ),
         settings,
         dataset_uses(by_name.values()),

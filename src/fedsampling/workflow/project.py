@@ -95,7 +95,7 @@ class Project:
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """Digest of each result's inputs, see :func:`fedsampling.workflow.digests.digests`."""
+        """Digest of each result's inputs, see :func:`fedsampling.workflow.project.digests`."""
         return self._cached[1]
 
     def is_written(self) -> bool:

@@ -17,7 +17,7 @@ EVERY = [Always(), Bernoulli(), Markov(), Diurnal()]
 
 
 def test_the_family_has_these_members():
-    assert list(Availability.members()) == ["always", "bernoulli", "diurnal", "markov"]
+    assert list(Availability.members()) == ["always", "bernoulli", "diurnal", "markov", "recorded"]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.named)

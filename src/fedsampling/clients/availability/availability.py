@@ -22,9 +22,10 @@ Rodio, Faticanti, Marfoq, Neglia, Leonardi: Federated Learning under Heterogeneo
 Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain for each client.
 """
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
@@ -39,14 +40,21 @@ class Availability(Named, package="fedsampling.clients.availability"):
 
     varies: ClassVar[bool] = True  # whether clients are ever unavailable
 
-    def trace(self, seed: int, rounds: int, clients: int, labels: Ints | None = None) -> Bools:
+    def trace(
+        self,
+        seed: int,
+        rounds: int,
+        clients: int,
+        labels: Ints | None = None,
+        names: NDArray[Any] | None = None,
+    ) -> Bools:
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
         If no client would be available, the client with the smallest variate of the round becomes
         available.  Adding rounds or clients does not change the other draws.
 
         `labels`, shape (clients,): each client's most frequent label, on which its availability may
-        depend.
+        depend. `names`, shape (clients,): names in a recorded trace; by default, the numbers.
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
@@ -141,6 +141,20 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         clients of the training problem. `model_bytes`: size of the trained model.
         """
         raise NotImplementedError
+
+    def for_clients(
+        self,
+        seed: int,
+        network: "Mesh | None",
+        names: NDArray[Any],
+        model_bytes: float,
+        rounds: int,
+    ) -> Delays:
+        """Draw the delays of a training problem's clients, of which `names`, shape (n,), are given.
+
+        Other arguments as in :meth:`draw`; `rounds`: number of rounds of the training.
+        """
+        return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:

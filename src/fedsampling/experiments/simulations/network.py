@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base import memory
@@ -18,7 +19,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability.availability import Availability
-from fedsampling.clients.delays.delays import DelayModel, Delays, assign
+from fedsampling.clients.delays.delays import DelayModel, Delays
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
@@ -343,22 +344,27 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
 
 
 def load_delays(
-    settings: Training, data: str, clients: int, dimension: int, where: Where
+    settings: Training, data: str, names: NDArray[Any], dimension: int, where: Where
 ) -> Delays | None:
     """Draw the clients' delays, the same for all seeds; None without a delay model."""
     model, seed = settings.delays, settings.problem_seed
     if model is None:
         return None
     network = model.network(data, where.cache, where.mirror)
-    return assign(model.draw(seed, network, clients, 4.0 * dimension), clients, seed)
+    return model.for_clients(seed, network, names, 4.0 * dimension, settings.rounds)
 
 
-def load_trace(settings: Training, clients: int, labels: Ints | None = None) -> Bools | None:
+def load_trace(
+    settings: Training,
+    clients: int,
+    labels: Ints | None = None,
+    names: NDArray[Any] | None = None,
+) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability
     if model is None or not model.varies:
         return None
-    return model.trace(settings.problem_seed, settings.rounds, clients, labels)
+    return model.trace(settings.problem_seed, settings.rounds, clients, labels, names)
 
 
 def build_learner(
@@ -379,6 +385,7 @@ def build_learner(
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
     work = settings.work.lasting(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
+    names = np.asarray(problem.names or range(problem.n_clients))
     return NetworkLearner(
         network,
         problem,
@@ -387,8 +394,8 @@ def build_learner(
         server_step=settings.server_step,
         device=where.device,
         activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
-        delays=load_delays(settings, data, problem.n_clients, network.dimension, where),
-        trace=load_trace(settings, problem.n_clients, labels),
+        delays=load_delays(settings, data, names, network.dimension, where),
+        trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
         ),

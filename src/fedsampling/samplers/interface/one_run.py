@@ -30,7 +30,14 @@ from fedsampling.base.blame import CodeError, blaming
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, lent
-from fedsampling.samplers.scheme import NETWORK_NEEDS, Scheme, Setup, Slots, View
+from fedsampling.samplers.scheme import (
+    NETWORK_NEEDS,
+    Scheme,
+    Setup,
+    Slots,
+    View,
+    prepared_copies,
+)
 
 Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
 SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
@@ -93,9 +100,7 @@ class Sampler(Scheme):
 
     def prepared(self, setup: Setup) -> Any:
         """Return one copy for each run of a job, stacked so that they behave as one sampler."""
-        single = replace(setup, runs=1)
-        copies = [super(Sampler, self).prepared(single) for _ in range(setup.runs)]
-        return StackedRuns(self, copies)
+        return StackedRuns(self, prepared_copies(self, replace(setup, runs=1), setup.runs))
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
         """Select the clients of a round.

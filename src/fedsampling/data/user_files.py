@@ -1,0 +1,163 @@
+"""Tables in users' files: their digests, which are settings, and how they are read."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PrivateAttr, model_validator
+
+from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.files import sha256, verified_digest
+from fedsampling.base.records import Strict
+from fedsampling.data.user_arrays import numbers, one_type, places, sha256_of
+from fedsampling.data.user_tables import columns_of, is_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = (".csv", ".parquet")
+INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+
+
+def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TABLES) -> Any:
+    """Set the digest of the file that a setting names, or compare it with the settings."""
+    if not isinstance(record, dict) or not isinstance(record.get(key), str):
+        return record
+    path = Path(record[key])
+    if path.suffix not in kinds:
+        raise ValueError(f"{key}: {path.name!r} is invalid; must end in {', '.join(kinds)}")
+    if not path.is_file():
+        raise ValueError(f"{key}: '{path}' does not exist; check the path")
+    status = path.stat()
+    content = _sha256(path, status.st_mtime_ns, status.st_size)
+    return {**record, digest: verified_digest(path, record.get(digest), content, digest)}
+
+
+class ClientsTable(Strict):
+    """A user's measurements of the clients: a table in a file, or a table or array in Python."""
+
+    path: str = Field(description="table from the working folder, .csv or .parquet")
+    content: str = Field("", description="SHA-256 of the file; computed if empty")
+
+    _values: Any = PrivateAttr(None)  # an array, or columns by name, instead of a file
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, record: Any) -> Any:
+        return with_digest(record, "path", "content")
+
+    @classmethod
+    def holding(cls, values: Any) -> Self:
+        """Return the record of an array, shape (n,) or (rounds, n), or of a table."""
+        if is_table(values):
+            table = {str(name): one_type(part, name) for name, part in columns_of(values).items()}
+            content = sha256_of(*(table[name] for name in sorted(table)))
+        else:
+            table = numbers(values, "array")
+            content = sha256_of(table)
+        record = cls.model_construct(path="", content=content)
+        record._values = table
+        return record
+
+    def read(
+        self, names: NDArray[Any], columns: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> NDArray[Any] | dict[str, NDArray[Any]]:
+        """Return the array, whose last axis is clients, or the columns, with `client` as numbers.
+
+        `names`, shape (n,): the clients' names, sorted. `columns`, `optional`: besides `client`.
+        """
+        with naming(self.path) if self.path else nullcontext():
+            if isinstance(self._values, np.ndarray):
+                if self._values.shape[-1] != len(names):
+                    raise InputError(
+                        f"shape {self._values.shape}; the last axis must be {len(names)} clients"
+                    )
+                return self._values
+            read = self._values or columns_of(read_table(Path(self.path), None, "client"))
+            table = {str(name): one_type(part, str(name)) for name, part in read.items()}
+            if missing := {"client", *columns} - {*table}:
+                raise InputError(f"no column {min(missing)!r}; it has {', '.join(table)}")
+            if unknown := {*table} - {"client", *columns, *optional}:
+                fix = nearest(min(unknown), ("client", *columns, *optional))
+                raise InputError(f"column {min(unknown)!r} is unknown; {fix}")
+            table["client"] = places(table["client"], names, "client")
+            if (counts := np.bincount(table["client"], minlength=len(names))).min() < 1:
+                raise InputError(f"no row for client {names.tolist()[counts.argmin()]!r}; add it")
+            return table
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, changed: int, size: int) -> str:
+    """Return a file's digest, once for all runs of a plan."""
+    return sha256(path)
+
+
+def read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":
+    """Read a table; in a .csv, only empty cells are missing, and no text is taken for a number."""
+    import pandas as pd
+
+    with blaming_file("write it again"), warnings.catch_warnings():
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        names = header.iloc[0].tolist()
+        if len({*names}) < len(names):
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"duplicate column {duplicate!r}; rename or remove one")
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
+        frame = pd.read_csv(
+            path,
+            dtype={name: str for name in (target, client) if name is not None},
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            low_memory=False,
+        )
+    for name in {target, client} & {*frame}:
+        frame[name] = _numbers_or_text(frame[name], is_target=name == target)
+    return frame
+
+
+def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any] | NDArray[Any]":
+    """Convert texts to numbers if all are; ids and labels only if no two texts become one number.
+
+    So 01 and 1 are two clients, and so are 1e5 and 100000.  Fractions are targets of a regression.
+    """
+    import pandas as pd
+
+    codes, unique = pd.factorize(texts)
+    if (codes < 0).any():
+        return texts  # some are missing
+    if all(INTEGER.fullmatch(text) for text in unique):
+        return np.array([int(text) for text in unique])[codes]
+    values = {text: float(text) for text in unique if NUMBER.fullmatch(text)}
+    has_fractions = any(value % 1 for value in values.values())
+    if is_target and has_fractions and (rest := [*{*unique} - {*values}]):
+        row = int(np.flatnonzero((texts == rest[0]).to_numpy())[0])
+        raise InputError(
+            f"column {texts.name!r}: numbers, but {rest[0]!r} in row {row}; correct or remove it"
+        )
+    is_exact = len({*values.values()}) == len(unique)
+    is_exact &= all(repr(value) == text for text, value in values.items())
+    if len(values) == len(unique) and (is_exact or (is_target and has_fractions)):
+        return np.array([*values.values()])[codes]
+    return texts
+
+
+@contextmanager
+def blaming_file(fix: str) -> Iterator[None]:
+    """Report whatever a reader raises, such as errors of zip files, as one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:80]
+        raise InputError(f"unreadable ({reason}); {fix}") from None
