@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 # Theorem 2 of optimal client sampling: a bound on one round of DSGD with independent reporting.
 #
 # :func:`constants` returns β_1 and β_2, as printed and corrected; :func:`bound` is the right side
-# of the recursion.  :mod:`papers.chen2022optimal.simulations` measures the left side.
-#
-# References: Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning.
-# TMLR 2022 (arXiv 2010.13723), Theorem 2.
+# of the recursion.  The run kind measures the left side.
 
 
 class Constants(NamedTuple):

@@ -4,7 +4,7 @@ Steps: :class:`~fedsampling.clients.mesh.Mesh` -> distance to the server -> path
 (:func:`hybrid`) -> signal -> rate -> seconds of
 communication; plus computation, and a log-normal delay in each round.  Section 3 of
 harshvardhan2025latency leaves most details open; our choices, with their reasons, are in
-:class:`~fedsampling.clients.delays.nycmesh.Parameters`.
+:class:`~fedsampling.clients.delays.parameters.Parameters`.
 """
 
 from dataclasses import dataclass
@@ -100,9 +100,8 @@ def _links(nodes: pd.DataFrame, hubs: pd.DataFrame, s: Parameters) -> tuple[Arra
 
 # Path loss between two places in a city: the models that ns-3's hybrid building model combines.
 #
-# The delays call :func:`hybrid`.  Every function is a published
-# formula on arrays that broadcast: distances in metres, heights in metres above ground, frequency
-# in MHz, loss in dB.
+# Every function is a published formula on arrays that broadcast: distances in metres, heights in
+# metres above ground, frequency in MHz, loss in dB.
 #
 # References: ns-3 project: Model Library, chapters "Propagation" and "Buildings" (design
 # documentation of ``HybridBuildingsPropagationLossModel``), whose published test values the tests

@@ -335,7 +335,7 @@ def rounded(exact: Array, total: ArrayLike) -> Ints:
 # Samples as read from files, before a partition makes them a federated dataset.
 #
 # Steps: verified files -> a reader -> :class:`Samples` -> a partition's
-# :data:`~fedsampling.data.partitions.partition.Shares` (the rows of each client), or only its
+# :data:`Shares` (the rows of each client), or only its
 # :func:`first_clients` -> :func:`gather`.
 
 

@@ -195,8 +195,7 @@ class Oort(Scheme, name="oort"):
 # References: Lai, Dai, Singapuram, Liu, Zhu, Madhyastha, Chowdhury: FedScale. ICML 2022
 # (arXiv 2105.11367).  Its code, github.com/SymbioticLab/FedScale at commit 3e5ba36,
 # ``thirdparty/oort/oort.py``: the training selector; defaults of
-# ``fedscale/cloud/config_parser.py``.  Lai et al.: Oort. OSDI 2021 (arXiv 2010.06081) is the paper;
-# see :mod:`fedsampling.samplers.oort`.
+# ``fedscale/cloud/config_parser.py``.
 
 
 # The pacer acts on relative changes of the exploited utility up to or beyond these.

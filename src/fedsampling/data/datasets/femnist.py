@@ -134,12 +134,10 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
 #
 # LEAF includes the first image of every writer except the first one twice (its grouping starts a
 # new list with the image and then appends it), which gives 817,851 samples of 814,255 images.
-# :func:`first_repeated` does the same.  :mod:`~fedsampling.data.datasets.femnist` turns the writers
-# into clients.
+# :func:`first_repeated` does the same.
 #
-# References: S. Caldas et al.: LEAF: a benchmark for federated settings.
-# arXiv:1812.01097. P. J. Grother: NIST special database 19, handprinted forms and characters
-# database. 1995.
+# References: P. J. Grother: NIST special database 19, handprinted forms and characters database.
+# 1995.
 
 
 CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -44,10 +44,7 @@ from fedsampling.data.sources.sources import SOURCES
 
 # The text of each role, from Gutenberg's complete works of Shakespeare.
 #
-# This is the first step of :mod:`fedsampling.data.datasets.shakespeare`.  It follows LEAF's
-# published description and the behaviour of its public scripts.
-#
-# References: Caldas et al.: LEAF: a benchmark for federated settings. arXiv 1812.01097.
+# It follows LEAF's published description and the behaviour of its public scripts.
 
 
 LENGTH = 80  # characters of a sample; the next one is its label

@@ -5,7 +5,7 @@ classes as symbols.  Inside, arrays are ordered by slot, then by step: [slots, s
 features].
 
 On a CPU, PyTorch's LSTM computes the layers slot by slot: it uses oneDNN's implementation of whole
-LSTM layers, which takes two thirds of the time of :mod:`.recurrent_layers`.
+LSTM layers, which takes two thirds of the time of the layers below.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -72,7 +72,7 @@ class NetworkLearner:
     network: Network
     data: FederatedDataset
     local: LocalWork
-    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.Samples`
+    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.step.Samples`
     server_step: float | Array = 1.0  # shape (runs,): η_g
     server: Server | None = None  # server optimiser; by default plain averaging
     # shape (runs,): local learning rate of each run; by default the rate in `local`
