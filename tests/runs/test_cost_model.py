@@ -14,7 +14,7 @@ from fedsampling.runs.cost_model import available_data, batch_cost, measure, wor
 from fedsampling.runs.resources import Measured
 from fedsampling.workflow.plan import plan
 
-PAPERS, WHERE = Path(__file__).parents[3] / "papers", Where(Path("unused"), None)
+PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
 # The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
 FULL = {"name": "full"}
 

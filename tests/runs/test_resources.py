@@ -23,7 +23,7 @@ from fedsampling.runs.resources import (
     request,
 )
 
-PAPERS = Path(__file__).parents[3] / "papers"
+PAPERS = Path(__file__).parents[2] / "papers"
 GPU_JOB = Need(60, 8000, gpu=True)
 
 
