@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.histories import COSTS
+from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING, WORLDS
@@ -85,20 +85,11 @@ def trajectories(summary: Summary) -> pd.DataFrame:
 
 @cache
 def grid_scores(tuning: Summary) -> pd.DataFrame:
-    """Score each trial of each sampler on the holdout.
+    """Score each trial of each sampler on the holdout: the smallest step in case of a tie.
 
-    Returns columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean
-    score in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the trial
-    is the sampler's best (the smallest step in case of a tie; published runs are rounded, so scores
-    that are equal to six decimals count as tied).
+    Returns columns ``sampler``, ``step``, ``case``, ``score`` and ``chosen``.
     """
-    runs = trajectories(tuning)
-    late = runs[runs["at"] >= runs["at"].max() / 2].groupby(["sampler", "step", "case"])
-    means = late["score"].agg(lambda values: values.mean(skipna=False))
-    table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
-    best = table["score"].round(6).groupby(table["sampler"]).transform("idxmax")
-    table["chosen"] = table.index == best
-    return table
+    return score_trials(trajectories(tuning), ["sampler", "step", "case"])
 
 
 def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:

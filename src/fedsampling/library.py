@@ -35,13 +35,13 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.library_arguments import (
     Choice,
     Numbers,
+    check_data,
     described,
     naming_keywords,
     own_network_of,
     plain_numbers,
     record_input,
     training_settings,
-    with_labels,
 )
 from fedsampling.samplers.scheme import Scheme
 
@@ -214,10 +214,7 @@ def train(
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
-    if not isinstance(data, FederatedDataset):
-        raise InputError(
-            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
-        )
+    check_data(data)
     # Missing ones are reported after unknown keys, such as `lr` for `step`.
     required = {"batch": batch, "step": step, "rounds": rounds}
     settings = {
@@ -257,79 +254,6 @@ def train(
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = ClientNames(data.names)
     return history
-
-
-def compare(
-    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
-    data: FederatedDataset | None = None,
-    *,
-    metric: str = "accuracy",
-    reference: str | None = None,
-    larger: bool | None = None,
-    **training: Any,
-) -> "pd.DataFrame":
-    """Train with several samplers and rank them, with intervals and significance.
-
-    Parameters
-    ----------
-    samplers : sequence, or mapping of str to sampler
-        Samplers as in :func:`train`; or a mapping of labels to histories returned by
-        :func:`train`, which are compared without further training.
-    data : FederatedDataset
-        Not used for histories.
-    metric : str
-        Metric to compare after the last round; with ``by_client=True`` also a measure of
-        :func:`fedsampling.left_out`, such as ``"worst_accuracy"``.
-    reference : str, optional
-        Label of the sampler that the others are compared with; by default the first one.
-    larger : bool, optional
-        Whether larger is better; by default yes, except for losses, errors and costs.
-    **training
-        As in :func:`train`; the default of ``seeds`` is 5.
-
-    Returns
-    -------
-    DataFrame
-        See :func:`fedsampling.evidence.histories.ranking`: the best first, with ``value``,
-        ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
-        Holm-corrected, and ``significance``.
-
-    Raises
-    ------
-    InputError
-        As in :func:`train`, or if a metric or label is unknown.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> data = fs.load("mnist", "by_digit", data="embedded")
-    >>> samplers = [fs.scheme("md", m=5), fs.scheme("uniform", m=5)]
-    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
-    >>> table = fs.compare(samplers, data, seeds=3, **work)
-    >>> sorted(table["sampler"])
-    ['md', 'uniform']
-    """
-    import pandas as pd
-
-    from fedsampling.evidence.histories import ranking
-
-    if isinstance(samplers, pd.DataFrame):
-        raise InputError("samplers: is one history; pass several as a dict, {label: history}")
-    labelled: dict[str, Any]
-    labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
-    if not labelled:
-        raise InputError("samplers: empty; pass at least one")
-    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
-        if data is not None or training:
-            raise InputError("samplers: are histories; remove data and the training settings")
-        return ranking(labelled, metric, reference or next(iter(labelled)), larger)
-    if data is None:
-        raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
-    if reference is not None and reference not in labelled:
-        raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
-    training = {"seeds": 5, **training}
-    histories = {label: train(data, sampler, **training) for label, sampler in labelled.items()}
-    return ranking(histories, metric, reference or next(iter(labelled)), larger)
 
 
 def _check_needs_no_partition(name: object) -> None:

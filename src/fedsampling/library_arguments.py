@@ -83,6 +83,14 @@ def training_settings(
         return check(Training, training, "")
 
 
+def check_data(data: Any) -> None:
+    """Check that the argument `data` has clients."""
+    if not isinstance(data, FederatedDataset):
+        raise InputError(
+            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
+        )
+
+
 def is_own(model: Any) -> bool:
     """Whether a model is a user's module or a function, not a record or its class."""
     record = isinstance(model, type) and issubclass(model, Strict)

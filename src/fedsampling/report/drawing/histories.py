@@ -202,6 +202,7 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
         **({"diverged runs": diverged} if table["diverged"].any() else {}),
         "rank": ranks,
         f"difference from {reference} (* significant, Holm)": gaps,
+        **{column: text[column] for column in table.attrs.get("tuned", ())},
     }
 
 

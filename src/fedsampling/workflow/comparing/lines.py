@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedsampling.base.columns import align
+from fedsampling.evidence.histories import is_at_edge
 from fedsampling.experiments.cross_matrix import BENCH
 
 INDENT = "  "
@@ -88,6 +89,5 @@ def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list
         steps = sorted(table["step"].unique())
         tried = ", ".join(f"{step:g}" for step in steps)
         for step in table.loc[table["chosen"], "step"]:
-            is_at_edge = len(steps) > 1 and step in (steps[0], steps[-1])
-            rows.append((str(name), f"{step:g}", tried + at_edge * is_at_edge))
+            rows.append((str(name), f"{step:g}", tried + at_edge * is_at_edge(step, steps)))
     return align([("tuned on", "learning rate", "tried"), *rows], INDENT) if rows else []
