@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,17 +33,20 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import MIRROR_VARIABLE
 from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.library_arguments import (
     Choice,
     Numbers,
     check_data,
     described,
+    is_own,
     naming_keywords,
     own_network_of,
     plain_numbers,
     record_input,
     training_settings,
 )
+from fedsampling.library_checkpoints import resumable
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -135,6 +139,7 @@ def train(
     progress: bool | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
     **settings: Any,
 ) -> "pd.DataFrame":
     """Train a network; in every round, a sampler selects some of the clients.
@@ -175,6 +180,10 @@ def train(
     threads : int, optional
         PyTorch's threads during training; by default, the variable ``OMP_NUM_THREADS``, or 1.
         Small products are slower on several threads, above all while other programs run.
+    checkpoint : str or Path, optional
+        Folder in which progress is saved every minute and at Ctrl-C.  The same call resumes to the
+        bit; once finished, it returns the saved history, except with `on_round`.  Settings, data,
+        seeds, the package and your model, sampler, loss and metrics decide whether it is the same.
     **settings
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
@@ -227,11 +236,8 @@ def train(
     }
     checked = training_settings(model, scheme, settings, inspect.signature(train).parameters)
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
-    where = Where(
-        CACHE,
-        os.environ.get(MIRROR_VARIABLE) or None,
-        available_device(check(Config, {"device": device}, "")),
-    )
+    mirror = os.environ.get(MIRROR_VARIABLE) or None
+    where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
     source = "official" if data.inputs else "embedded"
     named, watch = checked.sampler.named, _watching(on_round, numbers.seeds)
     # Diverging runs overflow in every round; a single warning at the end reports them.
@@ -246,8 +252,15 @@ def train(
             _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
             rewritten_line(named, checked.rounds, progress) as tell,
         ):
-            tables = checked.on(
-                data, source, numbers.seeds, where, tell, network, metrics or {}, watch
+            options = (tell, network, metrics or {}, watch)
+
+            def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
+                folders = replace(where, checkpoint=saved)
+                return checked.on(data, source, numbers.seeds, folders, *options)
+
+            users_code = [model if is_own(model) else None, loss, metrics]
+            tables = resumable(
+                checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)

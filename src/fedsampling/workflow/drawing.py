@@ -129,10 +129,15 @@ def _render(
     folder = project.folder / "artefacts" / spec.key / artefact
     cases, origin = spec.artefacts[artefact].cases, project.facts
     used = {name: summary.only(cases) for name, summary in loaded.items()}
+
+    def own_layout(summaries: Summaries) -> Artefact:
+        return draw_function(spec, artefact)(summaries, spec)
+
+    def plain_layout(summaries: Summaries) -> Artefact:
+        return plain(summaries, spec.artefacts[artefact].kind == "figure", changed(summaries))
+
     try:
-        drawn = draw_function(spec, artefact)(used, spec)
-        if project.plan.other_run and drawn.figure and used:
-            drawn = _overlaid(drawn, project.plan.other_run, project, spec, artefact, used)
+        drawn = _overlaid(own_layout, project, spec, artefact, used)
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
@@ -143,14 +148,21 @@ def _render(
             "drawn as plain curves or a plain table, because its layout does not fit",
             error,
         )
-        drawn = plain(used, spec.artefacts[artefact].kind == "figure", changed(used))
+        drawn = _overlaid(plain_layout, project, spec, artefact, used)
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
 
 
 def _overlaid(
-    ours: Artefact, other_run: Path, project: Project, spec: Paper, artefact: str, used: Summaries
+    draw: Callable[[Summaries], Artefact],
+    project: Project,
+    spec: Paper,
+    artefact: str,
+    used: Summaries,
 ) -> Artefact:
-    """Draw the artefact also for the run to compare with, and overlay its curves."""
+    """Draw an artefact; if another run is compared with, draw that as well, and overlay it."""
+    ours, other_run = draw(used), project.plan.other_run
+    if not (other_run and ours.figure and used):
+        return ours
     folder = other_run / "summaries" / spec.key
     if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
         note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
@@ -161,7 +173,7 @@ def _overlaid(
     if not differing(used, other_summaries):
         return ours
     try:
-        theirs = draw_function(spec, artefact)(other_summaries, spec)
+        theirs = draw(other_summaries)
     except Exception as error:  # as in _render: the settings of the other run may not fit
         note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
         return replace(ours, notes=(*ours.notes, note))
