@@ -183,7 +183,7 @@ def test_a_missing_run_cannot_be_compared_with(tmp_path):
         workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
     (tmp_path / "base" / "summaries").mkdir(parents=True)
     (tmp_path / "summaries").mkdir()
-    with pytest.raises(InputError, match="beside: 'first' .*; known: base, results"):
+    with pytest.raises(InputError, match=r"beside: 'first' .*; known: base, results"):
         workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
     with pytest.raises(InputError, match="beside: 'results/base' is a path; did you mean 'base'"):
         workflow.plan({"beside": "results/base"}, ROOT / "papers", tmp_path)

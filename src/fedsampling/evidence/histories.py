@@ -254,7 +254,9 @@ def _clipped_mean(values: Array, metric: str) -> Estimate:
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
     estimate = mean(values)
-    low, high = np.clip([estimate.low, estimate.high], *BOUNDS.get(metric, (-np.inf, np.inf)))
+    is_measure = metric in by_client.MEASURES
+    ends = by_client.bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
+    low, high = np.clip([estimate.low, estimate.high], *ends)
     return replace(estimate, low=float(low), high=float(high))
 
 
