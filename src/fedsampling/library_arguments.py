@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")
-RECORDED = {"delays": delays.Recorded, "availability": availability.Recorded}  # users' own values
+RECORDED: dict[str, type[delays.Recorded] | type[availability.Recorded]] = {
+    "delays": delays.Recorded,
+    "availability": availability.Recorded,
+}  # users' own values
 
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 

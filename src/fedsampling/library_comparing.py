@@ -195,8 +195,8 @@ def tune(
     with naming("holdout"):
         rng = stream(split.problem_seed, "holdout")
         part = hold_out(data, split.holdout, rng, keep_owner=data.start_test is not None)
-    values = {key: plain_numbers([*column]) for key, column in grid.items()}
-    trials = [dict(zip(values, row, strict=True)) for row in product(*values.values())]
+    plain = {key: plain_numbers([*values]) for key, values in grid.items()}
+    trials = [dict(zip(plain, row, strict=True)) for row in product(*plain.values())]
     training = {"seeds": 2, **training}
     runs = []
     with warnings.catch_warnings():
@@ -213,7 +213,7 @@ def tune(
         column = pd.Series([trials[number][key] for number in table["trial"]], dtype=object)
         table.insert(1 + position, key, column.infer_objects())  # None remains None
     edges = [
-        ", ".join(key for key in grid if row["chosen"] and is_at_edge(row[key], values[key]))
+        ", ".join(key for key in grid if row["chosen"] and is_at_edge(row[key], plain[key]))
         for row in table.to_dict("records")
     ]
     table = table.drop(columns="trial").assign(at_edge=edges)

@@ -79,7 +79,6 @@ def content_of(value: Any, visited: "set[int] | None" = None) -> Any:
         cells = inspect.getclosurevars(value).nonlocals
         return inner([value.__code__, value.__defaults__, value.__kwdefaults__, used, cells])
     if isinstance(value, type):
-        parts = vars(value).items()
         kinds = (
             FunctionType,
             classmethod,
@@ -93,7 +92,7 @@ def content_of(value: Any, visited: "set[int] | None" = None) -> Any:
         )
         written = {
             key: getattr(part, "__func__", getattr(part, "fget", part))
-            for key, part in parts
+            for key, part in vars(value).items()
             if isinstance(part, kinds + PLAIN) and (callable(part) or not key.startswith("__"))
         }
         return inner([name, [*value.__bases__], written])

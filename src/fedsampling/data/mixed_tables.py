@@ -117,8 +117,8 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
     varies = np.ptp(x, axis=0) > 0
     if not varies.any():
         raise InputError("features: all are constant in the training samples; add others")
-    x, x_test = (samples[:, varies].astype(np.float32) for samples in (x, x_test))
-    return replace(data, x=x, x_test=x_test)
+    single = [samples[:, varies].astype(np.float32) for samples in (x, x_test)]
+    return replace(data, x=single[0], x_test=single[1])
 
 
 def _values(column: Any, name: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -131,7 +131,8 @@ def _render(
     used = {name: summary.only(cases) for name, summary in loaded.items()}
 
     def own_layout(summaries: Summaries) -> Artefact:
-        return draw_function(spec, artefact)(summaries, spec)
+        drawn: Artefact = draw_function(spec, artefact)(summaries, spec)
+        return drawn
 
     def plain_layout(summaries: Summaries) -> Artefact:
         return plain(summaries, spec.artefacts[artefact].kind == "figure", changed(summaries))

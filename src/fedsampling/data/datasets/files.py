@@ -109,7 +109,7 @@ class Files(PublishedData, name="files"):
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)
         share = self.test_share if self.test is None else None
-        options = {"test": self.test, "test_share": share, "encode": self.encode}
+        options: dict[str, Any] = {"test": self.test, "test_share": share, "encode": self.encode}
         options |= self._common(seed)
         return from_frame(frame, target=self.target, client=client, **options)
 
