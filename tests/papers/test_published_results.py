@@ -24,6 +24,7 @@ from fedsampling.report import content, findings
 from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
+from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
@@ -147,7 +148,8 @@ def disagreements(paper, name, artefact, used):
 
 def listed_verdicts(key):
     """Read our value and the verdict of each claim from docs/findings.md."""
-    section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {key}\n")[1]
+    name = paper_name(load_paper(key, ROOT / "papers"))
+    section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {name}\n")[1]
     lines = section.split("\n## ")[0].splitlines()
     rows = [re.split(r"(?<!\\) ?\| ?", line.strip("| ")) for line in lines if CLAIM.match(line)]
     return {row[0].split(" ")[0]: (row[2], row[3]) for row in rows if len(row) == 4}
@@ -193,9 +195,10 @@ def test_pages_have_the_verdicts_of_the_claims(key):
         check_card(f"{key}/{name}", claims[name])
     tested = {c.id for c in judged if c.kind == "empirical" and c.grade != "not run"}
     assert tested == listed.keys()
-    row = readme_table({key: judged}).splitlines()[-1]
+    papers = {key: (load_paper(key, ROOT / "papers"), judged)}
+    row = readme_table(papers).splitlines()[-1]
     assert row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    past = findings.history({key: (load_paper(key, ROOT / "papers"), judged)})
+    past = findings.history(papers)
     text = (ROOT / findings.HISTORY_DOCS).read_text(encoding="utf-8")
     assert set(past.splitlines()) <= set(text.splitlines())
     for claim in judged:
