@@ -5,7 +5,6 @@ Differences of two schemes are taken seed by seed.
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
