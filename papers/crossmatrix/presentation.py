@@ -16,6 +16,7 @@ from fedsampling.report.names import NAMES, display_name
 from .costs import compared_datasets
 
 NOT_COMPARED = "No dataset is both tuned and compared yet."
+LEAST_SPEED_UP = 0.2  # smaller speed-ups are triangles at the edge of the figure
 # Names of the measures in tables, and what they are divided by.
 UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
 
@@ -80,8 +81,12 @@ def draw_bands(table: pd.DataFrame, families: int) -> Figure:
             axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
             axis.plot(part["speed_up"], rows, "o", color=colour, markersize=4.5)
             axis.plot(part["worst"], rows, "|", color=BLACK, markersize=6)
+            off_scale = part["speed_up"].to_numpy() < LEAST_SPEED_UP
+            edge = np.full(off_scale.sum(), LEAST_SPEED_UP)
+            axis.plot(edge, rows[off_scale], "<", color=colour, markersize=6)
             axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
-            axis.set(title=measure, xlabel="speed-up over MD", xscale="log", xlim=(0.2, 5))
+            axis.set(title=f"{measure}; right: rank", xlabel="speed-up over MD")
+            axis.set(xscale="log", xlim=(LEAST_SPEED_UP, 5))
             axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
             axis.minorticks_off()
             axis.grid(axis="x")
@@ -89,6 +94,7 @@ def draw_bands(table: pd.DataFrame, families: int) -> Figure:
                 rank = "" if np.isnan(cells["rank"]) else f"{cells['rank']:g}"
                 place, coordinates = (1.01, row), ("axes fraction", "data")
                 axis.annotate(rank, place, xycoords=coordinates, va="center", fontsize=7.5)
+        axes[0].set_ylim(-0.7, len(order) - 0.3)
         axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
             if name not in NAMES:  # a user's sampler

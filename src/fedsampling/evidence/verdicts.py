@@ -333,7 +333,7 @@ def disagreement(readings: Sequence[Reading]) -> str:
     """Write how often each verdict occurs under settings that the paper does not give."""
     verdicts = [reading.verdict for reading in readings]
     counts = [f"{verdicts.count(word)} {word}" for word in VERDICTS if word in verdicts]
-    return f"The verdict depends on settings that the paper does not give: {listed(counts)}."
+    return f"Verdicts under {len(verdicts)} settings that the paper leaves open: {listed(counts)}."
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fedsampling.base.errors import DamagedError, InputError, nearest
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence.provenance import Summaries, changed, differing
 from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.paper_code import load_kinds
 from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
@@ -32,6 +33,7 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     """
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
+    load_kinds(spec.folder)  # figures validate settings of the paper's run kinds
     loaded: dict[str, Summary] = {}
 
     def load(names: Iterable[str]) -> dict[str, Summary]:
