@@ -1,4 +1,4 @@
-"""docs/your-*.md run as they stand: files are written, Python is run, commands succeed."""
+"""Guides in docs/ run as they stand: files are written, Python is run, commands succeed."""
 
 import dataclasses
 import os
@@ -11,7 +11,8 @@ from tests.processes import run_python
 from fedsampling.samplers.scheme import HOOKS, Setup
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("your-*.md"))
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("your-*.md")), DOCS / "which-sampler.md", DOCS / "faq.md"]
 CALL = "from fedsampling.cli import main\nmain({arguments!r}, standalone_mode=False)\n"
 
 

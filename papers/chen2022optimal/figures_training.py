@@ -98,22 +98,24 @@ def best_accuracy(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def training(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the panels of Figures 2 to 4 and of the appendix for every case, two rows each."""
+    """Draw the panels of Figures 2 to 4 for every case: a column for each of several cases."""
     (summary,) = summaries.values()
     cases = list(summary.settings["cases"])
     tables = {case: mean_course(course(summary, case)) for case in cases}
+    metrics = ("accuracy", "train_loss")
+    views = [(across, metric, case) for across in ACROSS for metric in metrics for case in cases]
+    columns = max(len(cases), 2)
+    rows = len(views) // columns
     with style():
-        figure, axes = panels(2 * len(cases), 3, width=10.2, height=5.0 * len(cases) + 0.6)
-        rows = [(case, across) for case in cases for across in ACROSS]
-        for row, (case, across) in enumerate(rows):
-            for column, metric in enumerate(LABELS):
-                panel = axes[3 * row + column]
-                _draw(panel, tables[case], metric, across)
-                _draw_printed(panel, paper, metric, across, set_number(summary, case))
-            axes[3 * row].set_title(title(summary, case))
+        figure, axes = panels(rows, columns, width=3.4 * columns, height=2.4 * rows + 0.6)
+        for panel, (across, metric, case) in zip(axes, views, strict=True):
+            _draw(panel, tables[case], metric, across)
+            _draw_printed(panel, paper, metric, across, set_number(summary, case))
+            panel.set_title(title(summary, case))
         legend_below(figure, axes)
     data = pd.concat([table.assign(case=case) for case, table in tables.items()])
-    return _artefact(summary, data.reset_index(drop=True), figure, *LABELS.values())
+    labels = (LABELS[metric] for metric in metrics)
+    return _artefact(summary, data.reset_index(drop=True), figure, *labels)
 
 
 def steps(summaries: Summaries, paper: Paper) -> Artefact:

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.histories import COSTS
+from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING, WORLDS
@@ -91,20 +91,11 @@ def trajectories(summary: Summary) -> pd.DataFrame:
 
 @cache
 def grid_scores(tuning: Summary) -> pd.DataFrame:
-    """Score each trial of each sampler on the holdout.
+    """Score each trial of each sampler on the holdout: the smallest step in case of a tie.
 
-    Returns columns ``sampler``, ``step``, ``case``, ``score``: the mean over seeds of the mean
-    score in the second half of the rounds, −∞ if a run diverged; and ``chosen``, whether the trial
-    is the sampler's best (the smallest step in case of a tie; published runs are rounded, so scores
-    that are equal to six decimals count as tied).
+    Returns columns ``sampler``, ``step``, ``case``, ``score`` and ``chosen``.
     """
-    runs = trajectories(tuning)
-    late = runs[runs["at"] >= runs["at"].max() / 2].groupby(["sampler", "step", "case"])
-    means = late["score"].agg(lambda values: values.mean(skipna=False))
-    table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
-    best = table["score"].round(6).groupby(table["sampler"]).transform("idxmax")
-    table["chosen"] = table.index == best
-    return table
+    return score_trials(trajectories(tuning), ["sampler", "step", "case"])
 
 
 def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
@@ -263,6 +254,7 @@ def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataF
 
 
 NOT_COMPARED = "No dataset is both tuned and compared yet."
+LEAST_SPEED_UP = 0.2  # smaller speed-ups are triangles at the edge of the figure
 # Names of the measures in tables, and what they are divided by.
 UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
 
@@ -327,8 +319,12 @@ def draw_bands(table: pd.DataFrame, families: int) -> Figure:
             axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
             axis.plot(part["speed_up"], rows, "o", color=colour, markersize=4.5)
             axis.plot(part["worst"], rows, "|", color=BLACK, markersize=6)
+            off_scale = part["speed_up"].to_numpy() < LEAST_SPEED_UP
+            edge = np.full(off_scale.sum(), LEAST_SPEED_UP)
+            axis.plot(edge, rows[off_scale], "<", color=colour, markersize=6)
             axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
-            axis.set(title=measure, xlabel="speed-up over MD", xscale="log", xlim=(0.2, 5))
+            axis.set(title=f"{measure}; right: rank", xlabel="speed-up over MD")
+            axis.set(xscale="log", xlim=(LEAST_SPEED_UP, 5))
             axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
             axis.minorticks_off()
             axis.grid(axis="x")
@@ -336,6 +332,7 @@ def draw_bands(table: pd.DataFrame, families: int) -> Figure:
                 rank = "" if np.isnan(cells["rank"]) else f"{cells['rank']:g}"
                 place, coordinates = (1.01, row), ("axes fraction", "data")
                 axis.annotate(rank, place, xycoords=coordinates, va="center", fontsize=7.5)
+        axes[0].set_ylim(-0.7, len(order) - 0.3)
         axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
             if name not in NAMES:  # a user's sampler

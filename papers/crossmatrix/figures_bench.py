@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.stats import rankdata, wilcoxon
 
 from fedsampling.base.records import check
+from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
 from fedsampling.experiments.papers import Paper
@@ -228,14 +229,12 @@ def bench_tuning(summaries: Summaries, paper: Paper) -> Artefact:
     )
     wide = wide.rename(index=label, columns=lambda name: name.removeprefix(BENCH))
     wide = wide.fillna("–").sort_index(key=lambda index: index.str.casefold())
-    steps = table.groupby("experiment")["step"].agg(["min", "max"])
-    ends = best["step"].eq(best["experiment"].map(steps["min"])) | best["step"].eq(
-        best["experiment"].map(steps["max"])
-    )
+    grids = table.groupby("experiment")["step"].agg(set)
+    ends = map(is_at_edge, best["step"], best["experiment"].map(grids))
     return Artefact(
         table,
         table=wide.rename_axis("sampler", axis=0).rename_axis(None, axis=1).reset_index(),
-        notes=(f"{int(ends.sum())} of {len(best)} choices lie at an end of the grid.",),
+        notes=(f"{sum(ends)} of {len(best)} choices lie at an end of the grid.",),
     )
 
 

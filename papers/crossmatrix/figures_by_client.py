@@ -287,10 +287,10 @@ def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())
     return [
-        f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (samplers on datasets), "
-        "significantly more clients than under MD never take part. The worst tenth of the clients "
-        f"is significantly less accurate than under MD in {costly} of these cases, and in "
-        f"{elsewhere} of the others.",
+        f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (a sampler on a dataset), "
+        "the sampler leaves out significantly more clients than MD. In "
+        f"{costly} of these cases, and in {elsewhere} of the others, the worst tenth of the "
+        "clients is significantly less accurate than under MD.",
         *(
             f"{title}: {_finding_on_dataset(table[table['set'] == name])}"
             for name, title in titles.items()
@@ -309,12 +309,13 @@ def _finding_on_dataset(part: pd.DataFrame) -> str:
         f"{row.label} ({show(100 * row.never_selected)} %; {show(row.worst_accuracy)})"
         for row in leaving
     ]
-    samplers = listed(texts) if texts else "no sampler"
+    samplers = (
+        f"{listed(texts)} {'leave' if texts[1:] else 'leaves'}" if texts else "no sampler leaves"
+    )
     return (
-        f"significantly more clients than under MD never take part under {samplers}; under MD, "
-        f"{show(100 * md.never_selected)} %. The accuracy of the worst tenth comes second in "
-        f"brackets; under MD it is {show(md.worst_accuracy)}, and at best "
-        f"{show(best.worst_accuracy)}, with {best.label}."
+        f"{samplers} out significantly more clients than MD ({show(100 * md.never_selected)} %). "
+        "The accuracy of the worst tenth comes second in brackets; under MD it is "
+        f"{show(md.worst_accuracy)}, and at best {show(best.worst_accuracy)}, with {best.label}."
     )
 
 

@@ -5,7 +5,6 @@ Differences of two schemes are taken seed by seed.
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,7 +17,7 @@ from fedsampling.report.drawing.curves import (
     FEWEST_ROUNDS,
     Panel,
     divergences,
-    learning_curves,
+    learning_curve,
     learning_grid,
     only,
     rolling,
@@ -81,10 +80,9 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 2: global losses with the paper's insets, rows of importance, columns of n."""
+    """Draw Figure 2: global losses, with differences from MD as insets, by importance and n."""
     runs = half_sampled(summaries)
     late = paper.reported("inset_rounds") / paper.experiments[HALF[10]]["rounds"]
-    height = paper.reported("inset_height")
     curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
     views = [(case, n) for case in IMPORTANCES for n in runs]
     grid = [
@@ -97,15 +95,15 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         rows = curves[n][curves[n]["case"] == case]
         if len(rows):
             with style():
-                _draw_inset(axis, rows, case, late, height)
+                _draw_differences(axis, runs[n], case)
             parts.append(rows.assign(clients=n))
     return Artefact(
         pd.concat(parts, ignore_index=True).drop(columns="metric"),
         figure,
         alt=(
             "Global loss against rounds for MD, Uniform and Clustered sampling, a column for each "
-            "number of clients, a row for each importance, each with an inset of the last sixth "
-            f"of the rounds, {height:g} of loss high."
+            "number of clients, a row for each importance, each with an inset of the differences "
+            "from MD sampling."
         ),
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
@@ -297,21 +295,17 @@ def _lines(pair: tuple[str, str], m: int | None = None) -> dict[str, Line]:
     return {name: Line(line.label + tail, line.colour) for name, line in lines}
 
 
-def _draw_inset(axis: Axes, curves: pd.DataFrame, case: str, late: float, height: float) -> None:
-    """Zoom into the last rounds, a share `late`, and a `height` of loss, as the paper does."""
-    end = curves["at"].max()
-    means = curves[curves["at"] >= (1 - late) * end]["mean"]
-    if not np.isfinite(means).any():
-        return
-    centre = (means.min() + means.max()) / 2
-    # Room for the zoomed window, and above the curves, which fall.
-    lowest = min(curves["mean"].min(), curves["low"].min(), centre - height / 2)
-    axis.set_ylim(lowest - 0.1, curves["mean"].max() * 1.05)
-    zoom = axis.inset_axes((0.45, 0.48, 0.53, 0.5))
-    learning_curves(zoom, curves, TRAINED, "loss", case)
-    zoom.set(xlim=((1 - late) * end, end), ylim=(centre - height / 2, centre + height / 2))
-    zoom.tick_params(labelsize=7)
-    axis.indicate_inset_zoom(zoom, edgecolor="#8c8c8c")
+def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
+    """Draw the differences from MD's loss, paired by seed, into the free corner of a panel."""
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.25 * (high - low))  # room above the curves, which fall
+    inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
+    for name in TRAINED.keys() - {"md"}:
+        gap = gap_curve(only(summary, ("loss",)), name, "md", case)
+        learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
+    inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
+    inset.set_title("minus MD’s", fontsize=7, pad=2)
+    inset.tick_params(labelsize=7)
 
 
 def _mean_gaps(summaries: Summaries, case: str) -> str:
@@ -321,7 +315,7 @@ def _mean_gaps(summaries: Summaries, case: str) -> str:
 
 
 def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
-    """Write the losses of the insets, where there are enough seeds for an interval."""
+    """Write the late losses, over the rounds of the paper's insets, if there are enough seeds."""
     sentences = []
     for case, title in IMPORTANCES.items():
         for n, summary in runs.items():
@@ -334,7 +328,15 @@ def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
                 for name in names
             ]
             sentences.append(f"n = {n}, {title[1:-1]}: {', '.join(values)}")
-    return ("Mean loss over the insets: " + "; ".join(sentences) + ".",) if sentences else ()
+    return (
+        (
+            "Mean loss over the rounds of the paper's insets, the last sixth: "
+            + "; ".join(sentences)
+            + ".",
+        )
+        if sentences
+        else ()
+    )
 
 
 def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:

@@ -341,8 +341,8 @@ def _reasons(
         if ours.is_first == "holds"
         else f"{faster}, but random selection's factor is about the paper's.",
         "contradicted": f"{faster}.",
-        "inconclusive": f"{best}, the fastest sampler that the claim names, is not "
-        f"distinguishable from {listed(rivals)}."
+        "inconclusive": f"We could not separate {best}, the fastest sampler that the claim names, "
+        f"from {listed(rivals)}."
         if rivals
         else "No sampler that the claim names reaches the target in every run.",
     }

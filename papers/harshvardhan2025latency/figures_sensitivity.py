@@ -271,6 +271,7 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
         axes.plot(x[met], y[met], "o", ms=4.5, color=line.colour, alpha=0.85, label=line.label)
         missed = np.isinf(x)
         axes.plot([edge] * int(missed.sum()), y[missed], "o", ms=5, mfc="none", color=line.colour)
+    axes.plot([], [], "o", ms=5, mfc="none", color=BLACK, label="misses the target")
     axes.set(xscale="log", ylim=(len(names) - 0.5, -0.5), xlabel="runtime over random selection's")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")

@@ -21,6 +21,7 @@ As a library::
 `check_sampler`    checks that a sampler works as declared: slots, bias, observations, memory
 `train`            trains as in the papers' runs; returns a tidy table
 `compare`          trains with several samplers: a table with intervals, ranks, significance
+`tune`             chooses each sampler's settings on a holdout, among the same trials
 `by_client`        participation and accuracy of each client, from a history
 `left_out`         who is left out: a row for each sampler, from their histories
 `plot`             histories against rounds, bits or seconds
@@ -56,7 +57,7 @@ _PUBLIC = {
     "Slots": "samplers.scheme",
     "by_client": "evidence.by_client",
     "check_sampler": "samplers.checking.check",
-    "compare": "library",
+    "compare": "library_comparing",
     "datasets": "library",
     "federated": "data.user_data",
     "from_clients": "data.user_data",
@@ -71,6 +72,7 @@ _PUBLIC = {
     "summary": "workflow.publishing",
     "to_latex": "report.drawing.histories",
     "train": "library",
+    "tune": "library_comparing",
 }
 __all__ = [*_PUBLIC]
 

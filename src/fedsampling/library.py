@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,17 +33,20 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import MIRROR_VARIABLE
 from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.library_arguments import (
     Choice,
     Numbers,
+    check_data,
     described,
+    is_own,
     naming_keywords,
     own_network_of,
     plain_numbers,
     record_input,
     training_settings,
-    with_labels,
 )
+from fedsampling.library_checkpoints import resumable
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -135,6 +139,7 @@ def train(
     progress: bool | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
     **settings: Any,
 ) -> "pd.DataFrame":
     """Train a network; in every round, a sampler selects some of the clients.
@@ -175,6 +180,10 @@ def train(
     threads : int, optional
         PyTorch's threads during training; by default, the variable ``OMP_NUM_THREADS``, or 1.
         Small products are slower on several threads, above all while other programs run.
+    checkpoint : str or Path, optional
+        Folder in which progress is saved every minute and at Ctrl-C.  The same call resumes to the
+        bit; once finished, it returns the saved history, except with `on_round`.  Settings, data,
+        seeds, the package and your model, sampler, loss and metrics decide whether it is the same.
     **settings
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
@@ -214,10 +223,7 @@ def train(
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
-    if not isinstance(data, FederatedDataset):
-        raise InputError(
-            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
-        )
+    check_data(data)
     # Missing ones are reported after unknown keys, such as `lr` for `step`.
     required = {"batch": batch, "step": step, "rounds": rounds}
     settings = {
@@ -230,11 +236,8 @@ def train(
     }
     checked = training_settings(model, scheme, settings, inspect.signature(train).parameters)
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
-    where = Where(
-        CACHE,
-        os.environ.get(MIRROR_VARIABLE) or None,
-        available_device(check(Config, {"device": device}, "")),
-    )
+    mirror = os.environ.get(MIRROR_VARIABLE) or None
+    where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
     source = "official" if data.inputs else "embedded"
     named, watch = checked.sampler.named, _watching(on_round, numbers.seeds)
     # Diverging runs overflow in every round; a single warning at the end reports them.
@@ -249,87 +252,21 @@ def train(
             _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
             rewritten_line(named, checked.rounds, progress) as tell,
         ):
-            tables = checked.on(
-                data, source, numbers.seeds, where, tell, network, metrics or {}, watch
+            options = (tell, network, metrics or {}, watch)
+
+            def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
+                folders = replace(where, checkpoint=saved)
+                return checked.on(data, source, numbers.seeds, folders, *options)
+
+            users_code = [model if is_own(model) else None, loss, metrics]
+            tables = resumable(
+                checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = ClientNames(data.names)
     return history
-
-
-def compare(
-    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
-    data: FederatedDataset | None = None,
-    *,
-    metric: str = "accuracy",
-    reference: str | None = None,
-    larger: bool | None = None,
-    **training: Any,
-) -> "pd.DataFrame":
-    """Train with several samplers and rank them, with intervals and significance.
-
-    Parameters
-    ----------
-    samplers : sequence, or mapping of str to sampler
-        Samplers as in :func:`train`; or a mapping of labels to histories returned by
-        :func:`train`, which are compared without further training.
-    data : FederatedDataset
-        Not used for histories.
-    metric : str
-        Metric to compare after the last round; with ``by_client=True`` also a measure of
-        :func:`fedsampling.left_out`, such as ``"worst_accuracy"``.
-    reference : str, optional
-        Label of the sampler that the others are compared with; by default the first one.
-    larger : bool, optional
-        Whether larger is better; by default yes, except for losses, errors and costs.
-    **training
-        As in :func:`train`; the default of ``seeds`` is 5.
-
-    Returns
-    -------
-    DataFrame
-        See :func:`fedsampling.evidence.histories.ranking`: the best first, with ``value``,
-        ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
-        Holm-corrected, and ``significance``.
-
-    Raises
-    ------
-    InputError
-        As in :func:`train`, or if a metric or label is unknown.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> data = fs.load("mnist", "by_digit", data="embedded")
-    >>> samplers = [fs.scheme("md", m=5), fs.scheme("uniform", m=5)]
-    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
-    >>> table = fs.compare(samplers, data, seeds=3, **work)
-    >>> sorted(table["sampler"])
-    ['md', 'uniform']
-    """
-    import pandas as pd
-
-    from fedsampling.evidence.histories import ranking
-
-    if isinstance(samplers, pd.DataFrame):
-        raise InputError("samplers: is one history; pass several as a dict, {label: history}")
-    labelled: dict[str, Any]
-    labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
-    if not labelled:
-        raise InputError("samplers: empty; pass at least one")
-    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
-        if data is not None or training:
-            raise InputError("samplers: are histories; remove data and the training settings")
-        return ranking(labelled, metric, reference or next(iter(labelled)), larger)
-    if data is None:
-        raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
-    if reference is not None and reference not in labelled:
-        raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
-    training = {"seeds": 5, **training}
-    histories = {label: train(data, sampler, **training) for label, sampler in labelled.items()}
-    return ranking(histories, metric, reference or next(iter(labelled)), larger)
 
 
 def _check_needs_no_partition(name: object) -> None:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")
-RECORDED = {"delays": delays.Recorded, "availability": availability.Recorded}  # users' own values
+RECORDED: dict[str, type[delays.Recorded] | type[availability.Recorded]] = {
+    "delays": delays.Recorded,
+    "availability": availability.Recorded,
+}  # users' own values
 
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 
@@ -81,6 +84,14 @@ def training_settings(
     }
     with naming_keywords():
         return check(Training, training, "")
+
+
+def check_data(data: Any) -> None:
+    """Check that the argument `data` has clients."""
+    if not isinstance(data, FederatedDataset):
+        raise InputError(
+            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
+        )
 
 
 def is_own(model: Any) -> bool:

@@ -260,7 +260,7 @@ def federated(**changed):
         (lambda: fs.from_frame(FRAME, target="z"), "target: no column 'z'; known: client, p, q"),
         (
             lambda: fs.from_frame(FRAME, target="y"),
-            "frame: not numeric: 'client'; remove them, or use pandas.get_dummies(frame, col",
+            "frame: not numeric: 'client'; remove them, or encode them (encode='pooled",
         ),
         (
             lambda: fs.from_frame(FRAME_OF_ROWS, target="y", client="client"),

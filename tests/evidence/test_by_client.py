@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import fedsampling as fs
-from fedsampling.evidence.by_client import fairness
+from fedsampling.evidence.by_client import fairness, over_seeds
 from fedsampling.evidence.histories import ranking
 
 N = 20
@@ -111,6 +111,14 @@ def test_a_history_without_clients_says_how_to_get_them():
     plain = history()[lambda rows: rows["metric"] == "accuracy"]
     with pytest.raises(fs.InputError, match=r"md: .*train with by_client=True"):
         fs.left_out({"md": plain})
+
+
+def test_intervals_stay_within_the_values_that_are_possible():
+    table = fairness(fs.by_client(history())).iloc[[0, 0, 0]]
+    table = table.assign(least_weight=[0.0, 0.01, 0.4], worst_accuracy=[1.0, 0.7, 1.0])
+    row = over_seeds(table)
+    assert (row["least_weight_low"], row["worst_accuracy_high"]) == (0.0, 1.0)
+    assert 0 < row["least_weight_high"] < 1
 
 
 def test_a_single_history_gets_a_row_as_in_a_plot():

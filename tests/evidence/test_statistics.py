@@ -21,6 +21,7 @@ from fedsampling.evidence.statistics import (
     percent,
     ratio,
     show,
+    show_alike,
     show_estimate,
 )
 
@@ -282,3 +283,18 @@ def test_an_estimate_shows_interval_and_runs():
 
 def test_an_estimate_without_interval_shows_none():
     assert show_estimate(Estimate(5.0, np.nan, np.nan, 1), "%") == "5.00 % (1 seed)"
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.00742, 0.0140], ["0.0074", "0.0140"]),
+        ([0.81, 0.7954, np.nan, 0.0], ["0.810", "0.795", "–", "0"]),
+        ([-1.5, 12.25], ["−1.5", "12.2"]),
+        ([0.001, 12.0], ["0.00100", "12.0"]),  # it would be 0.0
+        ([1e-9, 0.5], ["1.00e−09", "0.500"]),
+        ([9.999, 1.0], ["10.0", "1.0"]),
+    ],
+)
+def test_numbers_of_a_column_have_the_decimals_of_the_largest(values, texts):
+    assert show_alike(values) == texts

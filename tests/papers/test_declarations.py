@@ -46,13 +46,12 @@ NAMES = re.compile(
 )
 FIXED = {  # numbers in captions that are neither settings nor in the CSV
     "chen2022optimal/exchanges": {"8"},
-    "crossmatrix/factors_effects": {"10", "1"},  # of the rule for effects
     "fraboni2021clustered/figure1": {"10"},  # the slip of the paper's caption
     "fraboni2021clustered/figure2": {"50"},  # rounds of a rolling mean, at most
     "fraboni2021clustered/figure6": {"50"},
     "fraboni2021clustered/figure8": {"50"},
     "fraboni2021clustered/figure10": {"50"},
-    "fraboni2022general/figure2": {"0.5", "600", "100"},  # the paper's insets
+    "fraboni2022general/figure2": {"600", "100"},  # the paper's insets
     "fraboni2022general/figure7": {"5"},
     "harshvardhan2025latency/figure1_sensitivity": {"1000"},  # seconds, the threshold
     "rizk2022importance/sensitivity": {"0.1"},  # that all its populations share

@@ -23,6 +23,7 @@ from fedsampling.report import content, findings
 from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
+from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import judging
 from fedsampling.workflow.drawing import summarise
@@ -146,7 +147,8 @@ def disagreements(paper, name, artefact, used):
 
 def listed_verdicts(key):
     """Read our value and the verdict of each claim from docs/findings.md."""
-    section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {key}\n")[1]
+    name = paper_name(load_paper(key, ROOT / "papers"))
+    section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {name}\n")[1]
     lines = section.split("\n## ")[0].splitlines()
     rows = [re.split(r"(?<!\\) ?\| ?", line.strip("| ")) for line in lines if CLAIM.match(line)]
     return {row[0].split(" ")[0]: (row[2], row[3]) for row in rows if len(row) == 4}
@@ -163,6 +165,67 @@ def check_card(name, claim):
         assert claim.power, name  # more seeds would decide
     for interval in claim.drawn:
         assert interval.level <= LEVEL or "corrected" in interval.unit, (name, interval.name)
+
+
+def cards_of_chen2022optimal(table):
+    means = table.groupby(["case", "sampler"])["accuracy"].mean().unstack()
+    gaps = means["optimal"] - means["uniform"]
+    return gaps.rename(lambda case: f"optimal − uniform, Dataset {case[-1]}")
+
+
+def cards_of_fraboni2021clustered(table):
+    late = table[table["at"] >= table["at"].max() / 2].groupby(["metric", "sampler"])["mean"].mean()
+    return {
+        f"Algorithm {n} {metric}": sign * (late[metric, "md"] - late[metric, f"algorithm{n}"])
+        for n in (1, 2)
+        for metric, sign in (("loss", 1), ("accuracy", -1))
+    }
+
+
+def cards_of_fraboni2022general(table):
+    means = table[table["case"] == "equal"].groupby("clients")["mean"].mean()
+    return means.rename(lambda clients: f"{clients} clients")
+
+
+def cards_of_rizk2022importance(table):
+    steady = table[table["panel"] == "to steady state"]
+    late = steady[steady["at"] >= 0.8 * steady["at"].max()].groupby("sampler")["mean"].mean()
+    decibels = 10 * np.log10(late)
+    return {"FedAvg over true": decibels["standard"] - decibels["isfedavg-optimal"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "numbers_of"),
+    [
+        ("chen2022optimal", "c1_writers", cards_of_chen2022optimal),
+        ("fraboni2021clustered", "c10", cards_of_fraboni2021clustered),
+        ("fraboni2022general", "c1", cards_of_fraboni2022general),
+        pytest.param(
+            "rizk2022importance", "c1", cards_of_rizk2022importance, marks=pytest.mark.long
+        ),
+    ],
+)
+def test_a_card_has_the_numbers_of_the_figure_that_it_links(key, name, numbers_of):
+    """A claim is judged by single seeds, its figure shows means: both must give one number.
+
+    A figure may draw another of the claim's readings than the main one.
+    """
+    paper = load_paper(key, ROOT / "papers")
+    spec = paper.claims[name]
+    artefact = paper.artefacts[spec.artefact]
+    runs = {
+        run: loaded(key, run).only(spec.cases or artefact.cases)
+        for run in spec.experiments or artefact.experiments
+    }
+    claim = judge_function(paper, name)(runs, spec, paper)
+    used = {run: loaded(key, run).only(artefact.cases) for run in artefact.experiments}
+    figure = dict(numbers_of(draw_function(paper, spec.artefact)(used, paper).data))
+    plt.close("all")
+    cards = [claim.drawn, *(reading.drawn for reading in claim.readings)]
+    values = [{row.name: row.value for row in card} for card in cards]
+    assert figure in [
+        pytest.approx({each: card[each] for each in figure}, abs=1e-9) for card in values
+    ]
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -192,9 +255,10 @@ def test_pages_have_the_verdicts_of_the_claims(key):
         check_card(f"{key}/{name}", claims[name])
     tested = {c.id for c in judged if c.kind == "empirical" and c.grade != "not run"}
     assert tested == listed.keys()
-    row = readme_table({key: judged}).splitlines()[-1]
+    papers = {key: (load_paper(key, ROOT / "papers"), judged)}
+    row = readme_table(papers).splitlines()[-1]
     assert row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    past = findings.history({key: (load_paper(key, ROOT / "papers"), judged)})
+    past = findings.history(papers)
     text = (ROOT / findings.HISTORY_DOCS).read_text(encoding="utf-8")
     assert set(past.splitlines()) <= set(text.splitlines())
     for claim in judged:

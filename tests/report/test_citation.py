@@ -48,6 +48,29 @@ def test_software_entry_escapes_what_latex_would_read_as_commands():
 
 
 @pytest.mark.parametrize(
+    ("line", "address"),
+    [
+        ("doi: 10.5281/zenodo.1\nurl: https://a.org", "https://doi.org/10.5281/zenodo.1"),
+        ("url: https://a.org/b", "https://a.org/b"),
+    ],
+)
+def test_the_address_in_citation_cff_is_in_all_citations(line, address, tmp_path):
+    text = CITATION.read_text(encoding="utf-8").replace("type: software", f"type: software\n{line}")
+    (tmp_path / "CITATION.cff").write_text(text, encoding="utf-8")
+    Citation(text).validate()
+    software = citation.read(tmp_path / "CITATION.cff")
+    entry = re.sub(" +", " ", citation.software_bibtex(software, None, []))
+    assert f"url = {{{address}}}," in entry
+    texts = dict.fromkeys(("statement", "reported", "ours", "margin", "reason", "rule"), "")
+    claim = Claim(id="c1", artefact="figure1", verdict="reproduced", **texts)
+    cited = citation.cited(
+        software, load_paper("fraboni2021clustered", CITATION.parent / "papers"), claim, None
+    )
+    assert cited["line"].endswith(f"; {address}.")
+    assert f"{{{address}}}" in cited["bibtex"]
+
+
+@pytest.mark.parametrize(
     ("commits", "cited"),
     [
         ("ab12", "commit ab12; "),

@@ -43,7 +43,7 @@ def section(copy):
 
 def test_numbers_and_verdicts_are_those_of_the_results(project):
     text = section(project)
-    assert text.startswith(f"## {KEY}\n\nMD needs 1,230 rounds.\n")
+    assert text.startswith("## Lovelace et al., 2022\n\nMD needs 1,230 rounds.\n")
     path = project.root / "results" / "claims" / f"{KEY}.json"
     judged = read_record(path)
     assert judged["claims"][0]["verdict"] == "reproduced"
@@ -59,7 +59,7 @@ def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
     claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
     judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
     text = findings.history({KEY: (paper.model_copy(update={"claims": claims}), judged)})
-    row = f"| {KEY} | c1 | 2026-11-22 | contradicted | reproduced | A new rule. |\n"
+    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced | A new rule. |\n"
     assert text == findings.HISTORY_HEAD + row
 
 
@@ -68,8 +68,8 @@ def test_notes_on_data_have_a_page_of_their_own(project):
     judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
     artefacts = project.root / "results" / "artefacts" / KEY
     assert findings.sections(project.papers()[KEY], judged, artefacts) == (
-        f"## {KEY}\n\nFast.\n",
-        f"## {KEY}\n\n- Incomplete.\n",
+        "## Lovelace et al., 2022\n\nFast.\n",
+        "## Lovelace et al., 2022\n\n- Incomplete.\n",
     )
 
 

@@ -26,10 +26,11 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
         claim("reproduced", UNVERIFIED),
         claim("contradicted", kind="text against tables"),
     ]
-    *_, row = readme_table({"ours": [], "a2022b": claims}).splitlines()
+    paper = SimpleNamespace(authors="A B, C D", year=2022)
+    *_, row = readme_table({"ours": (paper, []), "a2022b": (paper, claims)}).splitlines()
     assert row == (
-        "| [a2022b](papers/a2022b/paper.yaml) | 2 reproduced, 1 contradicted | 1 reproduced |  "
-        "| 1 supports | 1 | 0 of 1 agree | 1 of 2 pass |"
+        "| [B et al., 2022](papers/a2022b/paper.yaml) | 2 reproduced, 1 contradicted "
+        "| 1 reproduced |  | 1 supports | 1 | 0 of 1 agree | 1 of 2 pass |"
     )
 
 

@@ -26,6 +26,7 @@ from fedsampling.data.federated import (
     hold_out,
     starts,
 )
+from fedsampling.data.mixed_tables import Encode, standardised
 from fedsampling.data.partitions.natural import by_owner
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import (
@@ -246,6 +247,7 @@ def from_frame(
     client: Any = None,
     features: Any = None,
     test: Any = None,
+    encode: Encode | None = None,
     **options: Any,
 ) -> FederatedDataset:
     """Make a dataset from a pandas table with one row per sample.
@@ -262,13 +264,17 @@ def from_frame(
         Columns of numbers, or a single column of arrays; by default, all other columns.
     test : name of a column, optional
         True for test samples, which remain their client's own; or ``"test"`` and ``"train"``.
+    encode : {"pooled", "by_client"}, optional
+        Numbers are standardised with the mean and standard deviation of the training samples of
+        all clients or of each, text and booleans are one-hot.  Missing numbers become the mean,
+        with a feature that marks them; missing text is in no category.
     **options
         As in :func:`federated`.
 
     Raises
     ------
     InputError
-        If a column is missing or does not contain numbers.
+        If a column is missing, or does not contain numbers and is not encoded.
 
     Examples
     --------
@@ -278,7 +284,7 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    return _from_table(frame, target, features, client, test, options)
+    return _from_table(frame, target, features, client, test, options, encode)
 
 
 def from_huggingface(
@@ -330,6 +336,12 @@ class _Options(Strict):
     name: str
     seed: Seed
     tokens: bool
+
+
+class _Encode(Strict):
+    """Validation of the argument `encode`."""
+
+    encode: Encode | None
 
 
 def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
@@ -422,11 +434,19 @@ def _described(
 
 
 def _from_table(
-    source: Any, target: Any, features: Any, client: Any, test_column: Any, options: dict[str, Any]
+    source: Any,
+    target: Any,
+    features: Any,
+    client: Any,
+    test_column: Any,
+    options: dict[str, Any],
+    encode: Encode | None = None,
 ) -> FederatedDataset:
     """Make a dataset from named columns, or from splits "train" and "test" of them."""
     _check_options(options, "from_frame", {"clients", "clients_test", "y"})
-    train, test = train_and_test(source, target, features, client, test_column)
+    checked = check(_Encode, {"encode": encode}, "").encode
+    columns = (target, features, client, test_column)
+    train, test, encoding = train_and_test(source, *columns, encodes=checked is not None)
     info: Any = options.get("client_info")
     if client is not None and is_table(info) and client in info:
         names = info if isinstance(info, Mapping) else info.columns
@@ -436,7 +456,8 @@ def _from_table(
             if options.get(key) is not None:
                 raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
         options |= {"x_test": test.x, "y_test": test.y, "clients_test": test.owner}
-    return federated(train.x, train.y, clients=train.owner, **options)
+    data = federated(train.x, train.y, clients=train.owner, **options)
+    return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:

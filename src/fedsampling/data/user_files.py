@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,16 +54,16 @@ class ClientsTable(Strict):
         return with_digest(record, "path", "content")
 
     @classmethod
-    def holding(cls, values: Any) -> Self:
+    def holding(cls, values: Any) -> "ClientsTable":
         """Return the record of an array, shape (n,) or (rounds, n), or of a table."""
         if is_table(values):
-            table = {str(name): one_type(part, name) for name, part in columns_of(values).items()}
-            content = sha256_of(*(table[name] for name in sorted(table)))
+            values = {str(name): one_type(part, name) for name, part in columns_of(values).items()}
+            content = sha256_of(*(values[name] for name in sorted(values)))
         else:
-            table = numbers(values, "array")
-            content = sha256_of(table)
+            values = numbers(values, "array")
+            content = sha256_of(values)
         record = cls.model_construct(path="", content=content)
-        record._values = table
+        record._values = values
         return record
 
     def read(

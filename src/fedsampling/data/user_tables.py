@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Bools
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.data.federated import ClientInfo
+from fedsampling.data.mixed_tables import Encoding, encoding_of
 from fedsampling.data.user_arrays import as_array, numbers, one_type, places, refuse_missing
 
 ROW_NUMBERS = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas names them
@@ -38,9 +39,12 @@ class Table(NamedTuple):
 
 
 def train_and_test(
-    source: Any, target: Any, features: Any, client: Any, test: Any
-) -> tuple[Table, Table | None]:
-    """Read the training and the test table, which a dict of splits or a column `test` separates."""
+    source: Any, target: Any, features: Any, client: Any, test: Any, encodes: bool = False
+) -> tuple[Table, Table | None, Encoding | None]:
+    """Read the training and the test table, which a dict of splits or a column `test` separates.
+
+    `encodes`: whether features may be text or missing; the result includes their encoding.
+    """
     splits = source if isinstance(source, Mapping) and _has_tables(source) else {"train": source}
     if "train" not in splits:
         raise InputError(f"frame: no split 'train'; it has {', '.join(map(str, splits))}")
@@ -51,17 +55,19 @@ def train_and_test(
         raise InputError("test: cannot be combined with a split 'test'; remove one of the two")
     marks = None if test is None else _name(test, train, "test")
     used = _features(features, train, (target, client, marks))
-    table = _table(train, used, target, client)
+    encoding = encoding_of(train, used) if encodes else None
+    table = _table(train, used, target, client, encoding)
     if marks is not None:
         is_test = _marked(train[marks], f"frame: column {marks!r}")
-        return table.rows(~is_test), table.rows(is_test)
+        return table.rows(~is_test), table.rows(is_test), encoding
     if "test" not in splits:
-        return table, None
+        return table, None, encoding
     tests = columns_of(splits["test"])
     for name in (*used, target):
         if name not in tests:
             raise InputError(f"frame: no column {name!r} in the split 'test'; add it")
-    return table, _table(tests, used, target, client if client in tests else None)
+    owner = client if client in tests else None
+    return table, _table(tests, used, target, owner, encoding), encoding
 
 
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
@@ -214,14 +220,27 @@ def _features(features: Any, columns: Columns, others: tuple[Any, ...]) -> list[
     return names
 
 
-def _table(columns: Columns, features: Sequence[Any], target: Any, client: Any) -> Table:
-    """Convert the columns; the error names all that are not numeric."""
+def _table(
+    columns: Columns,
+    features: Sequence[Any],
+    target: Any,
+    client: Any,
+    encoding: Encoding | None,
+) -> Table:
+    """Convert the columns."""
+    x = _matrix(columns, features) if encoding is None else encoding.matrix(columns)
+    y = one_type(columns[target], f"frame: column {target!r}")
+    owner = None if client is None else one_type(columns[client], f"frame: column {client!r}")
+    return Table(x, y, owner)
+
+
+def _matrix(columns: Columns, features: Sequence[Any]) -> NDArray[Any]:
+    """Return columns of numbers as they are; the error names all that are not numeric."""
     x = {name: as_array(columns[name], f"frame: column {name!r}") for name in features}
     if texts := [name for name, values in x.items() if not _is_numeric(values)]:
         names = ", ".join(map(repr, texts))
         raise InputError(
-            f"frame: not numeric: {names}; remove them, or use pandas.get_dummies(frame, "
-            f"columns=[{names}])"
+            f"frame: not numeric: {names}; remove them, or encode them (encode='pooled')"
         )
     x = {name: numbers(values, f"frame: column {name!r}") for name, values in x.items()}
     for name, values in x.items():
@@ -229,10 +248,8 @@ def _table(columns: Columns, features: Sequence[Any], target: Any, client: Any) 
             refuse_missing(np.isnan(values), f"frame: column {name!r}")
         if len(x) > 1 and values.ndim > 1:
             raise InputError(f"features: {name!r} has arrays; name it as the only feature")
-    y = one_type(columns[target], f"frame: column {target!r}")
-    owner = None if client is None else one_type(columns[client], f"frame: column {client!r}")
     arrays = [*x.values()]
-    return Table(arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1), y, owner)
+    return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
 
 
 def _is_numeric(values: NDArray[Any]) -> bool:

@@ -133,8 +133,14 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     row: dict[str, float] = {}
     for name in map(str, measures):
         estimate = mean(measures[name].to_numpy())
-        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        low, high = np.clip([estimate.low, estimate.high], *bounds(name))
+        row |= {name: estimate.value, f"{name}_low": float(low), f"{name}_high": float(high)}
     return row
+
+
+def bounds(measure: str) -> tuple[float, float]:
+    """Return the smallest and the largest possible value of a measure of :func:`fairness`."""
+    return 0.0, np.inf if "loss" in measure else 1.0
 
 
 def _measured(part: "pd.DataFrame", score: str) -> Array:

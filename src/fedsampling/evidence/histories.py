@@ -5,10 +5,11 @@ A history is the result of :func:`fedsampling.train`: rows of ``seed``, ``at``, 
 every sampler.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def ranking(
 
     if reference not in histories:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, histories)}")
-    larger = _is_larger_better(metric) if larger is None else larger
+    larger = is_larger_better(metric) if larger is None else larger
     histories = by_label(histories)
     all_values = _paired(histories, metric, reference)
     diverged = {label: diverged_runs(history) for label, history in histories.items()}
@@ -169,6 +170,38 @@ def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
     return rows.sort_values("at", kind="stable").groupby("seed")["value"].last(skipna=False)
 
 
+def scores(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
+    """Return a metric as ``score`` in each measured round ``at``; a summary of the clients once."""
+    if metric in by_client.MEASURES and metric not in set(history["metric"]):
+        return last_values(history, metric).rename("score").to_frame().assign(at=0)
+    rows = _rows_of(history, metric).rename(columns={"value": "score"})
+    if diverged_runs(history):
+        rows["score"] = np.nan
+    return rows[["at", "score"]]
+
+
+def score_trials(runs: "pd.DataFrame", keys: list[str]) -> "pd.DataFrame":
+    """Score each trial of each sampler, larger being better, as all tuning does.
+
+    `runs`: columns ``at``, ``score`` and `keys`, of which one is ``sampler``. Returns columns
+    `keys`; ``score``: the mean over seeds and over the second half of the rounds, −∞ if a run
+    diverged; and ``chosen``: whether the trial is the sampler's best (the first in case of a tie;
+    published runs are rounded, so scores that are equal to six decimals count as tied).
+    """
+    late = runs[runs["at"] >= runs["at"].max() / 2].groupby(keys)
+    means = late["score"].agg(lambda values: values.mean(skipna=False))
+    table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
+    best = table["score"].round(6).groupby(table["sampler"]).transform("idxmax")
+    table["chosen"] = table.index == best
+    return table
+
+
+def is_at_edge(value: Any, grid: Iterable[Any]) -> bool:
+    """Whether a value is the smallest or largest number of a grid with several."""
+    numbers = {value for value in grid if isinstance(value, Real)}
+    return len(numbers) > 1 and value in (min(numbers), max(numbers))
+
+
 def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
     """Return a metric against rounds or cumulative costs.
 
@@ -221,7 +254,9 @@ def _clipped_mean(values: Array, metric: str) -> Estimate:
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
     estimate = mean(values)
-    low, high = np.clip([estimate.low, estimate.high], *BOUNDS.get(metric, (-np.inf, np.inf)))
+    is_measure = metric in by_client.MEASURES
+    ends = by_client.bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
+    low, high = np.clip([estimate.low, estimate.high], *ends)
     return replace(estimate, low=float(low), high=float(high))
 
 
@@ -287,5 +322,6 @@ def _side(gap: Estimate) -> int:
     return int(gap.low > 0) - int(gap.high < 0)
 
 
-def _is_larger_better(metric: str) -> bool:
+def is_larger_better(metric: str) -> bool:
+    """Whether a metric should be large, by its name."""
     return not any(word in metric for word in SMALLER_IS_BETTER)

@@ -305,6 +305,24 @@ def show(value: float, digits: int = 3, last: float | None = None) -> str:
     return text.replace("-", "−")
 
 
+def show_alike(values: Sequence[float], digits: int = 3) -> list[str]:
+    """Format numbers with the decimals that the largest needs for `digits` significant digits.
+
+    Each number has its own decimals if the smallest would become zero, or if some need exponents.
+    """
+    texts = [show(value, digits) for value in values]
+    sizes = [abs(value) for value in values if value and np.isfinite(value)]
+    if not sizes or any("e" in text for text in texts):
+        return texts
+    decimals = max(digits - 1 - int(f"{max(sizes):.{digits - 1}e}".partition("e")[2]), 0)
+    if min(sizes) < 0.5 * 10.0**-decimals:
+        return texts
+    return [
+        f"{value:,.{decimals}f}".replace("-", "−") if value and np.isfinite(value) else text
+        for value, text in zip(values, texts, strict=True)
+    ]
+
+
 def show_interval(value: float, low: float, high: float, digits: int = 3) -> str:
     """Format a number with its interval as ``5.31 [5.10, 5.52]``."""
     return f"{show(value, digits)} [{show(low, digits)}, {show(high, digits)}]"

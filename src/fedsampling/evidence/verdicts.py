@@ -334,7 +334,7 @@ def disagreement(readings: Sequence[Reading]) -> str:
     """Write how often each verdict occurs under settings that the paper does not give."""
     verdicts = [reading.verdict for reading in readings]
     counts = [f"{verdicts.count(word)} {word}" for word in VERDICTS if word in verdicts]
-    return f"The verdict depends on settings that the paper does not give: {listed(counts)}."
+    return f"Verdicts under {len(verdicts)} settings that the paper leaves open: {listed(counts)}."
 
 
 @dataclass(frozen=True)
@@ -406,7 +406,7 @@ PRELIMINARY: Mapping[Verdict, Verdict] = {
 }
 
 # Labels of grades next to verdicts and in column heads; other grades are their own label.
-LABELS: Mapping[Grade, str] = {
+LABELS: Mapping[str, str] = {
     "paper's size on unverified data": "unverified data",
     "transfer": "other data",
     "preliminary": "smaller runs",

@@ -260,6 +260,13 @@ class Config(Strict):
             raise ValueError(f"'{run}' is reserved for results; use another name")
         return run
 
+    @field_validator("beside", mode="before")
+    @classmethod
+    def _not_a_path(cls, beside: Any) -> Any:
+        if isinstance(beside, str) and (name := Path(beside).name) != beside:
+            raise ValueError(f"{short(beside)} is a path; did you mean {name!r}?")
+        return beside
+
     @field_validator("beside")
     @classmethod
     def _not_this_run(cls, beside: str | None, info: ValidationInfo) -> str | None:

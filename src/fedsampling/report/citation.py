@@ -30,6 +30,12 @@ class Software:
     abstract: str
     licence: str
     authors: tuple[str, ...]
+    address: str = ""  # of the DOI, or else the url; empty if the file has neither
+
+    @property
+    def url(self) -> dict[str, str]:
+        """The field of a BibTeX entry with the address, if there is one."""
+        return {"url": _escape(self.address)} if self.address else {}
 
 
 def read(path: Path) -> Software:
@@ -45,6 +51,7 @@ def read(path: Path) -> Software:
             abstract=" ".join(str(raw["abstract"]).split()),
             licence=str(raw["license"]),
             authors=tuple(_author(author) for author in raw["authors"]),
+            address=f"https://doi.org/{raw['doi']}" if "doi" in raw else str(raw.get("url", "")),
         )
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: lacks {error}; see the Citation File Format 1.2.0") from error
@@ -62,6 +69,7 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
         "author": authors,
         "title": f"{{{_escape(software.title)}}}",
         "howpublished": f"Software, version {_escape(software.version)}, {software.licence}",
+        **software.url,
     }
     note = [*settings]
     if finished:
@@ -96,12 +104,13 @@ def cited(
         "title": f"{{{_escape(cited_claim)}}}",
         "howpublished": _escape(", ".join(["fedsampling", *produced])),
         "note": _escape("; ".join(runs)),
+        **software.url,
     }
     if origin and origin.finished:
         fields["year"] = origin.finished[:4]
     line = f"{', '.join(software.authors)}. {cited_claim}. fedsampling, {', '.join(produced)}; "
     return {
-        "line": f"{line}{'; '.join(runs)}.",
+        "line": f"{line}{'; '.join([*runs, *filter(None, [software.address])])}.",
         "bibtex": _entry(f"fedsampling:{paper.key}:{claim.id}", fields),
     }
 

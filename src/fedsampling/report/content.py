@@ -19,6 +19,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.findings import as_published
+from fedsampling.report.names import paper_name
 
 REPLIES = "answers.md"  # of the authors, in the paper's folder
 # Builds the report from published runs; in a clone, `make reproduce` does the same.
@@ -56,10 +57,7 @@ class Chapter:
     @property
     def name(self) -> str:
         """Short citation, such as ``Chen et al., 2022``."""
-        first, *coauthors = self.authors
-        # A single author may be an organisation, whose name is kept in full.
-        cited = f"{first.split()[-1]} et al." if coauthors else first
-        return f"{cited}, {self.paper.year}"
+        return paper_name(self.paper)
 
 
 def load(

@@ -25,6 +25,7 @@ from fedsampling.evidence.statistics import listed, show, show_interval
 from fedsampling.evidence.verdicts import LABELS, Claim, Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug
+from fedsampling.report.names import paper_name
 
 FILE = "findings.md"
 DOCS = Path("docs") / FILE  # in the repository
@@ -46,10 +47,10 @@ DATA_SECTION = "\n### Data\n"
 HISTORY_DOCS = Path("docs") / "history.md"
 HISTORY_HEAD = """# Changed verdicts
 
-Every claim whose verdict changed, in today's words, with the reason. A change of a rule after its results had been seen is a reason to trust the verdict less; the claim's card says when its rule was written.
+Every claim whose verdict changed, then and now, with the reason. A change of a rule after its results had been seen is a reason to trust the verdict less; the claim's card says when its rule was written.
 `fedsampling findings` generates this file from `papers/*/paper.yaml`.
 
-| paper | claim | until | verdict | now | reason of the change |
+| paper | claim | until | then | now | reason of the change |
 |---|---|---|---|---|---|
 """  # noqa: E501
 
@@ -57,10 +58,11 @@ Every claim whose verdict changed, in today's words, with the reason. A change o
 def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
     """Tabulate the earlier verdicts of all claims, with today's and the reasons of the changes."""
     lines = []
-    for key, (paper, claims) in papers.items():
+    for paper, claims in papers.values():
+        cited = paper_name(paper)
         now = {claim.id: with_grade(claim) for claim in claims}
         lines += [
-            f"| {key} | {name} | {past.date} | {past.verdict} | {now[name]} | {past.why} |\n"
+            f"| {cited} | {name} | {past.date} | {past.verdict} | {now[name]} | {past.why} |\n"
             for name, spec in paper.claims.items()
             for past in spec.history
         ]
@@ -91,8 +93,8 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
     except (LookupError, OSError, TemplateError, ValueError) as error:
         raise InputError(f"{path}: the results lack a number: {error}") from None
     text, _, notes = text.partition(DATA_SECTION)
-    head = f"## {paper.key}\n\n"
-    return head + text, head + notes.lstrip() if notes else ""
+    head = f"## {paper_name(paper)}\n\n"
+    return text if text.startswith("## ") else head + text, head + notes.lstrip() if notes else ""
 
 
 def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:

@@ -1,4 +1,4 @@
-"""Display names of samplers and datasets, for all pages and figures.
+"""Display names of papers, samplers and datasets, for all pages and figures.
 
 Users write keys in YAML, such as ``available`` or ``dna``; pages show the names that papers use.  A
 user's own sampler or dataset is shown by its key.
@@ -6,6 +6,8 @@ user's own sampler or dataset is shown by its key.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from fedsampling.experiments.papers import Paper
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,13 @@ def display_name(key: str) -> Name:
     setting = key.removeprefix(f"{base}-").replace("-", " ")
     sampler = NAMES[base]
     return Name(f"{sampler.title}, {setting}", f"{sampler.short}, {setting}", sampler.aliases)
+
+
+def paper_name(paper: Paper) -> str:
+    """Return the short citation of a paper, such as ``Chen et al., 2022``."""
+    first, *coauthors = paper.authors.split(", ")
+    # A single author may be an organisation, whose name is kept in full.
+    return f"{first.split()[-1]} et al., {paper.year}" if coauthors else f"{first}, {paper.year}"
 
 
 def dataset_name(key: str) -> str:

@@ -9,8 +9,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fedsampling.evidence.statistics import listed, show_interval
-from fedsampling.evidence.verdicts import DEPENDS, GRADES, VERDICTS, Claim, Grade, Part, Verdict
+from fedsampling.evidence.verdicts import (
+    DEPENDS,
+    GRADES,
+    LABELS,
+    VERDICTS,
+    Claim,
+    Grade,
+    Part,
+    Verdict,
+)
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.content import Chapter
+from fedsampling.report.names import paper_name
 
 # A glyph for each verdict, so that the map can be read without colours.
 GLYPHS: Mapping[Verdict, str] = {
@@ -139,14 +150,14 @@ def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
     return words
 
 
-def readme_table(papers: Mapping[str, Sequence[Claim]]) -> str:
+def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
     """Tabulate verdicts by paper and grade in Markdown, for the README.
 
-    `papers`: claims by key of the paper.  Papers without claims are left out.
+    `papers`: with their claims, by key.  Papers without claims are left out.
     """
-    heads = ("paper", *COLUMNS)
+    heads = ["paper", *(LABELS.get(column, column) for column in COLUMNS)]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for key, claims in papers.items():
+    for key, (paper, claims) in papers.items():
         if not claims:
             continue
         counts = tallies(claim for claim in claims if claim.kind == "empirical")
@@ -162,7 +173,7 @@ def readme_table(papers: Mapping[str, Sequence[Claim]]) -> str:
             checks = [claim for claim in claims if claim.kind == kind]
             passed = sum(claim.verdict == "reproduced" for claim in checks)
             cells.append(f"{passed} of {len(checks)} {word}" if checks else "")
-        lines.append(f"| [{key}](papers/{key}/paper.yaml) | {' | '.join(cells)} |")
+        lines.append(f"| [{paper_name(paper)}](papers/{key}/paper.yaml) | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.plain_text import align, format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
+from fedsampling.evidence.histories import is_at_edge
 from fedsampling.experiments.cross_matrix import BENCH, PAPER, TUNING
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.data_files import download_sizes
@@ -255,6 +256,5 @@ def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list
         steps = sorted(table["step"].unique())
         tried = ", ".join(f"{step:g}" for step in steps)
         for step in table.loc[table["chosen"], "step"]:
-            is_at_edge = len(steps) > 1 and step in (steps[0], steps[-1])
-            rows.append((str(name), f"{step:g}", tried + at_edge * is_at_edge))
+            rows.append((str(name), f"{step:g}", tried + at_edge * is_at_edge(step, steps)))
     return align([("tuned on", "learning rate", "tried"), *rows], INDENT) if rows else []

@@ -15,7 +15,7 @@ from fedsampling.evidence import summaries
 from fedsampling.evidence.provenance import Summaries, changed, differing
 from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.experiments.paper_selection import no_experiment
-from fedsampling.experiments.papers import Paper, draw_function, load_paper
+from fedsampling.experiments.papers import Paper, draw_function, load_kinds, load_paper
 from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
@@ -39,6 +39,7 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     """
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
+    load_kinds(spec.folder)  # figures validate settings of the paper's run kinds
     loaded: dict[str, Summary] = {}
 
     def load(names: Iterable[str]) -> dict[str, Summary]:
@@ -136,10 +137,16 @@ def _render(
     folder = project.folder / "artefacts" / spec.key / artefact
     cases, origin = spec.artefacts[artefact].cases, project.facts
     used = {name: summary.only(cases) for name, summary in loaded.items()}
+
+    def own_layout(summaries: Summaries) -> Artefact:
+        drawn: Artefact = draw_function(spec, artefact)(summaries, spec)
+        return drawn
+
+    def plain_layout(summaries: Summaries) -> Artefact:
+        return plain(summaries, spec.artefacts[artefact].kind == "figure", changed(summaries))
+
     try:
-        drawn = draw_function(spec, artefact)(used, spec)
-        if project.plan.other_run and drawn.figure and used:
-            drawn = _overlaid(drawn, project.plan.other_run, project, spec, artefact, used)
+        drawn = _overlaid(own_layout, project, spec, artefact, used)
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
@@ -150,14 +157,21 @@ def _render(
             "drawn as plain curves or a plain table, because its layout does not fit",
             error,
         )
-        drawn = plain(used, spec.artefacts[artefact].kind == "figure", changed(used))
+        drawn = _overlaid(plain_layout, project, spec, artefact, used)
         return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
 
 
 def _overlaid(
-    ours: Artefact, other_run: Path, project: Project, spec: Paper, artefact: str, used: Summaries
+    draw: Callable[[Summaries], Artefact],
+    project: Project,
+    spec: Paper,
+    artefact: str,
+    used: Summaries,
 ) -> Artefact:
-    """Draw the artefact also for the run to compare with, and overlay its curves."""
+    """Draw an artefact; if another run is compared with, draw that as well, and overlay it."""
+    ours, other_run = draw(used), project.plan.other_run
+    if not (other_run and ours.figure and used):
+        return ours
     folder = other_run / "summaries" / spec.key
     if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
         note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
@@ -168,7 +182,7 @@ def _overlaid(
     if not differing(used, other_summaries):
         return ours
     try:
-        theirs = draw_function(spec, artefact)(other_summaries, spec)
+        theirs = draw(other_summaries)
     except Exception as error:  # as in _render: the settings of the other run may not fit
         note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
         return replace(ours, notes=(*ours.notes, note))

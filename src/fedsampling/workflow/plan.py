@@ -19,7 +19,7 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments.config import Config
+from fedsampling.experiments.config import UNNAMED_RUN, Config
 from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
@@ -210,7 +210,9 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     }
     other_run = config.other_run(results)
     if other_run and not (other_run / "summaries").is_dir():
-        fix = "run it first, or name another run"
+        named = {path.parent.name for path in results.glob("*/summaries")}
+        runs = named | {UNNAMED_RUN for _ in results.glob("summaries")}
+        fix = nearest(str(config.beside), runs) if runs else "run it first; no run has any"
         raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
     published = published_runs(PUBLISHED) if config.shipped else {}
     problems: list[str] = []

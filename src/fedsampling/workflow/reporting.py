@@ -32,24 +32,23 @@ def write_findings(project: Project, only_check: bool) -> Path:
     for paper in papers:
         if paper.claims and not (results / "claims" / f"{paper.key}.json").is_file():
             raise InputError(f"{paper.key}: not judged yet; run 'fedsampling draw {paper.key}'")
-    claims = {
-        paper.key: content.claims(results / "claims" / f"{paper.key}.json") for paper in papers
+    judged = {
+        paper.key: (paper, content.claims(results / "claims" / f"{paper.key}.json"))
+        for paper in papers
     }
     parts = [
-        findings.sections(paper, claims[paper.key], results / "artefacts" / paper.key)
-        for paper in papers
+        findings.sections(paper, claims, results / "artefacts" / key)
+        for key, (paper, claims) in judged.items()
     ]
     texts = {
         root / findings.DOCS: "\n".join([findings.HEAD, *(text for text, _ in parts if text)]),
         root / findings.DATA_DOCS: "\n".join([findings.DATA_HEAD, *(n for _, n in parts if n)]),
-        root / findings.HISTORY_DOCS: findings.history(
-            {paper.key: (paper, claims[paper.key]) for paper in papers}
-        ),
+        root / findings.HISTORY_DOCS: findings.history(judged),
     }
     readme = root / "README.md"
     if readme.is_file():
-        sentences = declared(chain.from_iterable(claims.values()))
-        block = "\n\n".join([readme_table(claims), *sentences])
+        sentences = declared(chain.from_iterable(claims for _, claims in judged.values()))
+        block = "\n\n".join([readme_table(judged), *sentences])
         table = f"<!-- verdicts -->\n{block}\n<!-- /verdicts -->"
         pattern = r"<!-- verdicts -->.*<!-- /verdicts -->"
         old = readme.read_text(encoding="utf-8")

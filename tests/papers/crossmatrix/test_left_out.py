@@ -46,7 +46,7 @@ def test_the_table_says_it_in_words(summary):
     drawn = figures.left_out({"clients_ten": summary}, None)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
     assert "FLANP (20.0 %; 0.3" in drawn.notes[1]
-    assert "in 1 of these cases, and in 0 of the others" in drawn.notes[0]
+    assert "In 1 of these cases, and in 0 of the others" in drawn.notes[0]
 
 
 def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):

@@ -18,6 +18,7 @@ from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Share
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.mixed_tables import Encode
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_data import federated, from_frame
 from fedsampling.data.user_files import TABLES, blaming_file, read_table, with_digest
@@ -43,6 +44,12 @@ class Files(PublishedData, name="files"):
         None,
         description="column that marks test samples, in a table; null: none",
         exclude_if=lambda test: test is None,  # keeps the hashes of runs without it
+    )
+    encode: Encode | None = Field(
+        None,
+        description="encodes text and missing values in a table and standardises numbers, by "
+        "statistics of all training samples or of each client's; null: neither",
+        exclude_if=lambda encode: encode is None,  # keeps the hashes of runs without it
     )
     client_info: str | None = Field(
         None,
@@ -102,7 +109,8 @@ class Files(PublishedData, name="files"):
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)
         share = self.test_share if self.test is None else None
-        options = {"test": self.test, "test_share": share, **self._common(seed)}
+        options: dict[str, Any] = {"test": self.test, "test_share": share, "encode": self.encode}
+        options |= self._common(seed)
         return from_frame(frame, target=self.target, client=client, **options)
 
     def _from_arrays(self, path: Path, seed: int) -> FederatedDataset:

@@ -14,7 +14,7 @@ from fedsampling.evidence.histories import (
     curve,
     diverged_runs,
 )
-from fedsampling.evidence.statistics import show
+from fedsampling.evidence.statistics import show, show_alike
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE
 from fedsampling.report.drawing.tables import latex_text
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LABELS = {"rounds": "round", "bits": "bits sent by clients", "seconds": "seconds"}
 DIGITS = 3
+# Columns of a comparison whose numbers have the same decimals.
+TOGETHER = (("value", "low", "high"), ("difference", "difference_low", "difference_high"))
 
 
 def plot(
@@ -161,7 +163,9 @@ def to_latex(
             raise InputError(f"best: no column {column!r}; {nearest(column, table.columns)}")
         if direction not in ("max", "min"):
             raise InputError(f"best: {direction!r} is unknown; use 'max' or 'min'")
-    text = {str(column): [_text(value, digits) for value in table[column]] for column in table}
+    text = {str(column): _texts(table[[column]], digits)[0] for column in table}
+    for columns in TOGETHER if compared else ():
+        text |= dict(zip(columns, _texts(table[[*columns]], digits), strict=True))
     for column, direction in best.items():
         top = table[column].max() if direction == "max" else table[column].min()
         text[column] = [
@@ -202,6 +206,7 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
         **({"diverged runs": diverged} if table["diverged"].any() else {}),
         "rank": ranks,
         f"difference from {reference} (* significant, Holm)": gaps,
+        **{column: text[column] for column in table.attrs.get("tuned", ())},
     }
 
 
@@ -212,6 +217,18 @@ def _gap(difference: str, low: str, high: str, significance: str) -> str:
     if difference == "--":  # of the reference from itself
         return difference
     return f"{difference} [{low}, {high}]{'$^*$' * (significance != 'no')}"
+
+
+def _texts(columns: "pd.DataFrame", digits: int) -> list[list[str]]:
+    """Write the cells of columns, numbers with the same decimals."""
+    if not all(kind.kind == "f" for kind in columns.dtypes):
+        return [
+            [_text(value, digits) for value in columns.iloc[:, position]]
+            for position in range(columns.shape[1])
+        ]
+    texts = map(latex_text, show_alike(columns.to_numpy(np.float64).ravel().tolist(), digits))
+    rows = zip(*[texts] * columns.shape[1], strict=True)
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _text(value: Any, digits: int) -> str:

@@ -103,7 +103,13 @@ def with_overlay(
     `other_summaries`: summaries of this run and of the other run. `facts`: ``scale`` and ``data``
     of the configuration.
     """
-    if not (artefact.figure and theirs.figure and overlay(artefact.figure, theirs.figure)):
+    if not (artefact.figure and theirs.figure):
+        return artefact
+    panels = [len(drawn.figure.axes) for drawn in (artefact, theirs) if drawn.figure]
+    if panels[0] != panels[1]:
+        note = f"{name} is not shown dotted: its figure has {panels[1]} panels, not {panels[0]}."
+        return replace(artefact, notes=(*artefact.notes, note))
+    if not overlay(artefact.figure, theirs.figure):
         return artefact
     keys = differing(summaries, other_summaries)
     text = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"

@@ -60,7 +60,8 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "lines.linewidth": 1.4,
-    "axes.prop_cycle": cycler(color=[BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK]),
+    "axes.prop_cycle": cycler(linestyle=["-", "--", ":"])
+    * cycler(color=[BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK]),
     "figure.constrained_layout.use": True,
 }
 

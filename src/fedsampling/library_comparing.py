@@ -1,0 +1,242 @@
+"""Comparing and tuning samplers in Python: :func:`compare` and :func:`tune`."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.records import Seed, Share, Strict, check
+from fedsampling.base.streams import stream
+from fedsampling.data.federated import FederatedDataset, hold_out
+from fedsampling.library import train
+from fedsampling.library_arguments import (
+    Choice,
+    Numbers,
+    check_data,
+    described,
+    plain_numbers,
+    with_labels,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Grid = Mapping[str, Sequence[Any]]
+
+
+def compare(
+    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
+    data: FederatedDataset | None = None,
+    *,
+    metric: str = "accuracy",
+    reference: str | None = None,
+    larger: bool | None = None,
+    tune: Grid | None = None,
+    **training: Any,
+) -> "pd.DataFrame":
+    """Train with several samplers and rank them, with intervals and significance.
+
+    Parameters
+    ----------
+    samplers : sequence, or mapping of str to sampler
+        Samplers as in :func:`train`; or a mapping of labels to histories returned by
+        :func:`train`, which are compared without further training.
+    data : FederatedDataset
+        Not used for histories.
+    metric : str
+        Metric to compare after the last round; with ``by_client=True`` also a measure of
+        :func:`fedsampling.left_out`, such as ``"worst_accuracy"``.
+    reference : str, optional
+        Label of the sampler that the others are compared with; by default the first one.
+    larger : bool, optional
+        Whether larger is better; by default yes, except for losses, errors and costs.
+    tune : mapping of str to list, optional
+        A grid, such as ``{"step": [0.01, 0.1, 1]}``: each sampler is trained with the values that
+        :func:`tune` chooses for it, on a holdout and with two other seeds.
+    **training
+        As in :func:`train`; the default of ``seeds`` is 5.
+
+    Returns
+    -------
+    DataFrame
+        See :func:`fedsampling.evidence.histories.ranking`: the best first, with ``value``,
+        ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
+        Holm-corrected, and ``significance``.  With `tune`, also the chosen values, and ``at_edge``.
+
+    Raises
+    ------
+    InputError
+        As in :func:`train`, or if a metric or label is unknown.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> samplers = [fs.scheme("md", m=5), fs.scheme("uniform", m=5)]
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> table = fs.compare(samplers, data, seeds=3, **work)
+    >>> sorted(table["sampler"])
+    ['md', 'uniform']
+    """
+    import pandas as pd
+
+    from fedsampling.evidence.histories import ranking
+
+    if isinstance(samplers, pd.DataFrame):
+        raise InputError("samplers: is one history; pass several as a dict, {label: history}")
+    labelled = _labelled(samplers)
+    first = reference or next(iter(labelled))
+    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
+        if data is not None or training or tune:
+            raise InputError("samplers: are histories; remove data and the training settings")
+        return ranking(labelled, metric, first, larger)
+    if data is None:
+        raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
+    if reference is not None and reference not in labelled:
+        raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
+    training = {"seeds": 5, **training}
+    chosen: dict[str, dict[str, Any]] = {label: {} for label in labelled}
+    if tune is not None:
+        seeds = check(Numbers, {"seeds": plain_numbers(training["seeds"])}, "").seeds
+        other_seeds = {"seeds": [max(seeds) + 1, max(seeds) + 2]}
+        how = {"metric": metric, "larger": larger, **training, **other_seeds}
+        trials = _tune(labelled, data, tune, **how)
+        rows = trials[trials["chosen"]].set_index("sampler")[[*tune, "at_edge"]]
+        chosen = {
+            label: {key: plain_numbers(rows.at[label, key]) for key in tune} for label in labelled
+        }
+    histories = {
+        label: train(data, sampler, **(training | chosen[label]))
+        for label, sampler in labelled.items()
+    }
+    table = ranking(histories, metric, first, larger)
+    if tune is not None:
+        attrs = table.attrs
+        table = table.join(rows, on="sampler")
+        table.attrs = {**attrs, "tuned": [*rows]}
+    return table
+
+
+def tune(
+    samplers: "Sequence[Choice] | Mapping[str, Choice]",
+    data: FederatedDataset,
+    grid: Grid,
+    *,
+    metric: str = "accuracy",
+    larger: bool | None = None,
+    holdout: float = 0.2,
+    **training: Any,
+) -> "pd.DataFrame":
+    """Choose settings for each sampler among the same trials, on a holdout.
+
+    The test set of `data` is not used.
+
+    Parameters
+    ----------
+    samplers : sequence, or mapping of str to sampler
+        As in :func:`compare`.
+    data : FederatedDataset
+    grid : mapping of str to list
+        Values of settings of :func:`train`, such as ``{"step": [0.01, 0.1, 1]}``.  With several
+        settings, all combinations are tried.  They replace the same settings in `training`.
+    metric : str
+        Metric that scores the trials.
+    larger : bool, optional
+        Whether larger is better; by default yes, except for losses, errors and costs.
+    holdout : float
+        Part of each client's training samples that measures the trials instead of training.
+    **training
+        As in :func:`train`; the default of ``seeds`` is 2.
+
+    Returns
+    -------
+    DataFrame
+        A row for each sampler and trial: ``sampler``, the settings of the grid, ``score`` (the mean
+        over seeds and over the second half of the rounds; NaN if a run diverged), ``chosen`` and
+        ``at_edge``: the settings of which the chosen value is the smallest or largest of the grid.
+
+    Raises
+    ------
+    InputError
+        As in :func:`train`, or if the grid is invalid.
+
+    Warns
+    -----
+    UserWarning
+        If a chosen value is at the edge of the grid.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "rounds": 4}
+    >>> trials = fs.tune([fs.scheme("md", m=5)], data, {"step": [1e-9, 0.1, 10]}, **work)
+    >>> trials.loc[trials["chosen"], "step"].tolist()
+    [0.1]
+    """
+    import pandas as pd
+
+    from fedsampling.evidence.histories import is_at_edge, is_larger_better, score_trials, scores
+
+    if not isinstance(grid, Mapping) or not grid:
+        raise InputError("grid: must be a dict of lists, such as {'step': [0.01, 0.1, 1]}")
+    for key, values in grid.items():
+        if isinstance(values, str) or not isinstance(values, Iterable) or not [*values]:
+            raise InputError(
+                f"grid.{key}: {described(values)} is invalid; must be a list of values"
+            )
+    larger = is_larger_better(metric) if larger is None else larger
+    check_data(data)
+    seed = training.get("problem_seed", 0)
+    split = check(_Holdout, {"holdout": holdout, "problem_seed": seed}, "")
+    with naming("holdout"):
+        rng = stream(split.problem_seed, "holdout")
+        part = hold_out(data, split.holdout, rng, keep_owner=data.start_test is not None)
+    plain = {key: plain_numbers([*values]) for key, values in grid.items()}
+    trials = [dict(zip(plain, row, strict=True)) for row in product(*plain.values())]
+    training = {"seeds": 2, **training}
+    runs = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* runs diverged")  # a diverged trial is not chosen
+        for label, sampler in _labelled(samplers).items():
+            for number, trial in enumerate(trials):
+                measured = scores(train(part, sampler, **(training | trial)), metric)
+                runs.append(measured.assign(sampler=label, trial=number))
+    table = pd.concat(runs, ignore_index=True)
+    table["score"] *= 1 if larger else -1
+    table = score_trials(table, ["sampler", "trial"])
+    table["score"] = table["score"].where(np.isfinite(table["score"])) * (1 if larger else -1)
+    for position, key in enumerate(grid):
+        column = pd.Series([trials[number][key] for number in table["trial"]], dtype=object)
+        table.insert(1 + position, key, column.infer_objects())  # None remains None
+    edges = [
+        ", ".join(key for key in grid if row["chosen"] and is_at_edge(row[key], plain[key]))
+        for row in table.to_dict("records")
+    ]
+    table = table.drop(columns="trial").assign(at_edge=edges)
+    for row in table[table["at_edge"] != ""].to_dict("records"):
+        warnings.warn(
+            f"{row['sampler']}: the chosen {row['at_edge']} is at the edge of the grid; extend it",
+            stacklevel=2,
+        )
+    return table
+
+
+_tune = tune  # `compare` has an argument of this name
+
+
+class _Holdout(Strict):
+    """Validation of the settings of a holdout."""
+
+    holdout: Share
+    problem_seed: Seed
+
+
+def _labelled(samplers: Any) -> dict[str, Any]:
+    labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
+    if not labelled:
+        raise InputError("samplers: empty; pass at least one")
+    return labelled

@@ -1,0 +1,91 @@
+"""fs.tune and fs.compare(tune=…): the same trials for each sampler, on a holdout."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedsampling as fs
+from fedsampling.base.streams import stream
+from fedsampling.data.federated import hold_out
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 4))
+OWNER = RNG.integers(0, 8, 400)
+DATA = fs.federated(X, np.where(X[:, 0] > 0, "a", "b"), clients=OWNER, test_share=0.2)
+WORK = {"model": "softmax", "steps": 2, "batch": 5, "rounds": 6}
+SAMPLERS = [fs.scheme("md", m=3), fs.scheme("uniform", m=3)]
+GRID = {"step": [0.1, 1e-6, 1e-4], "momentum": [0.0, 0.5]}
+
+
+@pytest.fixture(scope="module")
+def trials():
+    with pytest.warns(UserWarning, match="the chosen step.* is at the edge of the grid; extend"):
+        return fs.tune(SAMPLERS, DATA, GRID, metric="loss", **WORK)
+
+
+def test_each_sampler_gets_every_combination_and_the_best_wins(trials):
+    assert trials.groupby("sampler").size().tolist() == [6, 6]
+    for _, rows in trials.groupby("sampler"):
+        assert rows[["step", "momentum"]].drop_duplicates().shape == (6, 2)
+        assert rows["chosen"].sum() == 1
+        best = rows[rows["chosen"]].iloc[0]
+        assert best["score"] == rows["score"].min()
+        assert (best["step"], best["at_edge"].split(", ")[0]) == (0.1, "step")
+        assert set(rows.loc[~rows["chosen"], "at_edge"]) == {""}
+
+
+def test_scores_are_the_second_half_of_the_rounds_on_the_holdout(trials):
+    part = hold_out(DATA, 0.2, stream(0, "holdout"), keep_owner=True)
+    assert len(part.x) + len(part.x_test) == len(DATA.x)
+    history = fs.train(part, SAMPLERS[0], step=1e-4, momentum=0.5, seeds=2, **WORK)
+    late = history[(history["metric"] == "loss") & (history["at"] >= 3)]
+    row = trials[(trials["sampler"] == "md") & (trials["step"] == 1e-4)].iloc[1]
+    assert row["score"] == pytest.approx(late["value"].mean())
+
+
+@pytest.mark.filterwarnings("ignore:.*edge of the grid")
+def test_the_test_set_is_not_used():
+    wrong = replace(DATA, x_test=1e3 * DATA.x_test[::-1], y_test=1 - DATA.y_test)
+    tables = [fs.tune(SAMPLERS, data, {"step": [0.01, 0.1, 9.0]}, **WORK) for data in (DATA, wrong)]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_a_diverged_trial_is_not_chosen():
+    linear = replace(DATA, y=DATA.y.astype(float), y_test=DATA.y_test.astype(float), classes=None)
+    work = {**WORK, "model": "linear", "rounds": 60}
+    table = fs.tune(SAMPLERS[:1], linear, {"step": [0.01, 0.1, 1e5]}, metric="loss", **work)
+    assert np.isnan(table["score"].iloc[-1])
+    assert not table["chosen"].iloc[-1]
+
+
+def test_compare_trains_with_the_chosen_values_and_says_so():
+    grid = {"step": [1e-6, 0.1, 1e4], "server": [None, "fedavgm"]}
+    table = fs.compare(SAMPLERS, DATA, metric="loss", tune=grid, seeds=2, **WORK)
+    assert table["step"].tolist() == [0.1, 0.1]
+    assert set(table["at_edge"]) == {""}
+    for row in table.to_dict("records"):
+        history = fs.train(
+            DATA, fs.scheme(row["sampler"], m=3), step=0.1, server=row["server"], seeds=2, **WORK
+        )
+        last = history[(history["metric"] == "loss") & (history["at"] == 6)]
+        assert row["value"] == pytest.approx(last["value"].mean())
+    assert "step & server & at\\_edge" in fs.to_latex(table)
+
+
+@pytest.mark.parametrize(
+    ("grid", "line"),
+    [
+        ([0.1, 0.2], "grid: must be a dict of lists, such as"),
+        ({}, "grid: must be a dict of lists, such as"),
+        ({"step": 0.1}, "grid.step: 0.1 is invalid; must be a list of values"),
+        ({"step": []}, "grid.step: an object of list is invalid; must be"),
+        ({"lr": [0.1]}, "lr: unknown key; did you mean 'step'"),
+    ],
+)
+def test_wrong_grids_are_one_line(grid, line):
+    with pytest.raises(fs.InputError, match=line):
+        fs.compare(SAMPLERS, DATA, tune=grid, **WORK)
+    with pytest.raises(fs.InputError, match="holdout"):
+        fs.tune(SAMPLERS, DATA, {"step": [0.1]}, holdout=2, **WORK)
