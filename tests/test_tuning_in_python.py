@@ -21,7 +21,7 @@ GRID = {"step": [0.1, 1e-6, 1e-4], "momentum": [0.0, 0.5]}
 
 @pytest.fixture(scope="module")
 def trials():
-    with pytest.warns(UserWarning, match="the chosen step.* is at the edge of the grid; extend"):
+    with pytest.warns(UserWarning, match=r"edge of the grid: md \(step.*; extend it"):
         return fs.tune(SAMPLERS, DATA, GRID, metric="loss", **WORK)
 
 

@@ -217,10 +217,10 @@ def tune(
         for row in table.to_dict("records")
     ]
     table = table.drop(columns="trial").assign(at_edge=edges)
-    for row in table[table["at_edge"] != ""].to_dict("records"):
+    rows = table[table["at_edge"] != ""].to_dict("records")
+    if best := ", ".join(f"{row['sampler']} ({row['at_edge']})" for row in rows):
         warnings.warn(
-            f"{row['sampler']}: the chosen {row['at_edge']} is at the edge of the grid; extend it",
-            stacklevel=2,
+            f"the best values are at the edge of the grid: {best}; extend it", stacklevel=2
         )
     return table
 
