@@ -250,8 +250,10 @@ def test_a_reported_number_changes_the_digests_of_its_papers_results(moved_by):
 
 
 def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
-    due = {f"job {name}" for name in plan().jobs_of(RIZK, "gradient")}
-    result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations_gradient.py")
+    planned = plan()
+    kinds = ("gradient", "inclusion")  # both are in the paper's simulations.py
+    due = {f"job {name}" for kind in kinds for name in planned.jobs_of(RIZK, kind)}
+    result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations.py")
     assert {name for name in result if name.startswith("job ")} == due
     assert f"artefacts/{RIZK}/gradient" in result
 
