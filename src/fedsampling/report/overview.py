@@ -155,7 +155,8 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
     `papers`: with their claims, by key.  Papers without claims are left out.
     """
-    heads = ["paper", *(LABELS.get(column, column) for column in COLUMNS)]
+    labels = (LABELS.get(grade, grade) for grade in GRADES)
+    heads = ["paper", *labels, *COLUMNS[len(GRADES) :]]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for key, (paper, claims) in papers.items():
         if not claims:

@@ -176,7 +176,7 @@ def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
     best = others.sort_values("speed_up").iloc[-1]
-    worst = table.iloc[int(table["gain"].argmax())]
+    worst = table.sort_values("gain").iloc[-1]
     gain = show_interval(*worst[["gain", "low", "high"]])
     more = "more" if worst["gain"] > best["speed_up"] else "less"
     return (
