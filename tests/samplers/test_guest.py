@@ -211,6 +211,14 @@ def clean_registry():
         member.named = ""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def hostile_samplers_are_forgotten():
+    yield
+    for name, member in Scheme.members().items():
+        if name.startswith("hostile_"):
+            member.named = ""
+
+
 def sampler(form, method="", statement="pass", returned="clients", gradients=True):
     """Create the sampler of a form with a statement in one of its methods."""
     name = f"hostile_{next(numbers)}"

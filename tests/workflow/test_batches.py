@@ -24,6 +24,7 @@ PAPER = "rizk2022importance"
 @pytest.fixture(autouse=True)
 def nothing_is_shipped(tmp_path, monkeypatch):
     monkeypatch.setattr(places, "PUBLISHED", tmp_path)
+    monkeypatch.setattr("fedsampling.workflow.plan.PUBLISHED", tmp_path)
 
 
 def quick_plan(paper=PAPER, **settings):

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from weakref import ref
 
 from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
@@ -57,7 +58,7 @@ else:
         """Base of :class:`Named`, with readable errors."""
 
 
-_NAMED: dict[str, list[type[Any]]] = {}  # all members of all families, by name
+_NAMED: dict[str, list[ref[type[Any]]]] = {}  # all members of all families, by name
 
 
 class Named(_Readable):
@@ -92,7 +93,7 @@ class Named(_Readable):
         if package:
             cls.package, cls.key = package, key or "name"
         if name:
-            _NAMED.setdefault(name, []).insert(0, cls)  # the newest first
+            _NAMED.setdefault(name, []).insert(0, ref(cls))  # the newest first
             # The name is a field, so that plain data from a record identify its class.
             cls.__annotations__ = {cls.key: Literal[name], **cls.__annotations__}
             setattr(cls, cls.key, name)
@@ -108,8 +109,9 @@ class Named(_Readable):
     def member(cls, name: str) -> type[Self]:
         """Return the member of a name."""
         _import_all(cls.package)
-        for member in _NAMED.get(name, ()) if isinstance(name, str) else ():
-            if member.named == name and issubclass(member, cls):
+        for reference in _NAMED.get(name, ()) if isinstance(name, str) else ():
+            member = reference()  # None if nothing else uses the class any more
+            if member and member.named == name and issubclass(member, cls):
                 return member
         raise ValueError(f"{short(name)} is unknown; {nearest(str(name), cls.members())}")
 

@@ -5,6 +5,8 @@ References
 Cochran: Sampling Techniques. Wiley 1977, chapter 5.
 Cho, Sharma, Joshi, Xu, Kale, Zhang: On the Convergence of Federated Averaging with Cyclic Client
 Participation. ICML 2023 (arXiv 2302.03109).
+Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling. ICML 2021 (arXiv 2105.05883), section 6 (target
+sampling).
 """
 
 from typing import Literal
@@ -185,9 +187,6 @@ class Cyclic(Scheme, name="cyclic"):
 # Target sampling: one client of each label, an ideal that clustered sampling is compared with.
 #
 # No practical server can do it, since it needs each client's most frequent label.
-#
-# References: Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling. ICML 2021 (arXiv 2105.05883),
-# section 6.
 
 
 class Target(Scheme, name="target"):

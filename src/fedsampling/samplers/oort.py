@@ -9,6 +9,9 @@ References
 Lai, Zhu, Madhyastha, Chowdhury: Oort: Efficient Federated Learning via Guided Participant
 Selection. OSDI 2021 (arXiv 2010.06081), section 4, equations (1) and (2), Algorithm 1.  The
 authors' code is ``thirdparty/oort/oort.py`` of FedScale.
+Lai, Dai, Singapuram, Liu, Zhu, Madhyastha, Chowdhury: FedScale. ICML 2022 (arXiv 2105.11367).  Its
+code, github.com/SymbioticLab/FedScale at commit 3e5ba36, ``thirdparty/oort/oort.py``: the training
+selector; defaults of ``fedscale/cloud/config_parser.py``.
 
 The code differs from the paper's Algorithm 1: the pacer relaxes T if the utility changes by at most
 a tenth, and tightens it if the utility grows fivefold; candidates are all clients above 0.05 of the
@@ -191,12 +194,6 @@ class Oort(Scheme, name="oort"):
 
 
 # Oort as its authors implement it in FedScale, which differs from the paper's Algorithm 1.
-#
-# References: Lai, Dai, Singapuram, Liu, Zhu, Madhyastha, Chowdhury: FedScale. ICML 2022
-# (arXiv 2105.11367).  Its code, github.com/SymbioticLab/FedScale at commit 3e5ba36,
-# ``thirdparty/oort/oort.py``: the training selector; defaults of
-# ``fedscale/cloud/config_parser.py``.
-
 
 # The pacer acts on relative changes of the exploited utility up to or beyond these.
 SMALL_CHANGE, LARGE_CHANGE = 0.1, 5.0

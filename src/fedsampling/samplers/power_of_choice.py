@@ -7,6 +7,9 @@ References
 ----------
 Cho, Wang, Joshi: Towards Understanding Biased Client Selection in Federated Learning. AISTATS 2022
 (arXiv 2010.01243).
+Goetz, Malik, Bui, Moon, Liu, Kumar: Active Federated Learning. arXiv 1909.12641, 2019, section 2
+and Algorithm 1.  Neither its text nor the authors' code was available; our code agrees with the
+AFL servers of Plato and other simulators on α1, α2, α3, softmax, and rounding (1 − α3) m down.
 """
 
 from typing import Annotated
@@ -188,11 +191,6 @@ def _check_candidates(d: int, p: Array) -> None:
 
 
 # Active federated learning: clients are drawn by the losses that they last reported.
-#
-# References: Goetz, Malik, Bui, Moon, Liu, Kumar: Active Federated Learning. arXiv 1909.12641,
-# 2019, section 2 and Algorithm 1.  Neither the paper's text nor the authors' code was available.
-# The module was compared with the AFL servers of Plato and other simulators, which agree on α1, α2,
-# α3, on the softmax, and on rounding (1 − α3) m down.
 
 
 def valuation(samples: Ints, loss: Array) -> Array:

@@ -4,6 +4,8 @@ References
 ----------
 Chai, Ali, Zawad, Truex, Anwar, Baracaldo, Zhou, Ludwig, Yan, Cheng: TiFL: A Tier-based Federated
 Learning System. HPDC 2020 (arXiv 2001.09249).
+Nishio, Yonetani: Client Selection for Federated Learning with Heterogeneous Resources in Mobile
+Edge. ICC 2019 (arXiv 1804.08333), Protocol 2 and Algorithm 3 (FedCS).
 """
 
 from typing import Annotated
@@ -230,9 +232,6 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
 
 
 # FedCS: selects as many clients as can deliver their updates before a deadline.
-#
-# References: Nishio, Yonetani: Client Selection for Federated Learning with Heterogeneous Resources
-# in Mobile Edge. ICC 2019 (arXiv 1804.08333), Protocol 2 and Algorithm 3.
 
 
 def before_deadline(

@@ -90,7 +90,7 @@ def test_parameters_out_of_range_are_all_named():
 
 
 def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
-    published = simulations.load(tmp_path, mirror)
+    published = simulations.load_reference(tmp_path, mirror)
     assert published.communication.shape == (184,)
     assert np.isfinite(published.communication).all()
     np.testing.assert_allclose(
@@ -100,7 +100,7 @@ def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
 
 def test_the_share_above_1000_s_and_the_tail_are_near_the_published_ones(mirror, tmp_path):
     network = mesh.load("official", tmp_path, mirror)
-    published = simulations.load(tmp_path, mirror)
+    published = simulations.load_reference(tmp_path, mirror)
     seconds = np.stack(
         [
             Nycmesh().draw(seed, network).round_seconds(seed, np.arange(5)[:, None], np.arange(188))
