@@ -36,6 +36,15 @@ class Waiting(fs.Sampler, name="waiting_for_test"):
         return clients
 
 
+Waiting.named = ""
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """Register the sampler during the tests of this file only."""
+    monkeypatch.setattr(Waiting, "named", "waiting_for_test")
+
+
 class Net(nn.Sequential):
     """A network with buffers and random numbers."""
 

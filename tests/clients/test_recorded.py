@@ -50,6 +50,15 @@ class Quick(fs.Sampler, name="quick_for_test"):
         return [int(np.argmin(view.delays))]
 
 
+Quick.named = ""
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """Register the sampler during the tests of this file only."""
+    monkeypatch.setattr(Quick, "named", "quick_for_test")
+
+
 def test_rows_go_to_the_clients_of_their_names_and_samplers_see_the_means():
     assert trained("seconds", Quick(), delays=CONSTANT) == [1] * 5
     assert trained("seconds", Quick(), delays=SECONDS) == [0, 6, 12, 18, 24]
