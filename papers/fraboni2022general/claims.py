@@ -125,7 +125,7 @@ def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 
 def c6(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether every closed form is within Monte-Carlo error of its estimate."""
+    """Judge whether every closed form is within Monte Carlo error of its estimate."""
     table = comparisons(summaries["weights"])
     varies = table.error > EXACT
     finding = by_chance(float(table.z.abs().max()), int(varies.sum()), "estimates", claim.margin)

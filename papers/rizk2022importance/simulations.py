@@ -44,7 +44,7 @@ STACK = 100  # estimates drawn at once, as runs of one job
 
 
 class Gradient(Simulation, name="gradient"):
-    """Monte-Carlo of the aggregate gradient estimate, at a fixed model."""
+    """Draw the aggregate gradient estimate many times at a fixed model."""
 
     step_seconds: ClassVar[float] = 0.0001
 
@@ -128,7 +128,7 @@ class OrderName(Strict):
 
 
 class Inclusion(Simulation, name="inclusion"):
-    """Monte-Carlo of inclusion probabilities."""
+    """Estimate inclusion probabilities by drawing many samples of the units."""
 
     step_seconds: ClassVar[float] = 5e-06
 

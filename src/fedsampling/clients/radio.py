@@ -1,10 +1,14 @@
 """Delays of clients on a city's radio network: from position to path loss, rate and seconds.
 
 Steps: :class:`~fedsampling.clients.mesh.Mesh` -> distance to the server -> path loss
-(:func:`hybrid`) -> signal -> rate -> seconds of
-communication; plus computation, and a log-normal delay in each round.  Section 3 of
-harshvardhan2025latency leaves most details open; our choices, with their reasons, are in
-:class:`~fedsampling.clients.delays.parameters.Parameters`.
+(:func:`hybrid`) -> signal -> rate -> seconds of communication; plus computation, and a log-normal
+delay in each round.  Section 3 of harshvardhan2025latency leaves most details open; our choices,
+with their reasons, are in :class:`~fedsampling.clients.delays.parameters.Parameters`.
+
+References
+----------
+ns-3 project: Model Library, chapters "Propagation" and "Buildings" (design documentation of
+``HybridBuildingsPropagationLossModel``), whose published test values the tests repeat.
 """
 
 from dataclasses import dataclass
@@ -102,10 +106,6 @@ def _links(nodes: pd.DataFrame, hubs: pd.DataFrame, s: Parameters) -> tuple[Arra
 #
 # Every function is a published formula on arrays that broadcast: distances in metres, heights in
 # metres above ground, frequency in MHz, loss in dB.
-#
-# References: ns-3 project: Model Library, chapters "Propagation" and "Buildings" (design
-# documentation of ``HybridBuildingsPropagationLossModel``), whose published test values the tests
-# repeat.
 
 
 SPEED_OF_LIGHT = 299_792_458.0  # m/s

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import kind_of, one_type
 
 MAX_CATEGORIES = 100  # of a column; more are probably names or row numbers
-Array = NDArray[np.float64]
 Encode = Literal["pooled", "by_client"]
 
 
@@ -121,12 +121,12 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
     return replace(data, x=single[0], x_test=single[1])
 
 
-def _values(column: Any, name: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _values(column: Any, name: Any) -> tuple[NDArray[Any], Bools]:
     """Return the values that are not missing, all of one type, and which ones are missing."""
     import pandas as pd
 
     series = pd.Series(column)
-    is_missing: NDArray[np.bool_] = series.isna().to_numpy(np.bool_)
+    is_missing: Bools = series.isna().to_numpy(np.bool_)
     if is_missing.all():
         raise InputError(f"frame: column {name!r}: all values are missing; remove it")
     return one_type(series[~is_missing].tolist(), f"frame: column {name!r}"), is_missing

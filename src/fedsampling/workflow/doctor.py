@@ -241,9 +241,8 @@ def _distance(first: Array, second: Array) -> float:
 
 # Rerun finished runs on this machine and compare the results with the stored results.
 #
-# Results of a recheck do not go to a store.  ``make reproduce`` rechecks some runs that need no
-# data files, and the report shows the outcome; ``fedsampling recheck`` can check any share of the
-# runs.
+# ``make reproduce`` rechecks a few runs that need no data files, and the report shows the outcome.
+# ``fedsampling recheck --share`` rechecks more.  The results go to no store.
 
 
 SPOT_CHECK_SECONDS = 20.0  # processor time of a spot check

@@ -194,12 +194,9 @@ def _by_experiment(project: Project) -> Iterator[tuple[str, dict[str, Network]]]
 # leaves out other datasets, and samplers that cannot be compared.
 
 
-# The entries of ``fedsampling compare``: users' samplers with the settings of ``--set``.
-
-
 @dataclass(frozen=True)
 class Entry:
-    """A sampler with settings, as one competitor of a comparison."""
+    """A sampler with the settings of ``--set``, as one competitor of a comparison."""
 
     sampler: str
     settings: dict[str, Any]

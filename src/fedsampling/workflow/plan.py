@@ -377,7 +377,7 @@ def _use(fields: dict[str, Any]) -> DatasetUse:
     return DatasetUse(**{**fields, **lists})
 
 
-# Scale ``best``: each experiment at the largest scale whose runs are all finished.
+# Scale ``best``: for each experiment, the largest scale at which all its runs are finished.
 #
 # The scales are chosen before any job is listed.  The Snakefile imports this module, so it must
 # stay light.  Experiments without finished runs are left out of the paper, with the reason and a

@@ -1,4 +1,4 @@
-"""The Monte-Carlo of aggregation weights: complete, honest about its error, reproducible."""
+"""Monte Carlo estimates of aggregation weights: complete, honest about their error, reproducible."""
 
 import numpy as np
 import pandas as pd

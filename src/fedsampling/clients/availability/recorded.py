@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.arrays import Bools
+from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Variance
 from fedsampling.clients.availability.availability import Availability
@@ -28,7 +28,7 @@ class Recorded(Availability, ClientsTable, name="recorded"):
         seed: int,
         rounds: int,
         clients: int,
-        labels: NDArray[np.int64] | None = None,
+        labels: Ints | None = None,
         names: NDArray[Any] | None = None,
     ) -> Bools:
         """Return the recorded rounds, in each of which a client must be available."""

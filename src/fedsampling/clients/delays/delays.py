@@ -102,13 +102,11 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
     return Delays(delays.base[place], noise)
 
 
-# The base class of delay models: a record of settings that draws the clients' delays.
-#
-# Adding a file with such a class to this folder registers the model.
-
-
 class DelayModel(Named, package="fedsampling.clients.delays"):
-    """The settings of a model of delays."""
+    """A model of delays: its settings, and how it draws a delay for each client.
+
+    Adding a file with such a class to this folder registers the model.
+    """
 
     # Names of the official datasets in sources.yaml; empty if the delays are always generated.
     official: ClassVar[tuple[str, ...]] = ()
@@ -162,15 +160,14 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         return ("nothing compares them",)
 
 
-# Synthetic delays of harshvardhan2025latency: a random link speed and computation time.
-#
-# The text gives τ_i no round index, so both are drawn once per client.  With ``per_round``, the
-# other reading, computation is drawn in each round.  KB and MB are powers of ten.  The model is
-# transmitted once, as in the text's τ_comm = MS / c_i.
-
-
 class Synthetic(DelayModel, name="synthetic"):
-    """Synthetic delays, harshvardhan2025latency, section 6: τ_i = MS / c_i + τ_i,comp."""
+    """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
+
+    These are the synthetic delays of harshvardhan2025latency, section 6.  The text gives τ_i no
+    round index, so both are drawn once per client.  With ``per_round``, the other reading,
+    computation is drawn in each round.  KB and MB are powers of ten.  The model is transmitted
+    once, as in the text's τ_comm = MS / c_i.
+    """
 
     clients: Positive | None = Field(
         None,

@@ -1,4 +1,12 @@
-"""CIFAR-10 over clients: the publisher's archive, or a mirror's lossless sheets."""
+"""CIFAR-10 over clients: the publisher's archive, or a mirror's lossless sheets.
+
+The sheets (50 x 50 images each, WebP) contain 59,889 exact images and 111 that come from a JPEG.
+They do not match any checksum of the publisher, so data read from them are `unverified`.
+
+References
+----------
+A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
+"""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -64,14 +72,6 @@ def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
 def _unpacked(archive: Path, folder: Path) -> Samples:
     unpack(archive, folder, _ARCHIVE)
     return read_binary(folder / "cifar-10-batches-bin")
-
-
-# CIFAR-10: the publisher's binary batches, or a mirror's lossless sheets.
-#
-# The sheets (50 x 50 images each, WebP) contain 59,889 exact images and 111 that come from a JPEG.
-# They do not match any checksum of the publisher, so data read from them are `unverified`.
-#
-# References: A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
 
 
 BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")

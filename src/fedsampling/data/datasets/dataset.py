@@ -6,9 +6,10 @@ these files, so slow libraries must be imported inside functions.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
@@ -70,11 +71,8 @@ class PublishedData(NetworkData):
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
 
 
-# Common base of MNIST, FashionMNIST and CIFAR-10: all or some images, split by a partition.
-
-
 class Images(PublishedData):
-    """Labelled images that a partition distributes over clients."""
+    """Labelled samples, most of them images, that a partition distributes over clients."""
 
     fraction: Part = Field(
         1.0,
@@ -109,6 +107,11 @@ def _random_fraction(samples: Samples, fraction: float, seed: int) -> Samples:
         np.sort(rng.permutation(len(y))[: round(fraction * len(y))])
         for y in (samples.y, samples.y_test)
     )
+    return chosen_rows(samples, train, test)
+
+
+def chosen_rows(samples: Samples, train: NDArray[Any], test: NDArray[Any]) -> Samples:
+    """Return the training and test samples that row numbers or masks choose."""
     return replace(
         samples,
         x=samples.x[train],

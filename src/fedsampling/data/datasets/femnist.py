@@ -1,12 +1,13 @@
 """LEAF's FEMNIST as a federated dataset: each writer is a client with training and test images.
 
-Steps: NIST's two archives -> :func:`convert`, once -> :func:`read`, or
-a stand-in -> LEAF's steps in LEAF's order (:mod:`fedsampling.data.partitions.natural`): draw
-writers, drop those with few images, split each writer's images at random.
+Steps: NIST's two archives -> :func:`convert`, once -> :func:`read`, or a stand-in -> LEAF's steps
+in LEAF's order (:mod:`fedsampling.data.partitions.natural`): draw writers, drop those with few
+images, split each writer's images at random.
 
 References
 ----------
 S. Caldas et al.: LEAF: a benchmark for federated settings. arXiv:1812.01097.
+P. J. Grother: NIST special database 19, handprinted forms and characters database. 1995.
 """
 
 import hashlib
@@ -135,9 +136,6 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
 # LEAF includes the first image of every writer except the first one twice (its grouping starts a
 # new list with the image and then appends it), which gives 817,851 samples of 814,255 images.
 # :func:`first_repeated` does the same.
-#
-# References: P. J. Grother: NIST special database 19, handprinted forms and characters database.
-# 1995.
 
 
 CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images
+from fedsampling.data.datasets.dataset import Images, chosen_rows
 from fedsampling.data.datasets.standins import digits_like
 from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
@@ -40,19 +40,8 @@ class Femnist255(Images, name="femnist_255"):
         samples = _samples(source, cache, mirror)
         if not self.digits:
             return samples
-        train, test = samples.y < 10, samples.y_test < 10
-        assert samples.writer is not None
-        assert samples.writer_test is not None
-        return replace(
-            samples,
-            x=samples.x[train],
-            y=samples.y[train],
-            x_test=samples.x_test[test],
-            y_test=samples.y_test[test],
-            writer=samples.writer[train],
-            writer_test=samples.writer_test[test],
-            classes=10,
-        )
+        digits = chosen_rows(samples, samples.y < 10, samples.y_test < 10)
+        return replace(digits, classes=10)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:

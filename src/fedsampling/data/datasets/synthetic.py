@@ -1,12 +1,17 @@
-"""Synthetic(α, β): classification in which models and features differ between clients.
+"""Data that the papers themselves generate; the setting `data` has no effect.
 
-The data are always generated; the setting `data` has no effect.
+Synthetic(α, β) is classification in which models and features differ between clients; Quadratic and
+the regression are linear, with features or models of each client's own.
 
 References
 ----------
 T. Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith: Federated Optimization in Heterogeneous Networks
 (FedProx). MLSys 2020 (arXiv 1812.06127), section 5.1 and appendix C.1.  Sizes, tests and the
 meaning of β = 0 follow the authors' ``generate_synthetic.py``.
+Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Learning with Data
+Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), sections 3 and 7 (Quadratic).
+E. Rizk, S. Vlaski, A. H. Sayed: Federated learning under importance sampling. IEEE Transactions on
+Signal Processing, 2022, section V-A (the regression).
 """
 
 from collections.abc import Mapping
@@ -93,13 +98,8 @@ def draw(
     return np.concatenate(xs), np.concatenate(ys)
 
 
-# The Quadratic of harshvardhan2025latency: linear regression, each client with its own features.
-#
-# The paper itself generates these data, so the setting `data` has no effect.  Each client has its
-# own test set.
-#
-# References: Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated
-# Learning with Data Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), sections 3 and 7.
+# The Quadratic of harshvardhan2025latency: linear regression, each client with its own features and
+# its own test set.
 
 
 class Quadratic(NetworkData, name="quadratic"):
@@ -151,11 +151,6 @@ class Quadratic(NetworkData, name="quadratic"):
 
 
 # The simulated regression of rizk2022importance.
-#
-# The paper itself generates these data, so the setting `data` has no effect.
-#
-# References: E. Rizk, S. Vlaski, A. H. Sayed: Federated learning under importance sampling. IEEE
-# Transactions on Signal Processing, 2022. Section V-A.
 
 
 class Few(Strict):

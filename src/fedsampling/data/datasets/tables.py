@@ -1,9 +1,21 @@
-"""Base of the datasets in R packages: a table of numbers with a label, split into clients.
+"""Six tables of UCI and Statlog in R packages: numbers with a label, split into clients.
 
 CRAN's packages mlbench and kernlab publish them as ``.rda`` files, without standard test sets.
 Here, a fifth of each label's samples, the same for every seed, is the test set.  Features are
 standardised with the training samples' mean and variance, and clipped at ±5, because some values in
 Shuttle and Spam are a hundred standard deviations from the mean.
+
+References
+----------
+Frey, Slate: Letter recognition using Holland-style adaptive classifiers. Machine Learning 1991.
+King, Feng, Sutherland: StatLog: comparison of classification algorithms on large real-world
+problems. Applied Artificial Intelligence 1995 (Satellite, Shuttle).
+Noordewier, Towell, Shavlik: Training knowledge-based neural networks to recognize genes in DNA
+sequences. NIPS 1990.
+Hastie, Tibshirani, Friedman: The Elements of Statistical Learning. Springer 2001, section 9.1.2
+(Spam).
+Deterding: Speaker normalisation for automatic speech recognition. PhD thesis, Cambridge 1989
+(Vowel).
 """
 
 from dataclasses import dataclass
@@ -173,17 +185,6 @@ def _stand_in(name: str, layout: Layout) -> Table:
     y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     owner = np.arange(len(y)) % layout.owners if layout.owner else None
     return Table(blobs(rng, y, layout.features), y, owner)
-
-
-# Six tables of UCI and Statlog as CRAN's packages publish them.
-#
-# References: Frey, Slate: Letter recognition using Holland-style adaptive classifiers. Machine
-# Learning 1991. King, Feng, Sutherland: StatLog: comparison of classification algorithms on large
-# real-world problems. Applied Artificial Intelligence 1995 (Satellite, Shuttle). Noordewier,
-# Towell, Shavlik: Training knowledge-based neural networks to recognize genes in DNA sequences.
-# NIPS 1990. Hastie, Tibshirani, Friedman: The Elements of Statistical Learning. Springer 2001,
-# section 9.1.2 (Spam). Deterding: Speaker normalisation for automatic speech recognition. PhD
-# thesis, Cambridge 1989 (Vowel).
 
 
 class Dna(TableData, name="dna"):

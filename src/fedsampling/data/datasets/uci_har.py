@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import Images
@@ -61,8 +62,8 @@ class Windows:
     """Raw signals: `x`, shape (windows, 9, 128); labels and subjects from zero."""
 
     x: NDArray[np.float32]
-    y: NDArray[np.int64]
-    subject: NDArray[np.int64]
+    y: Ints
+    subject: Ints
 
 
 def read_copy(folder: Path) -> Windows:
@@ -75,13 +76,13 @@ def read_copy(folder: Path) -> Windows:
 
 
 def read_archive(archive: Path) -> Windows:
-    """Read UCI's archive, which holds another one; training and test part together."""
+    """Read UCI's archive, a zip file inside a zip file, and join its training and test parts."""
     with TemporaryDirectory(dir=archive.parent) as folder:
         outer = unpack(archive, Path(folder), _BOUNDS, lambda name: name.endswith(".zip"))
         inner = unpack(next(iter(outer.values()), archive), Path(folder), _BOUNDS)
         files = {Path(name).name: path for name, path in inner.items()}
 
-        def column(name: str) -> NDArray[np.int64]:
+        def column(name: str) -> Ints:
             parts = [np.loadtxt(files[f"{name}_{part}.txt"], np.int64, ndmin=1) for part in _PARTS]
             return np.concatenate(parts) - 1
 
@@ -97,7 +98,7 @@ def read_archive(archive: Path) -> Windows:
 _PARTS = "train", "test"
 
 
-def features(x: NDArray[np.float32]) -> NDArray[np.float64]:
+def features(x: NDArray[np.float32]) -> Array:
     """Return mean, standard deviation, least, largest and mean absolute step of each signal.
 
     `x`, shape (windows, 9, 128). Returns shape (windows, 45).

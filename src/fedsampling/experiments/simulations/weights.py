@@ -1,4 +1,4 @@
-"""Monte-Carlo estimates of the moments of aggregation weights, with their closed forms.
+"""Monte Carlo estimates of the moments of aggregation weights, with their closed forms.
 
 For each seed :meth:`Weights.table` draws rounds with the same sampler classes that training uses,
 each round as a separate run.  The run table holds every estimate with its standard error and its
@@ -56,13 +56,13 @@ BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred cl
 
 
 class SchemeName(Strict):
-    """Name of a sampler in the Monte-Carlo tables."""
+    """Name of a sampler in the Monte Carlo tables."""
 
     name: Literal["full", "md", "uniform", "poisson", "binomial", "clustered", "optimal"]
 
 
 class Weights(Simulation, name="weights"):
-    """Monte-Carlo estimates for the aggregation weights ω of one sampler."""
+    """Monte Carlo estimates for the aggregation weights ω of one sampler."""
 
     step_seconds: ClassVar[float] = 2e-05
 

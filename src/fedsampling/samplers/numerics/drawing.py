@@ -57,7 +57,7 @@ def smallest(keys: Array, count: int) -> Ints:
     """Return the positions of the `count` smallest keys, ascending; ties go to the first position.
 
     `keys`, shape (n,). `count`: at least 0; with more than n, all positions are returned. Returns
-    shape (min(count, n): equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead
+    shape (min(count, n),): equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead
     of n log n.
     """
     positions = np.flatnonzero(are_smallest(keys, count))
@@ -65,7 +65,7 @@ def smallest(keys: Array, count: int) -> Ints:
 
 
 def are_smallest(keys: Array, count: int) -> Bools:
-    """Mark the keys that :func:`smallest` returns, shape (n,), without sorting them."""
+    """Return a mask of the `count` smallest keys, shape (n,); ties as in :func:`smallest`."""
     if count <= 0 or count >= len(keys):
         return np.full(len(keys), count > 0)
     largest = np.partition(keys, count - 1)[count - 1]

@@ -9,6 +9,8 @@ References
 ----------
 Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling: Low-Variance and Improved Representativity
 for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883).
+Ward: Hierarchical grouping to optimize an objective function. JASA 1963.
+Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 """
 
 import numpy as np
@@ -105,9 +107,6 @@ def _from_products(products: Array, squares: tuple[Array, Array], measure: str, 
 #
 # :func:`ward_groups` cuts Ward's tree of all clients.  :func:`ward_groups_from_sample` forms the
 # tree from a random set of clients, for populations too large for all pairs.
-#
-# References: Ward: Hierarchical grouping to optimize an objective function. JASA 1963. Kaufman,
-# Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 
 
 def ward_groups(rho: Array, weight: Ints, max_weight: int, ward: str = "paper") -> list[Ints]:

@@ -8,6 +8,9 @@ References
 ----------
 Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Learning with Data
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), sections 5.2 and 7.1.
+Fujishige, Hayashi, Isotani: The minimum-norm-point algorithm applied to submodular function
+minimization and linear programming. 2006.
+Chakrabarty, Jain, Kothari: Provable submodular minimization using Wolfe's algorithm. NeurIPS 2014.
 """
 
 import warnings
@@ -100,10 +103,6 @@ def descend(
 #
 # harshvardhan2025latency minimises its g(S) with it.  This g is not submodular;
 # :func:`minimum_norm_point` states what is guaranteed nevertheless.
-#
-# References: Fujishige, Hayashi, Isotani: The minimum-norm-point algorithm applied to
-# submodular function minimization and linear programming. 2006. Chakrabarty, Jain, Kothari:
-# Provable submodular minimization using Wolfe's algorithm. NeurIPS 2014.
 
 
 Chain = Callable[[Ints], Array]
