@@ -1,4 +1,4 @@
-"""Monte Carlo estimates of aggregation weights: complete, honest about their error, reproducible."""
+"""Monte Carlo estimates of aggregation weights: complete, with honest errors, reproducible."""
 
 import numpy as np
 import pandas as pd
