@@ -5,10 +5,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.federated import share_of_largest
-from fedsampling.data.sources import fetch
 
 from .loading import load
 
@@ -58,16 +56,3 @@ def test_published_files_are_read_one_by_one_or_from_dataverses_archive(
     assert data.unverified
     assert sorted(data.inputs) == ["cookup_train_2.h5", "test.h5"]
     assert sorted(path.name for path in cache.iterdir()) == ["cookup"]  # nothing unpacked is left
-
-
-def test_files_that_cannot_be_fetched_are_one_line_with_the_fix(tmp_path, monkeypatch):
-    def unreachable(*_):
-        raise fetch.UnreachableError("no network")
-
-    monkeypatch.setattr(fetch, "download", unreachable)
-    for mirror in (None, str(tmp_path)):
-        with pytest.raises(InputError) as caught:
-            load("cookup", "official", 0, tmp_path / "cache", mirror, set=1)
-        (line,) = caught.value.lines
-        assert line.startswith("dataverse_files.zip: ")
-        assert "by hand, save it as cookup/dataverse_files.zip in any folder" in line

@@ -1,7 +1,5 @@
 """MNIST, FashionMNIST and CIFAR-10 from settings to clients, from stand-ins and real files."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,6 @@ ROTATED = {"name": "rotated", "clients": 20, "degrees": 45}
         ({"name": "all_by_dirichlet", "clients": 30, "alpha": 2}, 30),
         (ROTATED, 20),
     ],
-    ids=["by_digit", "text", "code", "all_by_dirichlet", "rotated"],
 )
 def test_a_stand_in_takes_every_partition(name, partition, clients):
     data = load(name, partition=partition)
@@ -68,14 +65,6 @@ def test_mnists_writers_become_unbalanced_as_published():
         load("cifar10", partition={"name": "by_writer"})
 
 
-def test_some_of_the_writers_are_a_prefix_of_more():
-    five, twenty = (load("mnist", partition={"name": "by_writer", "clients": n}) for n in (5, 20))
-    assert (five.n_clients, twenty.n_clients) == (5, 20)
-    np.testing.assert_array_equal(five.x, twenty.x[: five.start[-1]])
-    with pytest.raises(InputError, match="must be 1 to 54"):
-        load("mnist", partition={"name": "by_writer", "clients": 55})
-
-
 def test_a_fraction_of_the_images_is_drawn_before_the_partition():
     upright = {"name": "rotated", "clients": 10, "degrees": 0}
     tenth, data = load("mnist", partition=upright, fraction=0.1), load("mnist", partition=upright)
@@ -99,12 +88,3 @@ def test_real_writers_unbalanced(mirror, tmp_path):
     assert len(data.x_test) == 10_000
     assert len(data.inputs) == 6
     assert share_of_largest(data.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
-
-
-def test_cifar10_from_a_mirrors_sheets_is_marked(mirror, tmp_path):
-    if not Path(mirror, "cifar10").is_dir():
-        pytest.skip(f"no real data: {mirror} does not hold cifar10/")
-    data = load("cifar10", "official", 0, tmp_path, mirror, partition=DIRICHLET)
-    assert sorted(set(data.n_samples)) == [100, 250, 500, 750, 1000]
-    assert data.unverified
-    assert len(data.inputs) == 25
