@@ -61,18 +61,14 @@ def test_changed_content_gives_other_runs_and_another_plan(file):
     assert hashes(project(file)) != before
 
 
-LOSS = (
-    MODEL
-    + """
-
+LOSS = """
 def doubled(outputs, targets):
     return 2 * nn.functional.cross_entropy(outputs, targets, reduction="none")
 """
-)
 
 
 def test_the_users_loss_is_minimised(file):
-    file.write_text(LOSS)
+    file.write_text(MODEL + LOSS)
     data = fs.load("mnist", "by_digit", data="embedded")
     work = {"steps": 2, "batch": 5, "rounds": 2}
     model = {"file": str(file), "name": "Two"}
@@ -92,9 +88,9 @@ def test_the_users_loss_is_minimised(file):
         (MODEL, "Too", "name: 'Too' is not defined in {file}; did you mean 'Two'?"),
         ("class Two(:", "Two", "file: {file}: line 1: SyntaxError: invalid syntax; fix the file"),
         (
-            "def two():\n    raise ValueError('not yet')\n",
+            "def two():\n    1 / 0\n",
             "two",
-            "{file}:2, in two: ValueError: not yet; fix the file",
+            "{file}:2, in two: ZeroDivisionError: division",
         ),
     ],
 )
@@ -103,7 +99,7 @@ def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, li
     with pytest.raises(InputError) as error:
         check_all(project(file, name))
     (message,) = error.value.lines
-    assert message.endswith(line.format(file=file))
+    assert line.format(file=file) in message
 
 
 @pytest.mark.parametrize(
@@ -124,9 +120,3 @@ def test_a_hostile_file_is_one_line_of_plain_text(tmp_path, monkeypatch, name, l
     (message,) = error.value.lines
     assert line in message
     assert message.isprintable()
-
-
-def test_a_sampler_that_needs_the_last_layers_inputs_is_rejected(file):
-    needy = {"*": None, "het": {"name": "delayhet_sampling", "m": 4, "share": 0.99}}
-    with pytest.raises(InputError, match="needs the inputs of the last layer"):
-        check_all(project(file, samplers=needy))
