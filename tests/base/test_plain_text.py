@@ -4,17 +4,12 @@ import pytest
 
 from fedsampling.base.plain_text import align, format_bytes, format_duration
 
-# Tables for the terminal.
-
 
 def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():
     rows = [("experiment", "jobs", "runs"), ("mnist", "7", "12000")]
     assert align(rows, "  ") == ["  experiment  jobs  runs", "  mnist       7     12000"]
     assert align(rows, numbers_from=1) == ["experiment  jobs   runs", "mnist          7  12000"]
     assert align([]) == []
-
-
-# Durations and sizes as text.
 
 
 @pytest.mark.parametrize(
