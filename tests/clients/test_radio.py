@@ -1,7 +1,6 @@
 """Path loss: ns-3's published values, limits and continuity."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.base.errors import InputError
-from fedsampling.clients.delays.nycmesh import Nycmesh
 from fedsampling.clients.mesh import EARTH, assemble, great_circle, load, map_links, map_nodes
 from fedsampling.clients.radio import (
     City,
@@ -139,55 +136,6 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
 
 
-def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
-    tables = {
-        name: pd.read_csv(Path(mirror, "nycmesh", f"{name}.csv"))
-        for name in ("nodes", "links", "network-map/nodes_installed")
-    }
-    folder = tmp_path / "mirror" / "nycmesh"
-    (folder / "network-map").mkdir(parents=True)
-    installed = {"status": "Installed"}
-    points = [
-        (installed | {"id": int(row.id)}, [row.lon, row.lat])
-        for row in tables["nodes"].itertuples()
-    ]
-    lines = [
-        ({"status": row.status}, [[row.lon1, row.lat1], [row.lon2, row.lat2]])
-        for row in tables["links"].itertuples()
-    ]
-    places = [
-        (installed | {"id": int(row.id)}, [row.lon, row.lat, row.alt_m if row.alt_m > 0 else 5])
-        for row in tables["network-map/nodes_installed"].itertuples()
-    ]
-    (folder / "active.json").write_bytes(geojson("Point", points))
-    (folder / "links.json").write_bytes(geojson("LineString", lines))
-    (folder / "network-map" / "nodes.json").write_bytes(plain(places))
-    data = load("official", tmp_path / "cache", str(folder.parent))
-    expected = load("official", tmp_path / "other", mirror)
-    measured = expected.nodes["height"] != 5  # which the plain lists write for the unknown, too
-    assert (~measured).sum() == 1
-    pd.testing.assert_frame_equal(
-        data.nodes, expected.nodes.assign(height=expected.nodes["height"].where(measured))
-    )
-    pd.testing.assert_frame_equal(data.links, expected.links)
-    assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
-    assert data.unverified
-    assert Nycmesh.verify("nycmesh", "geojson", folder) == (
-        "200 installed nodes",
-        "289 links",
-        "124 active links",
-    )
-
-
-def test_json_of_something_else_is_one_line(mirror, tmp_path):
-    folder = tmp_path / "mirror" / "nycmesh"
-    shutil.copytree(Path(mirror, "nycmesh", "network-map"), folder / "network-map")
-    for file in ("active.json", "links.json"):
-        (folder / file).write_text('{"message": "Not Found"}')
-    with pytest.raises(InputError, match=r"active.json: not a network of NYC Mesh \(is neither"):
-        load("official", tmp_path / "cache", str(folder.parent))
-
-
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():
     network, reloaded = (load("embedded", Path(), None) for _ in range(2))
     pd.testing.assert_frame_equal(network.nodes, reloaded.nodes)
@@ -249,10 +197,8 @@ def test_nodes_without_a_status_are_not_installed():
     ("content", "fault"),
     [
         (b"<html>", "Expecting value"),
-        (b'{"type": "Topology"}', "neither GeoJSON nor a list"),
         (b"[1, 2]", "neither GeoJSON nor a list"),
         (b'[{"id": 1, "status": "active"}]', "an entry has no 'coordinates'"),
-        (plain([({"status": "active"}, [[1, 2]])]), "a link has 1 ends"),
         (plain([({"status": "active"}, [[1, 2], [3]])]), r"\[3\] is not a place"),
     ],
 )
