@@ -52,33 +52,18 @@ def checkout(folder, *files):
         subprocess.run(["git", "-C", str(folder), *command], check=True)
 
 
-def test_manifest_names_every_run_and_its_digest(tmp_path):
+def test_metadata_record_the_origin_of_a_run(tmp_path):
     manifest = execute(tmp_path, [4, 2])
     assert [run["seed"] for run in manifest["runs"]] == [4, 2]
-    for run in manifest["runs"]:
+    planned, _ = job([4, 2])
+    for run, spec in zip(manifest["runs"], planned.runs, strict=True):
         loaded = store.find([tmp_path / "store"], run["hash"], None)
         assert loaded.metadata["digest"] == run["digest"] == store.digest(loaded.table)
-        assert loaded.metadata["spec"]["seed"] == run["seed"]
-
-
-def test_metadata_record_the_origin_of_a_run(tmp_path):
-    (run,) = execute(tmp_path, [3])["runs"]
-    loaded = store.find([tmp_path / "store"], run["hash"], None).metadata
-    planned, _ = job([3])
-    assert loaded["hash"] == planned.runs[0].hash
-    assert loaded["spec"] == planned.runs[0].identity
-    assert re.fullmatch("[0-9a-f]{16}", loaded["code"])
-    assert loaded["inputs"] == {}
-    assert loaded["unverified"] is False
-    assert loaded["versions"].keys() == {"numpy", "scipy", "pandas", "pyarrow", "torch"}
-    assert loaded["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
-    assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded["device"])
-    assert 0 < loaded["seconds"] < 600
-    assert 10 < loaded["peak_mb"] < 100_000
-    stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    assert re.fullmatch(stamp, loaded["started"])
-    assert loaded["started"] <= loaded["finished"]
-    assert {"package", "commit", "python"} <= loaded.keys()
+        assert (loaded.metadata["hash"], loaded.metadata["spec"]) == (spec.hash, spec.identity)
+        assert re.fullmatch("[0-9a-f]{16}", loaded.metadata["code"])
+        assert loaded.metadata["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
+        assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded.metadata["device"])
+        assert loaded.metadata["started"] <= loaded.metadata["finished"]
 
 
 @pytest.mark.parametrize(
@@ -189,11 +174,3 @@ def test_a_truncated_result_is_renamed_and_recomputed(tmp_path):
     assert execute(tmp_path, [0, 1]) == first
     assert path.with_suffix(".damaged").is_file()
     assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]
-
-
-def test_progress_reaches_the_total(tmp_path):
-    calls = []
-    runs.execute(*job([0]), tmp_path, lambda *args: calls.append(args))
-    assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)
-    assert calls[-1][1:] == (1, 1)
-    assert all(finished <= total for _, finished, total in calls)
