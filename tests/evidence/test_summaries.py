@@ -88,12 +88,6 @@ class TestCurves:
             low = max(expected.low, 0)  # no mean square is less
             assert result == pytest.approx([expected.value, low, expected.high, 3])
 
-    def test_one_seed_has_no_interval(self, runs):
-        rows = runs.summarise().rows
-        curve = Summary(rows[rows["seed"] == 0], {}, {}).curves
-        assert curve["low"].isna().all()
-        assert curve["mean"].notna().all()
-
     def test_two_seeds_have_no_interval_either_but_their_range(self, runs):
         rows = runs.summarise().rows
         curve = Summary(rows[rows["seed"] < 5], {}, {}).curves.set_index("at")
@@ -133,23 +127,12 @@ class TestCurves:
 
 class TestProvenance:
     def test_runs_are_counted_joined_and_summed(self, runs):
-        result = runs.summarise().provenance
-        assert {key: result[key] for key in ("runs", "seeds", "seconds", "peak_mb", "commit")} == {
-            "runs": 3,
-            "seeds": [0, 1, 5],
-            "seconds": 4.5,
-            "peak_mb": 105.0,
-            "commit": [],
+        expected = {
+            **{"runs": 3, "seeds": [0, 1, 5], "seconds": 4.5, "peak_mb": 105.0, "commit": []},
+            **{"started": "2026-01-01T00:00:00Z", "finished": "2026-01-06T01:00:00Z"},
+            **{"scale": "quick", "data": "embedded", "run_data": ["generated"]},
         }
-        assert (result["started"], result["finished"]) == (
-            "2026-01-01T00:00:00Z",
-            "2026-01-06T01:00:00Z",
-        )
-        assert (result["scale"], result["data"], result["run_data"]) == (
-            "quick",
-            "embedded",
-            ["generated"],
-        )
+        assert expected.items() <= runs.summarise().provenance.items()
 
     def test_every_value_that_occurred_is_kept(self, runs):
         changes = {"code": "c2", "device": "gpu", "unverified": True}
@@ -226,15 +209,7 @@ class TestDamage:
         )
 
     @pytest.mark.parametrize(
-        "change",
-        [
-            {"runs": []},
-            {"runs": None},
-            {"runs": [{}]},
-            {"runs": ["ab"]},
-            {"runs": {"hash": "ab"}},
-            {"job": "p/e/base/md/block-1"},
-        ],
+        "change", [{"runs": None}, {"runs": [{}]}, {"runs": ["ab"]}, {"job": "p/e/base/md/block-1"}]
     )
     def test_a_manifest_that_does_not_list_its_jobs_runs_is_one_line(self, runs, change):
         content = json.loads(runs.manifest.read_text()) | change
