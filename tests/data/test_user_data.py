@@ -73,6 +73,7 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
 
     marked = FRAME.assign(split=np.where(IS_TEST, "test", "train"))
     marked.to_csv(tmp_path / "data.csv", index=False)
+    marked.to_parquet(tmp_path / "data.parquet")
     INFO.to_csv(tmp_path / "info.csv", index=False)
     np.savez(
         tmp_path / "data.npz",
@@ -90,6 +91,7 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         fs.from_frame(marked, test="split", **columns),
         fs.from_frame(marked.assign(split=IS_TEST), test="split", **columns),
         fs.load("files", path=str(tmp_path / "data.csv"), test="split", **files),
+        fs.load("files", path=str(tmp_path / "data.parquet"), test="split", **files),
         fs.load("files", path=str(tmp_path / "data.npz"), **files),
     ):
         for name in ("x", "y", "start", "x_test", "y_test", "start_test"):
@@ -100,6 +102,14 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
             "site": ["x", "y", "z"],
         }
         assert not data.info["energy"].flags.writeable
+
+
+def test_clients_have_their_names_and_tests_in_the_table_by_client():
+    data = fs.federated(X, Y, clients=OWNER, test_share=0.2)
+    work = {"model": "softmax", "steps": 1, "batch": 5, "step": 0.1, "rounds": 2}
+    history = fs.train(data, fs.scheme("md", m=2), by_client=True, **work)
+    tests = fs.by_client(history).set_index("client")["tests"]
+    assert tests.to_dict() == {"a": 2, "b": 4, "c": 6}
 
 
 class Drawn(torch.utils.data.Dataset):
@@ -222,73 +232,20 @@ def test_invalid_samples_clients_frames_and_files_get_one_line(call, line):
     assert [text[: len(line)] for text in error.value.lines] == [line]
 
 
-def write(folder, suffix, x=X):
-    path = folder / f"data{suffix}"
-    frame = FRAME.assign(**dict(zip("pqrs", np.asarray(x).T, strict=True)))
-    if suffix == ".csv":
-        frame.to_csv(path, index=False)
-    elif suffix == ".parquet":
-        frame.to_parquet(path)
-    else:
-        np.savez(path, x=x, y=Y, client=OWNER)
-    return path
+def test_settings_of_files_cover_their_content(tmp_path):
+    data, info = (str(tmp_path / name) for name in ("data.csv", "info.csv"))
 
+    def settings(shift=0, energy=(1, 2, 3)):
+        FRAME.assign(p=FRAME["p"] + shift).to_csv(data, index=False)
+        INFO.assign(energy=energy).to_csv(info, index=False)
+        return check(Dataset, {"name": "files", "path": data, "client_info": info}, "").model_dump()
 
-@pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet"])
-def test_files_hold_the_same_clients(suffix, tmp_path):
-    data = fs.load("files", path=str(write(tmp_path, suffix)))
-    expected = fs.federated(X, Y, clients=OWNER, test_share=0.2)
-    np.testing.assert_array_equal(data.x, expected.x)
-    np.testing.assert_array_equal(data.x_test, expected.x_test)
-    partition = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
-    assert (
-        fs.load("files", path=str(tmp_path / f"data{suffix}"), partition=partition).n_clients == 5
-    )
-
-
-def test_the_hash_of_a_run_covers_the_content_of_its_file(tmp_path):
-    from fedsampling.experiments.simulations.simulation import Simulation
-    from fedsampling.experiments.specs import RunSpec
-
-    def spec():
-        settings = {
-            "kind": "network",
-            "dataset": {"name": "files", "path": str(tmp_path / "data.npz")},
-            "inputs": "raw",
-            "model": {"name": "mlp"},
-            "work": {"steps": 2, "batch": 5, "step": 0.1},
-            "sampler": {"name": "md", "m": 2},
-            "rounds": 2,
-            "evaluation": {"every": 2},
-        }
-        run = Simulation.model_validate(settings)
-        return RunSpec(run.model_dump(mode="json"), "generated", 0)
-
-    write(tmp_path, ".npz")
-    first = spec()
-    assert spec().hash == first.hash
-    write(tmp_path, ".npz", X + 1)
-    assert spec().hash != first.hash
-    with pytest.raises(ValueError, match="has changed; remove content"):
-        Simulation.model_validate(first.settings)
-
-
-def test_the_hash_of_a_run_covers_the_properties_of_its_clients(tmp_path):
-    write(tmp_path, ".csv")
-
-    def settings(**changed):
-        if changed:
-            INFO.assign(**changed).to_csv(tmp_path / "info.csv", index=False)
-        files = {"path": tmp_path / "data.csv", "client_info": tmp_path / "info.csv"}
-        record = {"name": "files"} | {key: str(path) for key, path in files.items()}
-        return check(Dataset, record, "").model_dump()
-
-    first = settings(energy=[1, 2, 3])
+    first = settings()
     assert settings() == first
-    assert settings(energy=[1, 2, 4]) != first
+    assert first != settings(shift=1) != settings(energy=(1, 2, 4)) != first
     with pytest.raises(fs.InputError, match="has changed; remove info_content"):
         check(Dataset, first, "")
-    plain = check(Dataset, {"name": "files", "path": str(tmp_path / "data.csv")}, "")
+    plain = check(Dataset, {"name": "files", "path": data}, "")
     assert not {"test", "client_info", "info_content"} & {*plain.model_dump()}
 
 

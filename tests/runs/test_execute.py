@@ -134,18 +134,6 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
     assert paths[0] != paths[1]
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("scheme", ["fedavg", "isfedavg-approximate", "isfedavg-tracked"])
-def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
-    overrides = {"regression": {"work": {"step": 100.0}, "seeds": 1, "rounds": 100}}
-    config = Config(scale="quick", papers=[PAPER], overrides={PAPER: overrides})
-    result = jobs(load_paper(PAPER, ROOT / "papers"), config)
-    planned = next(listed for listed in result if listed.name.endswith(f"{scheme}/block-0"))
-    runs.execute(planned, config, tmp_path, lambda *_: None)
-    table = store.find([tmp_path / "store"], planned.runs[0].hash, planned.code).table
-    assert table.set_index("metric").value["diverged_at"] > 0
-
-
 def test_results_of_other_code_are_recomputed_and_kept(tmp_path):
     first = execute(tmp_path, [0])
     planned, config = job([0])
@@ -164,13 +152,3 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
     assert execute(tmp_path / "ours", [0], reuse=tmp_path / "theirs" / "store") == first
     assert not (tmp_path / "ours" / "store").exists()
     assert stored(tmp_path / "theirs") == before
-
-
-def test_a_truncated_result_is_renamed_and_recomputed(tmp_path):
-    first = execute(tmp_path, [0, 1])
-    path = store.path_of(tmp_path / "store", first["runs"][1]["hash"], job([0, 1])[0].code)
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 3])
-    assert execute(tmp_path, [0, 1]) == first
-    assert path.with_suffix(".damaged").is_file()
-    assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]

@@ -5,35 +5,24 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets import cookup, tff
-from fedsampling.data.federated import share_of_largest
+from fedsampling.data.datasets import tff
 
 from .loading import load
-
-
-@pytest.mark.parametrize(
-    ("number", "top", "share"), [(1, 0.1, 0.82), (2, 0.2, 0.90), (3, 0.5, 0.98)]
-)
-def test_the_stand_in_has_the_published_imbalance(number, top, share):
-    data = load("cookup", set=number)
-    assert data.n_clients == cookup.WRITERS
-    assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
-    np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
+from .tff_files import hdf5
 
 
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """A mirror with small files of the right layout, whose counts count as published."""
-    h5py = pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
+    pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
     folder = tmp_path / "mirror" / "cookup"
     folder.mkdir(parents=True)
-    rng = np.random.default_rng(0)
+    clients = {
+        name: {"pixels": np.full((count, 28, 28), 0.5, np.float32), "label": np.arange(count) % 10}
+        for name, count in {"b": 20, "a": 4}.items()
+    }
     for file in ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5"):
-        with h5py.File(folder / file, "w") as written:
-            for client, count in {"b": 20, "a": 4}.items():
-                group = written.create_group(f"examples/{client}")
-                group["pixels"] = rng.random((count, 28, 28), np.float32)
-                group["label"] = np.arange(count, dtype=np.int32) % 10
+        hdf5(folder / file, clients)
     counts = tff.Counts(clients=2, train=24, test=24)
     monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": counts})
     monkeypatch.setattr(tff, "SHARES", {})

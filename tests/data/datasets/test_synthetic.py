@@ -170,3 +170,10 @@ class TestLaw:
         assert linear_regression(0.0).minimiser(quiet) == pytest.approx(
             linear_regression(0.0).minimiser(loud), abs=0.03
         )
+
+    def test_same_seed_same_data_other_seed_other_data(self):
+        first, same_seed, other_seed = (
+            load("regression", seed=seed, **PAPER) for seed in (1, 1, 2)
+        )
+        assert np.array_equal(first.y, same_seed.y)
+        assert not np.isclose(first.y, other_seed.y).any()
