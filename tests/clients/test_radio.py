@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedsampling.clients.delays.nycmesh import Nycmesh
 from fedsampling.clients.mesh import EARTH, assemble, great_circle, load, map_links, map_nodes
 from fedsampling.clients.radio import (
     City,
@@ -134,6 +135,46 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     np.testing.assert_array_equal(mesh.nodes["degree"][:3], [52, 33, 16])
     np.testing.assert_array_equal(mesh.nodes[["lon", "lat"]].iloc[0], [-74.001122, 40.711137])
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
+
+
+def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
+    tables = {
+        name: pd.read_csv(Path(mirror, "nycmesh", f"{name}.csv"))
+        for name in ("nodes", "links", "network-map/nodes_installed")
+    }
+    folder = tmp_path / "mirror" / "nycmesh"
+    (folder / "network-map").mkdir(parents=True)
+    installed = {"status": "Installed"}
+    points = [
+        (installed | {"id": int(row.id)}, [row.lon, row.lat])
+        for row in tables["nodes"].itertuples()
+    ]
+    lines = [
+        ({"status": row.status}, [[row.lon1, row.lat1], [row.lon2, row.lat2]])
+        for row in tables["links"].itertuples()
+    ]
+    places = [
+        (installed | {"id": int(row.id)}, [row.lon, row.lat, row.alt_m if row.alt_m > 0 else 5])
+        for row in tables["network-map/nodes_installed"].itertuples()
+    ]
+    (folder / "active.json").write_bytes(geojson("Point", points))
+    (folder / "links.json").write_bytes(geojson("LineString", lines))
+    (folder / "network-map" / "nodes.json").write_bytes(plain(places))
+    data = load("official", tmp_path / "cache", str(folder.parent))
+    expected = load("official", tmp_path / "other", mirror)
+    measured = expected.nodes["height"] != 5  # which the plain lists write for the unknown, too
+    assert (~measured).sum() == 1
+    pd.testing.assert_frame_equal(
+        data.nodes, expected.nodes.assign(height=expected.nodes["height"].where(measured))
+    )
+    pd.testing.assert_frame_equal(data.links, expected.links)
+    assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
+    assert data.unverified
+    assert Nycmesh.verify("nycmesh", "geojson", folder) == (
+        "200 installed nodes",
+        "289 links",
+        "124 active links",
+    )
 
 
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():

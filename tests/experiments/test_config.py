@@ -31,10 +31,7 @@ def _no_mirror(monkeypatch):
         ({"scale": "paper", "data": "embedded"}, "data: embedded data have no paper scale"),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
         ({"cluster": {"gpu_partition": "long"}}, "cluster.gpu_partition: no effect with gpu: none"),
-        (
-            {"cluster": {"cpu_partition": "a$(touch X)"}},
-            "cluster.cpu_partition: 'a$(touch X)'",
-        ),
+        ({"cluster": {"cpu_partition": "a$(touch X)"}}, "cluster.cpu_partition: 'a$(touch X)'"),
     ],
 )
 def test_an_error_is_one_line_that_begins_with_the_key(settings, line):

@@ -87,11 +87,7 @@ def test_the_users_loss_is_minimised(file):
     [
         (MODEL, "Too", "name: 'Too' is not defined in {file}; did you mean 'Two'?"),
         ("class Two(:", "Two", "file: {file}: line 1: SyntaxError: invalid syntax; fix the file"),
-        (
-            "def two():\n    1 / 0\n",
-            "two",
-            "{file}:2, in two: ZeroDivisionError: division",
-        ),
+        ("def two():\n    1 / 0\n", "two", "{file}:2, in two: ZeroDivisionError: division"),
     ],
 )
 def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, line):

@@ -14,7 +14,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
-from fedsampling.experiments.specs import dataset_uses, jobs
+from fedsampling.experiments.specs import RunSpec, dataset_uses, jobs
 from fedsampling.workflow.plan import plan
 
 ROOT = Path(__file__).parents[2]
@@ -71,10 +71,7 @@ class TestErrors:
         ("changes", "line"),
         [
             ({"samplers": {"*": {"mm": 3}}}, "samplers.*.mm: no sampler has this setting; did you"),
-            (
-                {"samplers": {"plain": {"name": "unifrom", "m": 1}}},
-                "samplers.plain.name: 'unif",
-            ),
+            ({"samplers": {"plain": {"name": "unifrom", "m": 1}}}, "samplers.plain.name: 'unif"),
             ({"samplers": {"plain": {"m": 11}}}, "samplers.plain.m: 11 exceeds the 10 clients"),
             ({"samplers": {"a b": {"name": "md", "m": 1}}}, "samplers: 'a b' becomes a folder; "),
             ({"samplers": {"plain": None, "weighted": None}}, "samplers: empty; add at least one"),
@@ -281,6 +278,10 @@ class TestHash:
         result = jobs(paper(one=TRAINING, two=with_cases), config())
         runs = {(job.experiment, job.case): job.runs[0].hash for job in result[::-1]}
         assert runs["one", "base"] == runs["two", "same"] != runs["two", "wide"]
+
+    def test_nan_in_settings_is_refused(self):
+        with pytest.raises(ValueError, match="JSON"):
+            _ = RunSpec({"rho": float("nan")}, "generated", 0).hash
 
     @given(st.permutations(sorted(TRAINING)))
     def test_the_order_of_keys_does_not_change_the_hash(self, keys):

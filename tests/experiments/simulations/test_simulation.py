@@ -46,22 +46,14 @@ def test_settings_survive_plain_data(kind):
     [
         ("weights", {"m": 6}, "m: 6 exceeds the 5 clients; give at most 5"),
         ("quadratic", {"m": 11}, "11 exceeds the 10 clients"),
-        (
-            "dsgd",
-            {"eigenvalues": [2, 1]},
-            "eigenvalues: .* is invalid; put the smaller",
-        ),
+        ("dsgd", {"eigenvalues": [2, 1]}, "eigenvalues: .* is invalid; put the smaller"),
         ("selection", {"clients": 9, "sampler": {"name": "enumeration"}}, "give at most 8"),
         ("inclusion", {"size": 5}, "size: 5 exceeds 4 units"),
         ("inclusion", {"probabilities": [0.5, 0.5]}, "probabilities: 2 values for 4 units"),
         ("federated", {"sampler": {"m": 9}}, "sampler.m: 9 exceeds the 8 clients"),
         ("federated", {"work": {"batch": [1, 13]}}, "work.batch: 13 exceeds the 12 samples"),
         ("federated", {"dataset": {"noise": NOISY}}, "dataset.noise: 99 noisy agents, but only 8"),
-        (
-            "federated",
-            {"dataset": IJCNN1, "work": {"batch": [6, 6]}},
-            "work.batch: 6 exceeds",
-        ),
+        ("federated", {"dataset": IJCNN1, "work": {"batch": [6, 6]}}, "work.batch: 6 exceeds"),
         ("federated", {"dataset": {**IJCNN1, "smallest": 10}}, "dataset.largest: 9 is less than"),
     ],
 )
