@@ -53,6 +53,12 @@ def test_only_open_intervals_ask_for_seeds():
     )
 
 
+def test_further_seeds_cost_what_the_first_ones_took():
+    undecided = drawn(0.5, 1.0, 5, least=0.0)
+    hours = 2.0 * (int(seeds_needed(undecided)) - 5)
+    assert f" ({hours:.0f} core-hours more); it has 5." in sentence([undecided], 5 * 7200)
+
+
 @pytest.mark.parametrize(("seeds", "rough"), [(3, True), (4, True), (5, False), (10, False)])
 def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
     text = sentence([drawn(0.5, 1.0, seeds, least=0.0)])

@@ -116,3 +116,9 @@ def test_a_hostile_file_is_one_line_of_plain_text(tmp_path, monkeypatch, name, l
     (message,) = error.value.lines
     assert line in message
     assert message.isprintable()
+
+
+def test_a_sampler_that_needs_the_last_layers_inputs_is_rejected(file):
+    needy = {"*": None, "het": {"name": "delayhet_sampling", "m": 4, "share": 0.99}}
+    with pytest.raises(InputError, match="needs the inputs of the last layer"):
+        check_all(project(file, samplers=needy))

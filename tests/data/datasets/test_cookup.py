@@ -5,10 +5,21 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets import tff
+from fedsampling.data.datasets import cookup, tff
+from fedsampling.data.federated import share_of_largest
 
 from .loading import load
 from .tff_files import hdf5
+
+
+@pytest.mark.parametrize(
+    ("number", "top", "share"), [(1, 0.1, 0.82), (2, 0.2, 0.90), (3, 0.5, 0.98)]
+)
+def test_the_stand_in_has_the_published_imbalance(number, top, share):
+    data = load("cookup", set=number)
+    assert data.n_clients == cookup.WRITERS
+    assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
+    np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 
 
 @pytest.fixture

@@ -7,6 +7,13 @@ from .loading import load
 BY_WRITER = {"name": "by_writer"}
 
 
+def test_the_stand_in_has_the_shapes_of_the_file():
+    data = load("femnist_255", partition=BY_WRITER)
+    assert data.x.shape[1:] == (28, 28)
+    assert (len(data.p), data.classes) == (25, 62)
+    assert load("femnist_255", partition=BY_WRITER, digits=True).classes == 10
+
+
 def test_the_file_has_255_writers_and_leafs_tests(mirror, tmp_path):
     data = load("femnist_255", "official", 0, tmp_path, mirror, partition=BY_WRITER)
     sizes = np.diff(data.start)

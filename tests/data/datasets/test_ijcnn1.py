@@ -69,3 +69,12 @@ class TestEmbedded:
         rows = [set(map(tuple, data.x[data.y > 0])) for data in (usual, balanced)]
         assert rows[0] == rows[1]  # each positive at least once
         assert np.array_equal(balanced.x_test, usual.x_test)
+
+    def test_small_alpha_spreads_the_label_shares_but_not_the_sizes(self):
+        def spread(data):
+            positives = np.add.reduceat(data.y > 0, data.start[:-1], dtype=np.int64)
+            return float((positives / data.n_samples).std())
+
+        skewed, even = loaded(alpha=0.1), loaded(alpha=None)
+        assert np.array_equal(skewed.n_samples, even.n_samples)
+        assert spread(skewed) > 2 * spread(even)

@@ -65,6 +65,14 @@ def test_mnists_writers_become_unbalanced_as_published():
         load("cifar10", partition={"name": "by_writer"})
 
 
+def test_some_of_the_writers_are_a_prefix_of_more():
+    five, twenty = (load("mnist", partition={"name": "by_writer", "clients": n}) for n in (5, 20))
+    assert (five.n_clients, twenty.n_clients) == (5, 20)
+    np.testing.assert_array_equal(five.x, twenty.x[: five.start[-1]])
+    with pytest.raises(InputError, match="must be 1 to 54"):
+        load("mnist", partition={"name": "by_writer", "clients": 55})
+
+
 def test_a_fraction_of_the_images_is_drawn_before_the_partition():
     upright = {"name": "rotated", "clients": 10, "degrees": 0}
     tenth, data = load("mnist", partition=upright, fraction=0.1), load("mnist", partition=upright)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.data.datasets.loading import load
 
+from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
 from fedsampling.data.datasets.shakespeare import (
     encode_windows,
@@ -87,6 +88,11 @@ class TestEmbedded:
         # 80 steps on: the last training window's label is the first character of a test.
         assert first[0] == dataset.y[-1]
         assert not np.array_equal(last, first)
+
+    def test_fraction_and_min_samples_limit_the_clients(self):
+        assert loaded(fraction=0.3).n_clients < loaded().n_clients
+        with pytest.raises(InputError, match="min_samples: 1000000 leave no client"):
+            loaded(min_samples=10**6)
 
     def test_every_and_length_keep_some_samples_of_a_role_and_their_last_characters(self):
         full, part = loaded(clients=3), loaded(clients=3, every=4, length=10)

@@ -91,3 +91,11 @@ def test_vowels_clients_are_its_speakers(mirror, tmp_path):
     assert data.n_clients == 15
     assert (data.label_counts().sum(0) == 72).all()  # four fifths of 90
     assert (data.label_counts() > 0).all()
+
+
+def test_one_label_per_client_counts_the_labels_of_the_table():
+    from fedsampling.base.records import check
+    from fedsampling.data.datasets.tables import Letter
+
+    record = check(Letter, {"name": "letter", "partition": {"name": "by_digit"}}, "")
+    assert record.max_clients == 260

@@ -238,6 +238,12 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
     np.testing.assert_array_equal(data.x, loaded().x)
 
 
+def test_small_roles_can_be_left_out():
+    sizes = loaded().n_samples
+    minimum = int(np.sort(sizes)[10])
+    assert loaded(min_samples=minimum).n_samples.tolist() == sizes[sizes >= minimum].tolist()
+
+
 def test_the_published_database(tmp_path, monkeypatch):
     splits = {
         "train": {

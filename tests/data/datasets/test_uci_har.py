@@ -44,6 +44,11 @@ def test_features_are_statistics_of_each_signal():
     assert values[:, :3].T.tolist() == [[1, 1, 0, 2, 2], [3, 3, 0, 6, 6], [0, 0, 0, 0, 0]]
 
 
+def test_the_stand_in_has_all_subjects_and_activities():
+    data = load("uci_har", partition=BY_SUBJECT)
+    assert (len(data.p), data.x.shape[1], data.classes) == (30, 45, 6)
+
+
 def test_the_copy_has_the_published_counts(mirror, tmp_path):
     data = load("uci_har", "official", 0, tmp_path, mirror, partition=BY_SUBJECT)
     counts = np.bincount(data.y) + np.bincount(data.y_test)

@@ -120,3 +120,10 @@ def test_thin_tables_sum_the_costs_between_measurements():
     spent = by_round(full, "seconds")
     assert by_round(thin, "seconds").to_dict() == {4: spent[:4].sum(), 6: spent[4:].sum()}
     assert "clients" not in set(thin["metric"])
+
+
+def test_a_sampler_that_needs_delays_is_refused_without_them_before_anything_trains():
+    with pytest.raises(InputError) as error:
+        network({"delays": None, "sampler": {"name": "delayhet_submodular"}})
+    (line,) = error.value.lines
+    assert line.startswith("sampler.name: delayhet_submodular needs the clients' delays")
