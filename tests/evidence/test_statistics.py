@@ -241,9 +241,11 @@ def test_the_bound_on_many_comparisons_is_bonferronis(error, comparisons):
         (1234.5, "1,230"),
         (0.000123456, "0.000123"),
         (0.0000123456, "1.23e−05"),
+        (123456.7, "123,000"),
         (1234567.0, "1.23e+06"),
         (-0.0, "0"),
         (float("nan"), "–"),
+        (float("inf"), "∞"),
         (float("-inf"), "−∞"),
     ],
 )

@@ -100,7 +100,13 @@ def test_the_printed_box_violates_equation_7(first, corrected):
 
 @pytest.mark.parametrize(
     ("n_samples", "m", "message"),
-    [([1.5, 2.0], 1, "integers"), ([3, -1], 1, "non-neg"), ([0, 0], 1, "zero"), ([1, 2], 3, "1…2")],
+    [
+        ([1.5, 2.0], 1, "integers"),
+        ([3, -1], 1, "non-negative"),
+        ([0, 0], 1, "all are zero"),
+        ([1, 2], 3, "must be in 1…2"),
+        ([1, 2], 0, "must be in 1…2"),
+    ],
 )
 def test_invalid_counts_are_rejected(n_samples, m, message):
     with pytest.raises(InputError, match=message):

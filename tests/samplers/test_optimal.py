@@ -82,7 +82,12 @@ def test_read_as_printed_with_the_largest_norms_first_a_probability_exceeds_one(
 
 @pytest.mark.parametrize(
     ("u", "m", "message"),
-    [([1.0, -1.0], 1, "non-negative"), ([1.0, np.nan], 1, "finite"), ([1.0, 1.0], 3, "use 1 to 2")],
+    [
+        ([1.0, -1.0], 1, "non-negative"),
+        ([1.0, np.nan], 1, "finite"),
+        ([1.0, 1.0], 3, "use 1 to 2"),
+        ([1.0, 1.0], 0, "use 1 to 2"),
+    ],
 )
 def test_invalid_norms_and_numbers_are_rejected(u, m, message):
     with pytest.raises(InputError, match=message):

@@ -142,6 +142,7 @@ def test_optimal_sampling_ignores_clients_that_never_report():
         ("unifrom", P, 2, "did you mean 'uniform'"),
         ("md", P * 1.001, 2, "sum to 1.001"),
         ("md", np.array([-0.5, 1.5]), 1, "non-negative"),
+        ("md", np.array([np.nan, 1.0]), 1, "non-negative"),
         ("md", np.array([]), 1, "one list"),
         ("md", P, 0, "must be 1 to 4"),
         ("md", P, 5, "must be 1 to 4"),

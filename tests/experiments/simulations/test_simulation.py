@@ -58,6 +58,7 @@ def test_settings_survive_plain_data(kind):
     ],
 )
 def test_wrong_settings_are_named(kind, changes, line):
+    load_all_kinds()
     with pytest.raises(InputError, match=line):
         check(Simulation, {"kind": kind, **merge(SMALL[kind], changes)}, "")
 
@@ -72,6 +73,7 @@ def test_wrong_settings_are_named(kind, changes, line):
     ],
 )
 def test_all_clients_and_whole_agents_are_allowed(kind, largest):
+    load_all_kinds()
     run = check(Simulation, {"kind": kind, **merge(SMALL[kind], largest)}, "")
     (table,) = run.simulate("embedded", [0], NOWHERE).tables
     assert np.isfinite(table["value"]).all()
