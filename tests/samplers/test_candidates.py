@@ -59,6 +59,11 @@ def test_with_all_clients_as_candidates_the_sampler_is_the_exact_one(name, exces
     assert played(exact.model_copy(update={"candidates": N + excess})) == played(exact)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_candidates_are_part_of_the_hash_if_set(name):
+    assert scheme(name, **ALL[name], candidates=9).model_dump(mode="json")["candidates"] == 9
+
+
 def test_approx_opt_with_candidates_is_unbiased():
     runs, n = 600, 8
     setup = Setup(np.arange(3, 3 + n), np.arange(3, 3 + n) / 52, runs, delays=np.arange(1.0, 1 + n))
