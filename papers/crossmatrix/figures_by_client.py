@@ -1,6 +1,6 @@
 """Client by client: who takes part under each sampler, and how well the final model fits them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -197,13 +197,13 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _names(summary: Summary, clients: pd.Series) -> Iterable[object]:
+def _names(summary: Summary, clients: pd.Series) -> pd.Series:
     """Return the clients' names in a user's file; other clients have only numbers."""
     dataset = summary.settings["settings"]["dataset"]
     if dataset["name"] != "files":
         return clients
     names = check(Dataset, dataset, "dataset.").load("official", 0, Path(), None).names
-    return clients if names is None else [names[client] for client in clients]
+    return clients if names is None else clients.map(dict(enumerate(names)))
 
 
 def _most_accurate_worst_first(summary: Summary) -> list[str]:
