@@ -7,18 +7,20 @@ Where a paper's experiments change on purpose, print the new digests with
 import json
 import sys
 from functools import cache
-from itertools import product
+from itertools import chain
 from pathlib import Path
 
-from fedsampling.base.files import digest
+from fedsampling.base.files import digest, read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_selection import load_papers
-from fedsampling.experiments.specs import jobs
+from fedsampling.experiments.specs import dataset_uses, jobs
+from fedsampling.report import data_cards
+from fedsampling.runs.places import INDEX
 
 ROOT = Path(__file__).parents[2]
 PINNED = Path(__file__).with_name("pinned_hashes.json")
-SCALES = ("quick", "reduced", "paper")
-SOURCES = ("embedded", "official")
+# At other scales, the runs on embedded data have the same settings as those on official data.
+PLANS = (("quick", "embedded"), *((scale, "official") for scale in ("quick", "reduced", "paper")))
 
 
 @cache
@@ -26,7 +28,7 @@ def planned():
     """Return all jobs of each ``paper/scale/data``."""
     return {
         f"{key}/{scale}/{data}": jobs(paper, config)
-        for scale, data in product(SCALES, SOURCES)
+        for scale, data in PLANS
         for config in [Config(scale=scale, data=data)]
         for key, paper in load_papers(config, ROOT / "papers").items()
     }
@@ -55,6 +57,23 @@ def test_no_two_different_runs_have_the_same_hash():
     identities = {}
     for run in (run for listed in planned().values() for job in listed for run in job.runs):
         assert identities.setdefault(run.hash, run.identity) == run.identity
+
+
+def test_published_runs_are_those_of_the_current_specs():
+    """Runs that no spec asks for would never be read."""
+    hashes = {}
+    for job in chain.from_iterable(planned().values()):
+        hashes.setdefault(job.experiment_id, set()).update(run.hash for run in job.runs)
+    index = read_record(ROOT / "published_runs" / INDEX)
+    assert [name for name, runs in index.items() if {*runs} - hashes.get(name, set())] == []
+
+
+def test_settings_of_every_dataset_fit_the_record_that_its_card_reads():
+    listed = (jobs for name, jobs in planned().items() if name.endswith("/paper/official"))
+    uses = dataset_uses(chain.from_iterable(listed))
+    assert uses
+    for name in uses:
+        assert all(data_cards.loader(name, use).files() == use.files for use in uses[name])
 
 
 if __name__ == "__main__":

@@ -139,7 +139,8 @@ def test_the_document_is_what_the_shipped_runs_give(tmp_path):
 
 @pytest.mark.parametrize("restriction", [{"papers": ["rizk2022importance"]}, {}])
 def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
-    selection = Project(Config(**restriction), tmp_path, Path(__file__).parents[2] / "papers")
+    config = Config(scale="quick", data="embedded", **restriction)
+    selection = Project(config, tmp_path, ROOT / "papers")
     with pytest.raises(InputError, match=r"set both to null|not judged yet"):
         reporting.write_findings(selection, only_check=True)
 

@@ -41,19 +41,6 @@ def files():
     }
 
 
-def test_published_runs_are_those_of_the_current_specs(files):
-    """Runs that no spec asks for would never be read."""
-    papers = [path.parent.name for path in PAPERS.glob("*/paper.yaml")]
-    planned = {}
-    for scale in ("reduced", "paper"):
-        settings = {"scale": scale, "data": "official", "papers": papers}
-        for job in workflow.plan(settings, PAPERS).jobs.values():
-            name = f"{job.paper}/{job.experiment}"
-            planned.setdefault(name, set()).update(run.hash for run in job.runs)
-    unplanned = {name: runs.keys() - planned.get(name, set()) for name, runs in files.items()}
-    assert {name for name, runs in unplanned.items() if runs} == set()
-
-
 def test_published_runs_match_their_hashes_and_use_no_embedded_data(files):
     for runs in files.values():
         specs = {run: RunSpec(**result.metadata["spec"]) for run, result in runs.items()}
@@ -98,12 +85,6 @@ def test_official_data_have_published_cards_of_the_runs_that_use_them(tmp_path, 
             sources = [source for source in SOURCES.values() if source.dataset == origin.dataset]
             sums = {source.file: source.checksum or "" for source in sources}
             assert origin.checksums.items() <= sums.items()
-
-
-def test_settings_of_every_dataset_in_the_plan_fit_the_record_that_its_card_reads(tmp_path):
-    uses = workflow.plan({"scale": "paper"}, PAPERS, tmp_path).uses
-    for name in uses:
-        assert all(data_cards.loader(name, use).files() == use.files for use in uses[name])
 
 
 @pytest.fixture
@@ -204,6 +185,7 @@ def run(*command, folder, package):
 def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
     create_working_folder(tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
+    (tmp_path / "new" / "config.yaml").write_text("papers: [fraboni2022general]\n")
     assert run("fedsampling.cli", "check", folder=tmp_path / "new", package=ROOT / "src")
     readme = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
     assert not re.search(r"\bmake ", readme)  # it has no Makefile
@@ -246,13 +228,10 @@ def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     shape = "import fedsampling as fs; print(fs.summary('fraboni2022general', 'weights').shape)"
     assert run_python("-c", shape, cwd=tmp_path, PYTHONPATH=str(package)).startswith("(")
     environment = {**os.environ, "PYTHONPATH": str(package)}
-    for options in ([], ["--check"]):
-        code = [sys.executable, "-m", "fedsampling.cli", "schema", *options]
-        result = subprocess.run(code, cwd=project, env=environment, capture_output=True, text=True)
-        assert result.returncode == 2
-        assert result.stderr.endswith(
-            "not available in an installed package; run it in the repository\n"
-        )
+    code = [sys.executable, "-m", "fedsampling.cli", "schema", "--check"]
+    result = subprocess.run(code, cwd=project, env=environment, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "not available in an installed package; run it in the repository" in result.stderr
     copied_into_an_environment_of_conda(tmp_path / "conda", project, package)
 
 

@@ -227,7 +227,7 @@ def members_within(record: BaseModel) -> Iterator[Named]:
     """Yield the record itself, if it is a member of a family, and all members nested in it."""
     if isinstance(record, Named):
         yield record
-    for name in type(record).model_fields:
+    for name in type(record).__pydantic_fields__:
         value = getattr(record, name)
         if isinstance(value, BaseModel):
             yield from members_within(value)

@@ -35,14 +35,26 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         if not self.hash:
-            text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
-            object.__setattr__(self, "hash", hashlib.sha256(text.encode()).hexdigest()[:20])
+            key = run_hash(canonical(self.settings), self.data, self.seed, self.scheme)
+            object.__setattr__(self, "hash", key)
 
     @property
     def identity(self) -> dict[str, Any]:
         """The fields that the hash covers."""
         scheme_code = {"scheme": self.scheme} if self.scheme else {}
         return {"settings": self.settings, "data": self.data, "seed": self.seed, **scheme_code}
+
+
+def canonical(content: dict[str, Any]) -> str:
+    """Return plain data as JSON in the form that hashes cover."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def run_hash(settings: str, data: str, seed: int, scheme: str) -> str:
+    """Return the hash of a run's identity; `settings`: canonical JSON, which a job's runs share."""
+    others = {"data": data, "seed": seed} | ({"scheme": scheme} if scheme else {})
+    text = f'{canonical(others)[:-1]},"settings":{settings}}}'  # "settings" is the last key
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True)
@@ -112,14 +124,14 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
             users_code = "".join(map(own_code, modules))
             code = fingerprint(*sorted({*modules}), papers=paper.folder.parent)
             official = files if data == "official" else ()
+            text = canonical(settings)
             for block, first in enumerate(blocks):
                 seeds = experiment.seeds[first : first + experiment.seed_block]
                 runs = tuple(
-                    RunSpec(
-                        settings | {"problem_seed": seed} if experiment.worlds else settings,
-                        data,
-                        seed,
-                        users_code,
+                    RunSpec(settings | {"problem_seed": seed}, data, seed, users_code)
+                    if experiment.worlds
+                    else RunSpec(
+                        settings, data, seed, users_code, run_hash(text, data, seed, users_code)
                     )
                     for seed in seeds
                 )

@@ -186,11 +186,8 @@ def _index(path: Path, changed: int) -> Mapping[str, Path]:
         by_experiment: dict[str, list[str]] = read_record(path)
         if not all(re.fullmatch(EXPERIMENT_FILE, name) for name in by_experiment):
             raise DamagedError("leads out of its folder")
-        return {
-            run: path.parent / f"{name}.parquet"
-            for name in by_experiment
-            for run in by_experiment[name]
-        }
+        files = {name: path.parent / f"{name}.parquet" for name in by_experiment}
+        return {run: files[name] for name, runs in by_experiment.items() for run in runs}
     except (DamagedError, TypeError):
         raise DamagedError(
             f"{path.parent.name}/{INDEX}: corrupt; restore it from the repository"

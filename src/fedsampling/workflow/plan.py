@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.files import digest, write_text
@@ -22,7 +22,7 @@ from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import UNNAMED_RUN, Config
 from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
-from fedsampling.experiments.resolving import resolve_experiments
+from fedsampling.experiments.resolving import Experiment, resolve_experiments
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import (
     CARDS,
@@ -205,9 +205,6 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
     `papers`: folder that holds one folder per paper. `results`: folder searched for finished runs
     at scale best.
     """
-    chosen = {
-        key: at_best(paper, config, results) for key, paper in load_papers(config, papers).items()
-    }
     other_run = config.other_run(results)
     if other_run and not (other_run / "summaries").is_dir():
         named = {path.parent.name for path in results.glob("*/summaries")}
@@ -216,16 +213,15 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
     published = published_runs(PUBLISHED) if config.shipped else {}
     problems: list[str] = []
+    chosen: dict[str, Paper] = {}
     by_name: dict[str, Job] = {}
     settings: dict[str, dict[str, Any]] = {}
-    for key, paper in chosen.items():
+    for key, paper in load_papers(config, papers).items():
         with gathering(problems):
-            experiments = resolve_experiments(paper, config)
-            by_name |= {job.name: job for job in jobs(paper, config, experiments)}
-            settings |= {
-                f"{key}/{name}": resolved.experiment.model_dump(mode="json")
-                for name, resolved in experiments.items()
-            }
+            chosen[key], listed = at_best(paper, config, results)
+            for name, (experiment, its_jobs) in listed.items():
+                settings[f"{key}/{name}"] = experiment.model_dump(mode="json")
+                by_name |= {job.name: job for job in its_jobs}
     if problems:
         raise InputError(*problems)
     return Plan(
@@ -387,37 +383,49 @@ def _use(fields: dict[str, Any]) -> DatasetUse:
 LARGEST_FIRST = ("paper", "reduced")
 
 
-def at_best(paper: Paper, config: Config, results: Path) -> Paper:
+class Listed(NamedTuple):
+    """A resolved experiment with its jobs."""
+
+    experiment: Experiment
+    jobs: list[Job]
+
+
+def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[str, Listed]]:
     """Choose the scale of each experiment of a paper, if the configuration does not name one.
 
-    `config`: includes overrides: changed runs have other hashes. Returns unchanged if the
-    configuration names a scale.  Otherwise with ``scales``; an experiment over all registered
-    samplers keeps the samplers with finished runs.
+    `config`: includes overrides: changed runs have other hashes. Returns the paper and its jobs, by
+    experiment; unchanged if the configuration names a scale, otherwise with ``scales``; an
+    experiment over all registered samplers keeps the samplers with finished runs.
     """
     if config.computes:
-        return paper
+        return paper, _listed(paper, config)
     finished = finished_runs(run_stores(results, config)[1])
     scales: dict[str, str] = {}
+    listed: dict[str, Listed] = {}
     jobs_at: dict[str, dict[str, list[Job]]] = {}  # by experiment and scale
     for scale in LARGEST_FIRST:
         undecided = without(paper, dict.fromkeys(scales, ""))
-        for name, its_jobs in _jobs_at(undecided, config, scale).items():
-            jobs_at.setdefault(name, {})[scale] = its_jobs
-            if not _missing(its_jobs, finished):
-                scales[name] = scale
-    experiments = dict(paper.experiments)
+        for name, at_scale in _listed_at(undecided, config, scale).items():
+            jobs_at.setdefault(name, {})[scale] = at_scale.jobs
+            if not _missing(at_scale.jobs, finished):
+                scales[name], listed[name] = scale, at_scale
     reasons = {}
+    parts: dict[str, dict[str, Any]] = {}
     for name, experiment in paper.experiments.items():
         if name in scales:
             continue
         if part := _finished_part(experiment, jobs_at[name], finished):
-            scales[name], experiments[name] = part
+            scales[name], parts[name] = part
         else:
             smallest = [*jobs_at[name]][-1]
             reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], finished)
     remaining = without(paper, reasons)
-    remaining_experiments = {name: experiments[name] for name in remaining.experiments}
-    return remaining.model_copy(update={"experiments": remaining_experiments, "scales": scales})
+    experiments = {
+        name: parts.get(name, written) for name, written in remaining.experiments.items()
+    }
+    remaining = remaining.model_copy(update={"experiments": experiments, "scales": scales})
+    listed |= _listed(without(remaining, dict.fromkeys(experiments.keys() - parts, "")), config)
+    return remaining, {name: listed[name] for name in experiments}
 
 
 def _finished_part(
@@ -441,15 +449,20 @@ def _finished_part(
     return scale, {**experiment, "samplers": samplers}
 
 
-def _jobs_at(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
+def _listed_at(paper: Paper, config: Config, scale: str) -> dict[str, Listed]:
     """List the jobs of each experiment that exists at a scale."""
     absent = [name for name, spec in paper.experiments.items() if spec.get(scale, {}) is None]
     present = without(paper, dict.fromkeys(absent, ""))
-    present = present.model_copy(update={"scales": dict.fromkeys(present.experiments, scale)})
-    by_experiment: dict[str, list[Job]] = {}
-    for job in jobs(present, config):
-        by_experiment.setdefault(job.experiment, []).append(job)
-    return by_experiment
+    scales = dict.fromkeys(present.experiments, scale)
+    return _listed(present.model_copy(update={"scales": scales}), config)
+
+
+def _listed(paper: Paper, config: Config) -> dict[str, Listed]:
+    resolved = resolve_experiments(paper, config)
+    listed = {name: Listed(experiment, []) for name, (experiment, _) in resolved.items()}
+    for job in jobs(paper, config, resolved):
+        listed[job.experiment].jobs.append(job)
+    return listed
 
 
 def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
@@ -464,8 +477,8 @@ def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[J
     target, shared = run_stores(results, at_paper_size)
     finished = finished_runs([target, *shared])
     return {
-        name: _missing(its_jobs, finished)
-        for name, its_jobs in _jobs_at(paper, at_paper_size, "paper").items()
+        name: _missing(listed.jobs, finished)
+        for name, listed in _listed_at(paper, at_paper_size, "paper").items()
     }
 
 

@@ -36,7 +36,7 @@ def runs(levels, spread=0.01, **settings):
             shared = common[seed] if metric == "loss" else 1
             value = np.broadcast_to(level, AT.shape) * noise * shared
             columns = {"case": case, "sampler": sampler, "metric": metric, "seed": seed}
-            parts.append(pd.DataFrame({"at": AT, "value": value}).assign(**columns))
+            parts.append(pd.DataFrame({"at": AT, "value": value, **columns}))
     settings = {"settings": {}, "cases": {"base": {}}, **settings}
     return Summary(pd.concat(parts, ignore_index=True), settings, {})
 
@@ -93,7 +93,7 @@ def test_c2_wants_most_rounds(digits, verdict):
     assert judge("c2", mnist=counted("labels", md=digits)).verdict == verdict
 
 
-def ended(loss, accuracy, labels, spread=0.01):
+def ended(loss, accuracy, labels, spread):
     """Algorithm 2 over target."""
     levels = {}
     for metric, target, ratio in (
@@ -107,15 +107,16 @@ def ended(loss, accuracy, labels, spread=0.01):
 
 
 @pytest.mark.parametrize(
-    ("summary", "verdict"),
+    ("ratios", "spread", "verdict"),
     [
-        (ended(1.02, 0.99, 0.97), "reproduced"),
-        (ended(1.5, 0.99, 0.97), "partly reproduced"),
-        (ended(1.5, 0.7, 0.7), "contradicted"),
-        (ended(1.1, 0.9, 0.85, spread=0.3), "contradicted"),
+        ((1.02, 0.99, 0.97), 0.01, "reproduced"),
+        ((1.5, 0.99, 0.97), 0.01, "partly reproduced"),
+        ((1.5, 0.7, 0.7), 0.01, "contradicted"),
+        ((1.1, 0.9, 0.85), 0.3, "contradicted"),
     ],
 )
-def test_c3_compares_with_target_over_the_second_half(summary, verdict):
+def test_c3_compares_with_target_over_the_second_half(ratios, spread, verdict):
+    summary = ended(*ratios, spread)
     finding = judge("c3", mnist=summary)
     assert finding.verdict == verdict
     early = with_values(summary, summary.rows["value"].mask(summary.rows["at"] < 50, 100.0))
