@@ -1,5 +1,6 @@
 """What several test files share: real files, and one paper's pipeline at a size of seconds."""
 
+import gc
 import json
 import os
 
@@ -92,6 +93,12 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
+def pytest_collection_finish():
+    """The garbage collector need not search the libraries and the tests again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def long_tests_of(day, minutes_of):
     """Return a day's fifth of the long tests: each of five days in turn has as many minutes."""
     days = [{} for _ in range(5)]
@@ -170,14 +177,31 @@ def build_pipeline(root):
 
 @pytest.fixture
 def forget_own_files():
-    """Unload users' files of schemes and papers' modules, as a new process; at the end, too."""
+    """Unload users' files of schemes and papers' modules, as a new process.
+
+    At the end, users' files are unloaded again, and papers' modules are what they were.
+    """
+    before = {name: module for name, module in sys.modules.items() if name.startswith("papers.")}
+    named = [(member, member.named) for name in before for member in members_of(name)]
 
     def forget():
         for name in [name for name in sys.modules if name.startswith((OWN_FILE, "papers."))]:
-            for value in vars(sys.modules.pop(name)).values():
-                if getattr(value, "__module__", "") == name and hasattr(value, "named"):
-                    value.named = ""
+            for member in members_of(name):
+                member.named = ""
+            del sys.modules[name]
 
     forget()
     yield forget
     forget()
+    sys.modules.update(before)
+    for name, module in before.items():
+        parent, _, key = name.rpartition(".")
+        setattr(sys.modules[parent], key, module)
+    for member, name in named:
+        member.named = name
+
+
+def members_of(module):
+    """Return what a module defines that is found by name, such as samplers and run kinds."""
+    values = vars(sys.modules[module]).values()
+    return [v for v in values if getattr(v, "__module__", "") == module and hasattr(v, "named")]

@@ -7,7 +7,6 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import load_kinds
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import jobs
@@ -20,7 +19,6 @@ def simulated():
 
 
 def simulate(paper, overrides):
-    load_kinds(Path(__file__).parents[2] / "papers" / paper.key)  # another test may have forgotten
     chosen = {name: paper.experiments[name] for name in overrides}
     small = paper.model_copy(update={"experiments": chosen})
     config = Config(

@@ -11,7 +11,7 @@ from papers.fraboni2021clustered.theory import inclusion, variance
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import draw_function, load_kinds, load_paper
+from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.resolving import resolve_experiments, run_settings
 from fedsampling.experiments.simulations.simulation import tidy
 from papers.fraboni2021clustered import figures_clients, figures_training
@@ -76,7 +76,6 @@ def summary_of(experiment):
 
 @pytest.fixture(scope="module")
 def summaries():
-    load_kinds(PAPER.folder)  # another test may have forgotten them
     return {name: summary_of(experiment) for name, experiment in EXPERIMENTS.items()}
 
 

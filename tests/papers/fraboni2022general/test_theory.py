@@ -27,7 +27,7 @@ from papers.fraboni2022general import claims, figures_theory
 
 PAPER = load_paper("fraboni2022general", Path(__file__).parents[3] / "papers")
 OVERRIDES = {
-    "weights": {"draws": 10_000, "seeds": 2},
+    "weights": {"draws": 2000, "seeds": 2},
     "quadratic_step": {"points": 41, "draws": 100},
     "quadratic_training": {"rounds": 30, "draws": 5},
 }
