@@ -3,16 +3,16 @@
 import re
 
 import pytest
-import yaml
 from project import ROOT
 
+from fedsampling.experiments.papers import load_paper
+
 RIZK = "rizk2022importance"
-EXPERIMENTS = yaml.safe_load((ROOT / "papers" / RIZK / "paper.yaml").read_text())["experiments"]
 SMALL = {
     "papers": [RIZK],
     "overrides": {
         RIZK: {
-            **dict.fromkeys(EXPERIMENTS),
+            **dict.fromkeys(load_paper(RIZK, ROOT / "papers").experiments),
             "classification": {"rounds": 100, "seeds": 3, "seed_block": 3},
         }
     },
