@@ -5,8 +5,10 @@ overflows the stack of the C parser.  Both are checked on the parser's events, b
 built.
 """
 
+import pickle
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +50,14 @@ def parse_yaml(text: str, origin: str) -> Any:
 
     `origin`: prefix of errors: a path, or an option's name.
     """
+    return pickle.loads(_pickled(text, origin))
+
+
+@lru_cache(maxsize=32)  # a process reads some papers' files several times; each takes 0.1 s
+def _pickled(text: str, origin: str) -> bytes:
     try:
         _check_bounds(text)
-        return _constructed(text, origin)
+        return pickle.dumps(_constructed(text, origin))
     except UnicodeEncodeError:
         raise InputError(f"{origin}: not UTF-8 text; save it as UTF-8") from None
     except yaml.YAMLError as error:
