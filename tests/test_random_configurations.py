@@ -37,7 +37,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(500, marks=pytest.mark.long)], ids=["few", "many"]
+    "count", [25, pytest.param(500, marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_any_configuration_is_valid_or_gives_one_line_errors(tmp_path, monkeypatch, count):
     monkeypatch.chdir(ROOT)

@@ -45,7 +45,8 @@ cli.main(["run", sys.argv[1], *folders])
 
 @pytest.fixture
 def folder(tmp_path):
-    settings = {"scale": "quick", "data": "embedded", "store": str(tmp_path / "store")}
+    settings = {"scale": "quick", "data": "embedded", "papers": ["fraboni2022general"]}
+    settings["store"] = str(tmp_path / "store")
     (tmp_path / "config.json").write_text(json.dumps(settings))
     return tmp_path
 
@@ -106,6 +107,7 @@ def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
     assert not list((folder / "store").rglob("*.lock"))
 
 
+@pytest.mark.long(minutes=0.2)
 def test_other_jobs_of_the_store_are_not_blocked(folder):
     with start(folder, "md", 60) as busy:
         wait_for_first(folder)
