@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
@@ -262,24 +261,19 @@ def test_shipped_evidence_is_a_table(monkeypatch, tmp_path):
     pd.testing.assert_frame_equal(fs.summary("fraboni2021clustered", "mnist"), rows)
 
 
-def test_tutorial_runs(tmp_path, monkeypatch):
-    """With a kernel of its own where nbclient is there, else cell after cell in this process."""
+def test_tutorial_runs(tmp_path):
+    """With fewer rounds and seeds."""
     notebook = nbformat.read(ROOT / "docs" / "tutorial.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     output_types = [output.output_type for cell in cells for output in cell.outputs]
     assert len(output_types) >= 6
     assert "error" not in output_types
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
     code = "\n".join(cell.source for cell in cells)
-    if find_spec("nbclient") and find_spec("ipykernel"):
-        from nbclient import NotebookClient
-
-        NotebookClient(notebook, timeout=600).execute()
-        printed = "".join(out.get("text", "") for cell in cells for out in cell.outputs)
-    else:
-        (tmp_path / "tutorial.py").write_text(code, encoding="utf-8")
-        printed = run_python("tutorial.py", cwd=tmp_path)
+    for full, small in (('"rounds": 20', '"rounds": 3'), ("seeds=5", "seeds=2")):
+        assert full in code
+        code = code.replace(full, small)
+    (tmp_path / "tutorial.py").write_text(code, encoding="utf-8")
+    printed = run_python("tutorial.py", cwd=tmp_path, MPLBACKEND="agg")
     rows = re.findall(r"^(\S+) & .*\d\] & ", printed, flags=re.MULTILINE)
     assert {*rows} == {"md", r"clustered\_size", r"power\_of\_choice", r"by\_loss"}
 
