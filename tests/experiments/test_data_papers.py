@@ -1,6 +1,7 @@
 """The three papers whose figures show only data, from their files to the report."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,15 +25,17 @@ DATA = {  # seeds and cases enough to draw every figure
     FRABONI: {"partition": {"seeds": 2}},
     LATENCY: {"delays": {"rounds": 3, "seeds": 2}, "sensitivity": {"rounds": 3, "seeds": 2}},
 }
-FEWER = {  # and nothing else of these papers
-    key: {name: DATA[key].get(name) for name in load_paper(key, ROOT / "papers").experiments}
-    for key in DATA
-}
+
+
+def fewer(key):
+    """Return overrides of a paper that leave nothing else of it."""
+    return {name: DATA[key].get(name) for name in load_paper(key, ROOT / "papers").experiments}
 
 
 def drawn(folder):
     """Run every job and stage but the report."""
-    config = Config(scale="quick", data="embedded", papers=list(ARTEFACTS), overrides=FEWER)
+    overrides = {key: fewer(key) for key in DATA}
+    config = Config(scale="quick", data="embedded", papers=list(DATA), overrides=overrides)
     project = Project(config, folder / "results", ROOT / "papers")
     for job in project.plan.jobs.values():
         execute(job, config, project.results, lambda *_: None)
@@ -56,6 +59,7 @@ def test_every_figure_is_made_without_a_download_and_labelled(tmp_path):
     assert all(finished == total for finished, total in runs)
 
 
+@cache
 def quick_plan(**settings):
     settings = {"scale": "quick", "data": "embedded", "papers": list(ARTEFACTS), **settings}
     return plan(settings, ROOT / "papers")
