@@ -174,7 +174,7 @@ def _losses(axes: Axes, track: pd.DataFrame, goal: float, unit: float, log: bool
         for number, (_, run) in enumerate(runs.groupby("seed")):
             label = line.label if number == 0 else f"_{line.label}"
             x = run["counted"] / unit
-            axes.plot(x, run["value"], color=line.colour, lw=1.2, alpha=0.85, label=label)
+            axes.plot(x, run["value"], "-", color=line.colour, lw=1.2, alpha=0.85, label=label)
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
     if log:
         axes.set_xscale("log")

@@ -3,6 +3,7 @@
 
 // Filters. A block with data-filters="paper=Paper;grade=Grade" has items (data-item) with data-paper
 // and data-grade; "|" separates several values of one item, data-words holds more words to search.
+// A block with data-folded shows its first items until the reader filters, or asks for the others.
 for (const block of document.querySelectorAll("[data-filters]")) {
   const items = [...block.querySelectorAll("[data-item]")];
   const form = document.createElement("form");
@@ -27,6 +28,18 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   words.type = "search";
   const count = document.createElement("output");
   form.append(count);
+  const more = Object.assign(document.createElement("button"), {type: "button", textContent: `Show all ${items.length}`});
+  const unfold = () => {
+    block.classList.remove("folded");
+    more.remove();
+    count.hidden = false;
+  };
+  if ("folded" in block.dataset) {
+    block.classList.add("folded");
+    block.append(more);
+    count.hidden = true;
+    more.addEventListener("click", unfold);
+  }
   const show = () => {
     const wanted = words.value.toLowerCase();
     let shown = 0;
@@ -37,6 +50,7 @@ for (const block of document.querySelectorAll("[data-filters]")) {
       shown += fits;
     }
     const filters = wanted || choices.some(c => c.value);
+    if (filters) unfold();
     if (filters) for (const part of block.querySelectorAll(".apart")) part.open ||= part.querySelector("[data-item]:not([hidden])");
     for (const body of block.querySelectorAll("tbody:has([data-item])")) body.hidden = !body.querySelector("[data-item]:not([hidden])");
     count.value = `${shown} of ${items.length}`;
@@ -44,9 +58,11 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   // A link to a hidden item resets the filters.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || !target.hidden) return;
+    const item = target && items.find(each => each.contains(target));
+    if (!item || item.checkVisibility()) return;
     form.reset();
     show();
+    unfold();
     target.scrollIntoView();
   };
   form.addEventListener("input", show);
@@ -54,6 +70,7 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   addEventListener("hashchange", reveal);
   block.prepend(form);
   show();
+  reveal();
 }
 
 // Plots of settings: a list for each open setting; dots of other settings fade.
