@@ -29,8 +29,8 @@ class Markdown(griffe.Extension):
             if is_setting and each.annotation and not each.name.startswith("_"):
                 lines += [] if len(lines) > 1 else ["", "Parameters", "----------"]
                 default, description = _default_and_description(each.value)
-                lines.append(f"{each.name} : {each.annotation}{default and f', default: {default}'}")
-                lines.append(f"    {description}")
+                default = f", default: {default}" if default else ""
+                lines += [f"{each.name} : {each.annotation}{default}", f"    {description}"]
                 del cls.members[each.name]
         text, heading, rest = cls.docstring.value.partition("\n\nReferences\n-")
         cls.docstring.value = "\n".join([text, "", *lines]) + heading + rest

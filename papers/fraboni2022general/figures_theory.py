@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of fraboni2022general, and Corollary 1 drawn: closed forms, without training."""
+"""Tables 1 and 2 of Fraboni et al. 2022, and Corollary 1 drawn: closed forms, without training."""
 
 from collections.abc import Sequence
 from math import floor, log10
@@ -285,8 +285,8 @@ def quadratic_convergence(summaries: Summaries, paper: Paper) -> Artefact:
         for axis, letter, case in zip(axes, "ab", CASES, strict=True):
             for scheme, part in table[table["case"] == case].groupby("scheme", sort=False):
                 colour, label = SCHEMES[str(scheme)].colour, SCHEMES[str(scheme)].label
-                looks = {"lw": 3.0, "alpha": 0.35} if scheme == "full" else {"lw": 1.2}
-                axis.plot(part["t"], part["run"], "-", color=colour, label=label, **looks)
+                width, alpha = (3.0, 0.35) if scheme == "full" else (1.2, 1.0)
+                axis.plot(part["t"], part["run"], color=colour, lw=width, alpha=alpha, label=label)
                 axis.plot(part["t"], part["expected"], "--", color=colour, lw=0.9)
             axis.set(yscale="log", xlabel="$t$", title=f"({letter}) {CASES[case]}")
             axis.set_ylim(1e-32, 1e32)

@@ -172,10 +172,7 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
-    """Write how many claims were tested, the verdicts at the paper's size, and when rules were made.
-
-    Empty without claims.
-    """
+    """Write how many claims were tested, the main verdicts, and when rules were written."""
     claims = empirical(chapters)
     if not claims:
         return []

@@ -154,8 +154,9 @@ class Advice:
                 for rule in ("advice", "md")
             )
             lines.append(
-                f"On a new family of datasets, expect {excess[0]} more cost than with the best sampler "
-                f"(worst case {excess[1]}); with MD always, {of_md[0]} (worst case {of_md[1]})."
+                f"On a new family of datasets, expect {excess[0]} more cost than with the best "
+                f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case "
+                f"{of_md[1]})."
             )
         return tuple(lines)
 
