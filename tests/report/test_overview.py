@@ -55,9 +55,8 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
 
 def test_the_summary_says_if_no_claim_is_contradicted():
     assert main_outcomes([paper()]) == ()
-    assert summary([paper(claim("reproduced"), claim("inconclusive"))])[1] == (
-        "At the paper's size on verified data (2), 1 holds, none is contradicted and 1 is undecided."
-    )
+    sentence = summary([paper(claim("reproduced"), claim("inconclusive"))])[1]
+    assert sentence.endswith("(2), 1 holds, none is contradicted and 1 is undecided.")
 
 
 def test_the_last_sentence_says_when_rules_were_written():
