@@ -41,15 +41,16 @@ for (const block of document.querySelectorAll("[data-filters]")) {
     more.addEventListener("click", unfold);
   }
   const show = () => {
-    const wanted = words.value.toLowerCase();
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const item of items) {
-      const fits = `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase().includes(wanted) &&
+      const text = `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase();
+      const fits = wanted.every(word => text.includes(word)) &&
         choices.every(c => !c.value || item.dataset[c.name].split("|").includes(c.value));
       item.hidden = !fits;
       shown += fits;
     }
-    const filters = wanted || choices.some(c => c.value);
+    const filters = wanted.length || choices.some(c => c.value);
     if (filters) unfold();
     if (filters) for (const part of block.querySelectorAll(".apart")) part.open ||= part.querySelector("[data-item]:not([hidden])");
     for (const body of block.querySelectorAll("tbody:has([data-item])")) body.hidden = !body.querySelector("[data-item]:not([hidden])");
