@@ -411,7 +411,6 @@ for (const name of ["all", "none"]) button(name, () => {
   choose();
 });
 
-form.addEventListener("submit", event => event.preventDefault());
 form.addEventListener("change", event => {
   const {name, type, value, checked} = event.target;
   if (name === "search") return;
