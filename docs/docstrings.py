@@ -1,5 +1,6 @@
-"""Conversion of the docstrings' reStructuredText to the site's Markdown."""
+"""Conversion of docstrings for the site: Markdown, and samplers' settings as parameters."""
 
+import ast
 import re
 
 import griffe
@@ -17,6 +18,36 @@ class Markdown(griffe.Extension):
             text = _TABLE.sub(_list, obj.docstring.value)
             text = re.sub(r"::$", ":", text, flags=re.M)
             obj.docstring.value = _ROLE.sub(lambda match: _link(obj, match[1]), text)
+
+    def on_class_members(self, *, cls, **_):
+        """Move a sampler's settings into its docstring, as parameters."""
+        if "name" not in cls.keywords or not cls.docstring:
+            return
+        lines = [f"Example: `fedsampling.scheme({cls.keywords['name']}, …)`"]
+        for each in list(cls.members.values()):
+            is_setting = each.is_attribute and "property" not in each.labels
+            if is_setting and each.annotation and not each.name.startswith("_"):
+                lines += [] if len(lines) > 1 else ["", "Parameters", "----------"]
+                default, description = _default_and_description(each.value)
+                default = f", default: {default}" if default else ""
+                lines += [f"{each.name} : {each.annotation}{default}", f"    {description}"]
+                del cls.members[each.name]
+        text, heading, rest = cls.docstring.value.partition("\n\nReferences\n-")
+        cls.docstring.value = "\n".join([text, "", *lines]) + heading + rest
+
+
+def _default_and_description(value):
+    """Read both from a field's value, a constant or a call of pydantic's Field."""
+    if not isinstance(value, griffe.ExprCall):
+        return str(value or ""), ""
+    named, unnamed = {}, []
+    for each in value.arguments:
+        if isinstance(each, griffe.ExprKeyword):
+            named[each.name] = str(each.value)
+        else:
+            unnamed.append(str(each))
+    default = unnamed[0] if unnamed else named.get("default", "")
+    return default, ast.literal_eval(named.get("description", "''"))
 
 
 def _list(table):

@@ -28,6 +28,8 @@ def on_files(files, config):
     pages = {"index.md": (ROOT / "README.md").read_text("utf-8").replace("](docs/", "](")}
     pages["tutorial.md"], pictures = notebook(ROOT / "docs" / "tutorial.ipynb")
     pages["api/index.md"] = functions()
+    # 100 columns of code fit a window of 1400 pixels.
+    pages["wide.css"] = ".md-grid { max-width: 88rem; }"
     titles = {f"api/{page}.md": title for page, (title, _) in REFERENCE.items()}
     for page, (title, parts) in REFERENCE.items():
         directives = [f"::: fedsampling.{module}" for module in parts]
@@ -68,7 +70,7 @@ def on_page_markdown(markdown, page, config, files):
             return f"[{text}]({page}#fedsampling.{module})" if page else text
         if not target.is_relative_to(ROOT / "docs") and target.exists():
             name = target.relative_to(ROOT).as_posix()
-            return text if name in text else f"{text} (`{name}`)"
+            return text if name in text or name.startswith("papers/") else f"{text} (`{name}`)"
         return match[0]
 
     return markdown if page.file.src_path.startswith("api/") else _LINK.sub(redirected, markdown)

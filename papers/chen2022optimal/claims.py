@@ -1,4 +1,4 @@
-"""Claims of chen2022optimal, judged by the rules in its ``paper.yaml``.
+"""Claims of Chen et al. 2022, judged by the rules in its ``paper.yaml``.
 
 c1 to c3 are judged twice: on the authors' three datasets, and on MNIST by writer, which is
 available.  Samplers share seeds and are compared in pairs.

@@ -1,4 +1,4 @@
-"""OCS compared with AOCS, on quadratics and on networks' norms; Theorem 2 of chen2022optimal.
+"""OCS compared with AOCS, on quadratics and on networks' norms; Theorem 2 of Chen et al. 2022.
 
 The experiments ``dsgd`` (a strongly convex quadratic), ``dsgd_exchanges`` (other numbers of
 exchanges in AOCS) and ``dsgd_near`` (a start close to the optimum) train no networks.  In

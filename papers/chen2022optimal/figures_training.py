@@ -1,4 +1,4 @@
-"""Figures 1 to 4 of chen2022optimal, their counterparts on other data, and tuned local steps.
+"""Figures 1 to 4 of Chen et al. 2022, their counterparts on other data, and tuned local steps.
 
 Training curves show accuracy and loss against rounds and against bits sent.
 """
@@ -265,7 +265,7 @@ def _best_steps(picked: pd.DataFrame) -> str:
     return f"Best steps. {'; '.join(parts)}."
 
 
-# Choices that could change the verdicts of chen2022optimal on MNIST by writer.
+# Choices that could change the verdicts of Chen et al. 2022 on MNIST by writer.
 
 
 NARROWER = 0.005  # margin of c1_writers, instead of 0.05

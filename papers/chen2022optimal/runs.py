@@ -1,4 +1,4 @@
-"""Quantities that figures and claims of chen2022optimal read from runs; styles of its samplers."""
+"""Quantities that figures and claims of Chen et al. 2022 read from runs; styles of its samplers."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Claims of fraboni2021clustered, judged by the rules in its ``paper.yaml``.
+"""Claims of Fraboni et al. 2021, judged by the rules in its ``paper.yaml``.
 
 Samplers of an experiment share seeds, and so initial models and batches: they are compared in
 pairs.  A diverged run leaves a comparison open.

@@ -403,7 +403,7 @@ def _divergences(cells: Sequence[PanelRuns]) -> tuple[str, ...]:
     return tuple(lines_of)
 
 
-# Choices that could change the verdicts of fraboni2021clustered.
+# Choices that could change the verdicts of Fraboni et al. 2021.
 
 
 NARROWER = 0.01  # margin of c3, instead of a tenth

@@ -1,4 +1,4 @@
-"""Styles of samplers and quantities of runs for figures and claims of fraboni2021clustered."""
+"""Styles of samplers and quantities of runs for figures and claims of Fraboni et al. 2021."""
 
 from dataclasses import replace
 

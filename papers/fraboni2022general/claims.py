@@ -1,4 +1,4 @@
-"""Claims of fraboni2022general, judged by the rules in its ``paper.yaml``.
+"""Claims of Fraboni et al. 2022, judged by the rules in its ``paper.yaml``.
 
 In c1 to c4 and c8, about training, a diverged run makes a comparison undecided; so do fewer than
 three seeds, which give no interval.  Where a population was not run, or trained a smaller network,

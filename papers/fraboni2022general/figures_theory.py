@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of fraboni2022general, and Corollary 1 drawn: closed forms, without training."""
+"""Tables 1 and 2 of Fraboni et al. 2022, and Corollary 1 drawn: closed forms, without training."""
 
 from collections.abc import Sequence
 from math import floor, log10

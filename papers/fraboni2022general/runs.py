@@ -1,4 +1,4 @@
-"""Quantities of runs and styles of samplers, for figures and claims of fraboni2022general.
+"""Quantities of runs and styles of samplers, for figures and claims of Fraboni et al. 2022.
 
 Training experiments are compared by the loss over all measured rounds, paired by seed: samplers
 share the initial model and the batches of a seed.

@@ -1,4 +1,4 @@
-"""The network of harshvardhan2025latency and its delays: Figure 1, and what its tail depends on."""
+"""The network of Harshvardhan et al. 2025 and its delays: Figure 1, and causes of its tail."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tables of harshvardhan2025latency by settings that the paper does not state.
+"""Tables of Harshvardhan et al. 2025 by settings that the paper does not state.
 
 FLANP's stages and DelayHetSampling's readings on Quadratic, DelayHetSampling's readings on images,
 and the size of the model that clients send.
@@ -282,7 +282,7 @@ def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     return {"bound": bound_in_words(settings), "iterations": f"{iterations(settings):,}"}
 
 
-# Choices that could change verdicts of harshvardhan2025latency.
+# Choices that could change verdicts of Harshvardhan et al. 2025.
 
 
 ROWS = ("c1", "c2", "c3", "c4", "c5", "c10", "c11", "c12", "c13", "c14")

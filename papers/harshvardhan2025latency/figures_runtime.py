@@ -13,7 +13,15 @@ from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
 from fedsampling.report.drawing.printed import LABEL, printed_point
-from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, legend_below, panels, style
+from fedsampling.report.drawing.style import (
+    BLACK,
+    BLUE,
+    ORANGE,
+    absent,
+    legend_below,
+    panels,
+    style,
+)
 
 from .claims_trends import BOUNDS
 from .runtimes import (
@@ -84,23 +92,17 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure3(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 3: test accuracy against runtime; notes list panels that were not run."""
-    titles = {
-        (name, case): f"({letter}) {DATA[name]}, {DELAYS[case]}"
-        for letter, (name, case) in zip("abcd", FIGURE3, strict=True)
-    }
-    drawn = {key: summary for key in FIGURE3 if (summary := row_summary(summaries, *key))}
-    missing = [f"{titles[key]}: not run at this scale." for key in FIGURE3 if key not in drawn]
+    """Draw Figure 3: test accuracy against runtime; panels that were not run say so."""
     tables, notes = [], []
-    columns = min(2, len(drawn))
-    rows = -(-len(drawn) // columns)
     with style():
-        figure, axes = panels(rows, columns, width=2.2 + 3.2 * columns, height=1.2 + 2.6 * rows)
-        for panel in axes[len(drawn) :]:
-            panel.remove()
-        for panel, ((experiment, case), summary) in zip(axes, drawn.items(), strict=False):
-            title = titles[experiment, case]
-            panel.set(title=title, xlabel="runtime (10³ s)", ylabel="test accuracy")
+        figure, axes = panels(2, 2, width=8.6, height=6.4)
+        for letter, panel, (experiment, case) in zip("abcd", axes, FIGURE3, strict=True):
+            title = f"({letter}) {DATA[experiment]}, {DELAYS[case]}"
+            panel.set_title(title)
+            if not (summary := row_summary(summaries, experiment, case)):
+                absent(panel)
+                continue
+            panel.set(xlabel="runtime (10³ s)", ylabel="test accuracy")
             track = course(summary)
             track = track[track["case"] == case]
             _accuracies(panel, track, target(paper, experiment))
@@ -111,12 +113,12 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
             notes.append(
                 f"{title}: {scale} scale, up to {limit} rounds; the dotted line is the target."
             )
-        legend_below(figure, axes[: len(drawn)], 2 + columns)
+        legend_below(figure, axes, 4)
     return Artefact(
         pd.concat(tables, ignore_index=True),
         figure,
         alt="Test accuracy rising with runtime, by sampler and dataset.",
-        notes=(*notes, *missing),
+        notes=tuple(notes),
     )
 
 
@@ -174,7 +176,7 @@ def _losses(axes: Axes, track: pd.DataFrame, goal: float, unit: float, log: bool
         for number, (_, run) in enumerate(runs.groupby("seed")):
             label = line.label if number == 0 else f"_{line.label}"
             x = run["counted"] / unit
-            axes.plot(x, run["value"], color=line.colour, lw=1.2, alpha=0.85, label=label)
+            axes.plot(x, run["value"], "-", color=line.colour, lw=1.2, alpha=0.85, label=label)
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
     if log:
         axes.set_xscale("log")
@@ -221,7 +223,7 @@ def _or_not(seconds: float) -> str:
     return f"{show(seconds)} s" if np.isfinite(seconds) else "not in every run"
 
 
-# Tables 1, 2 and 3a to 3c of harshvardhan2025latency.
+# Tables 1, 2 and 3a to 3c of Harshvardhan et al. 2025.
 
 
 HEADS = {name: line.label.removeprefix("DelayHet") for name, line in LINES.items()}

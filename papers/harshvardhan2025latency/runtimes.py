@@ -1,4 +1,4 @@
-"""Runtimes to a target, for the tables, figures and claims of harshvardhan2025latency.
+"""Runtimes to a target, for the tables, figures and claims of Harshvardhan et al. 2025.
 
 :func:`course` returns each run's accuracy or loss over time, :func:`runtimes` the time at which it
 reaches its target.  The paper's numbers are in ``reported.csv``, with ids

@@ -155,7 +155,7 @@ def _network(city: "Mesh", clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame"
     )
 
 
-# Studies of the two optimisation problems of harshvardhan2025latency, without training.
+# Studies of the two optimisation problems of Harshvardhan et al. 2025, without training.
 #
 # Instances are drawn like the paper's Quadratic: Gaussian features, with different eigenvalues for
 # each client.  (Rotating all features does not change B, so the coordinate axes serve as the shared
@@ -176,7 +176,7 @@ class StudyName(Strict):
 
 
 class Selection(Simulation, name="selection"):
-    """The optimisation problems of harshvardhan2025latency, on instances drawn as its Quadratic."""
+    """The optimisation problems of Harshvardhan et al. 2025, on instances like its Quadratic."""
 
     step_seconds: ClassVar[float] = 20.0
     timed: ClassVar[bool] = True
@@ -433,7 +433,7 @@ def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
 
 # Published delays of single clients, for comparison with our simulation.
 #
-# Two authors of harshvardhan2025latency published the delays of an earlier paper on the same
+# Two authors of Harshvardhan et al. 2025 published the delays of an earlier paper on the same
 # network: communication with six gateways, simulated with ns-3, and two draws of the computation.
 
 

@@ -1,4 +1,4 @@
-"""Claims of rizk2022importance, judged by the rules in its ``paper.yaml``."""
+"""Claims of Rizk et al. 2022, judged by the rules in its ``paper.yaml``."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

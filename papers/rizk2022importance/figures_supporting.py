@@ -287,7 +287,7 @@ def gradient(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-# Choices that could change the verdicts of rizk2022importance.
+# Choices that could change the verdicts of Rizk et al. 2022.
 
 
 WIDER = 2.0  # factor on a margin

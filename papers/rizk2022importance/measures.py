@@ -1,4 +1,4 @@
-"""Measures that figures and claims of rizk2022importance share: gaps in dB, drifts, noise."""
+"""Measures that figures and claims of Rizk et al. 2022 share: gaps in dB, drifts, noise."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

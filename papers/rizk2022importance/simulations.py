@@ -1,7 +1,7 @@
 """Monte Carlo of the gradient estimate at a fixed model: its bias and its noise.
 
 The estimate comes from the training code: the update of one round, divided by a step so small that
-the incremental error (15) of rizk2022importance vanishes.
+the incremental error (15) of Rizk et al. 2022 vanishes.
 """
 
 from collections.abc import Callable, Sequence
@@ -113,7 +113,7 @@ class Gradient(Simulation, name="gradient"):
 # Monte Carlo of inclusion probabilities, compared with the intended probabilities.
 #
 # Three ways of sampling: ``fixed``, systematic in the units' order, as printed in
-# rizk2022importance; ``shuffled``, Hartley and Rao's method, which permutes the units before each
+# Rizk et al. 2022; ``shuffled``, Hartley and Rao's method, which permutes the units before each
 # draw; ``successive``, one unit after another with the *sampling* probabilities, the paper's
 # counterexample.
 
@@ -193,7 +193,7 @@ def successive_inclusion(p: Array) -> Array:
 
     `p`, shape (n,): sampling probabilities.
 
-    References: rizk2022importance, equation (3), for every unit.
+    References: Rizk et al. 2022, equation (3), for every unit.
     """
     first = p / (1 - p)
     second: Array = p * (first.sum() - first)  # another unit n first, then this one

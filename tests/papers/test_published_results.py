@@ -277,11 +277,12 @@ def test_the_readme_counts_the_claims_of_every_paper():
 def test_every_claim_that_the_list_of_sentences_names_exists():
     text = (ROOT / "docs" / "sentences.md").read_text(encoding="utf-8")
     for key in KEYS:
-        section = text.split(f"\n## {key}\n")[1].split("\n## ")[0]
+        paper = load_paper(key, ROOT / "papers")
+        section = text.split(f"\n## {paper_name(paper)}\n")[1].split("\n## ")[0]
         named = set(re.findall(r"\bc\d+(?:_\w+)?\b", section))
         for first, last in re.findall(r"\bc(\d+) to c(\d+)\b", section):
             named |= {f"c{number}" for number in range(int(first), int(last) + 1)}
-        assert named == set(load_paper(key, ROOT / "papers").claims), key
+        assert named == set(paper.claims), key
 
 
 ROWS = ("c2", "c3", "c4", "c5", "c11", "c12", "c13", "c14")

@@ -318,6 +318,24 @@ def test_the_chooser_answers_by_the_situation(results, tmp_path):
     assert _seen(text.replace("</body>", CHOOSER), tmp_path)[0] == unbiased
 
 
+# Searches the folded table of samplers by two words.
+FOLDED = """<script>
+const block = document.querySelector("[data-folded]");
+const folded = block.matches(".folded");
+const words = block.querySelector("input[type=search]");
+words.value = "fedscale oort";
+words.dispatchEvent(new Event("input", {bubbles: true}));
+report([folded, block.matches(".folded"),
+  [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id)]);
+</script></body>"""
+
+
+def test_a_search_unfolds_the_table_of_samplers(results, tmp_path):
+    add_crossmatrix(results.root)
+    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
+    assert _seen(text.replace("</body>", FOLDED), tmp_path) == [True, False, ["oort-fedscale"]]
+
+
 WIDGET = """<script>
 const rows = widget.querySelectorAll("tbody tr").length;
 report([rows, %s.map(([samples, delays, m]) => compute(samples, delays, m))]);

@@ -2,7 +2,7 @@
 
 Steps: :class:`~fedsampling.clients.mesh.Mesh` -> distance to the server -> path loss
 (:func:`hybrid`) -> signal -> rate -> seconds of communication; plus computation, and a log-normal
-delay in each round.  Section 3 of harshvardhan2025latency leaves most details open; our choices,
+delay in each round.  Section 3 of Harshvardhan et al. 2025 leaves most details open; our choices,
 with their reasons, are in :class:`~fedsampling.clients.delays.parameters.Parameters`.
 
 References

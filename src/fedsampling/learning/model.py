@@ -91,13 +91,13 @@ class Softmax(Model, name="softmax", code=f"{CODE}.layers"):
 
 
 class Mlp(Model, name="mlp", code=f"{CODE}.layers"):
-    """One hidden layer, fraboni2021clustered on MNIST: 39,760."""
+    """One hidden layer, Fraboni et al. 2021 on MNIST: 39,760."""
 
     hidden: Positive = 50
 
 
 class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
-    """Three convolutions and two dense layers, fraboni2021clustered on CIFAR-10: 122,570."""
+    """Three convolutions and two dense layers, Fraboni et al. 2021 on CIFAR-10: 122,570."""
 
     third_relu: bool = Field(
         False, description="rectifier after the third convolution; the authors' code has none"
@@ -106,13 +106,13 @@ class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
 
 
 class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.convolutional"):
-    """Two convolutions and two dense layers, chen2022optimal on digits: 1,663,370."""
+    """Two convolutions and two dense layers, Chen et al. 2022 on digits: 1,663,370."""
 
     dense: Positive = 512
 
 
 class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.convolutional"):
-    """Six convolutions and three dense layers, chen2022optimal on CIFAR-100: 5,897,508."""
+    """Six convolutions and three dense layers, Chen et al. 2022 on CIFAR-100: 5,897,508."""
 
 
 class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
@@ -122,11 +122,11 @@ class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
 
 
 class ConvNet(Model, name="convnet", code=f"{CODE}.convolutional"):
-    """Two convolutions and two dense layers, harshvardhan2025latency on MNIST: 431,080."""
+    """Two convolutions and two dense layers, Harshvardhan et al. 2025 on MNIST: 431,080."""
 
 
 class ResNet18(Model, name="resnet18", code=f"{CODE}.convolutional"):
-    """Residual network for images of 32 × 32, harshvardhan2025latency on CIFAR-10: 11,173,962."""
+    """Residual network for images of 32 × 32, Harshvardhan et al. 2025 on CIFAR-10: 11,173,962."""
 
     norm: Literal["batch", "group"] = Field(
         "batch", description="batch statistics, in evaluation too, or those of 32 groups"

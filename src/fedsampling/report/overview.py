@@ -53,13 +53,6 @@ UNCLEAR: Mapping[str, tuple[str, str]] = {
     "not comparable": ("is not comparable", "are not comparable"),
     "unclear": ("is undecided", "are undecided"),
 }
-# The start of the sentence that counts the verdicts of a grade.
-SENTENCES: Mapping[Grade, str] = {
-    "paper's size": "At the paper's size ({}), ",
-    "paper's size on unverified data": "At that size on unverified data ({}), ",
-    "transfer": "At that size on other data ({}), ",
-    "preliminary": "In smaller runs ({}), ",
-}
 ANSWERS: Mapping[Part, str] = {"holds": "yes", "fails": "no", "open": "undecided"}
 
 
@@ -179,26 +172,21 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
-    """Write how many claims were tested, when their rules were written, and the verdicts by grade.
-
-    Returns
-    -------
-    list of str
-        Grades without claims have no sentence; empty if there are no claims.
-    """
+    """Write how many claims were tested, the main verdicts, and when rules were written."""
     claims = empirical(chapters)
     if not claims:
         return []
     tested = [claim for claim in claims if claim.grade != "not run"]
-    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}.", *declared(tested)]
-    for grade, start in SENTENCES.items():
-        if graded := [claim for claim in tested if claim.grade == grade]:
-            required = ("contradicted",) if grade == "paper's size" else ()
-            verdicts = _count_verdicts(graded, required)
-            sentences.append(f"{start.format(len(graded))}{verdicts}.")
+    full = [claim for claim in tested if claim.grade == "paper's size"]
+    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}."]
+    if full:
+        verdicts = _count_verdicts(full, required=("contradicted",))
+        sentences.append(f"At the paper's size on verified data ({len(full)}), {verdicts}.")
     if some := _contradicted_under_some(tested):
         sentences.append(some)
-    return sentences
+    if weaker := len(tested) - len(full):
+        sentences.append(f"The evidence map shows the other {weaker}, with weaker evidence.")
+    return [*sentences, *declared(tested)]
 
 
 def declared(claims: Iterable[Claim]) -> list[str]:
@@ -255,7 +243,7 @@ def headline(claim: Claim) -> str:
     """Write our finding on a claim, with our main numbers and the paper's next to them."""
     printed = [row for row in claim.drawn if row.paper is not None]
     numbers = [
-        f"{row.name} {show_interval(row.value, row.low, row.high)}"
+        f"{row.name}: {show_interval(row.value, row.low, row.high)}"
         + ("" if row.paper is None else f" (paper {row.paper:.3g})")
         for row in printed[:2] or claim.drawn[:1]
     ]

@@ -159,7 +159,7 @@ def sampled_greedy(
 class DivFL(Scheme, name="divfl"):
     """m clients whose last known gradients represent all clients' gradients.
 
-    Weights are equal as in harshvardhan2025latency, proportional to importance as in the authors'
+    Weights are equal as in Harshvardhan et al. 2025, proportional to importance as in the authors'
     code (``samples``), or the importance of the represented clients as in their text (``covered``).
 
     References

@@ -79,7 +79,7 @@ class Flanp(Scheme, name="flanp"):
 
     References
     ----------
-    Reisizadeh et al. 2022, Algorithm 1.  As in harshvardhan2025latency, FedAvg replaces its
+    Reisizadeh et al. 2022, Algorithm 1.  As in Harshvardhan et al. 2025, FedAvg replaces its
     subroutine FedGATE, and each active client has weight 1/n.
     """
 

@@ -1,4 +1,4 @@
-"""Importance sampling of agents and of their data: ISFedAvg, the sampler of rizk2022importance.
+"""Importance sampling of agents and of their data: ISFedAvg, the sampler of Rizk et al. 2022.
 
 The module contains Hartley and Rao's sampling, which has exactly the required inclusion
 probabilities; the optimal probabilities and their two approximations; and the sampler.  Symbols are

@@ -127,7 +127,7 @@ def approximately_optimal(
     iterations : int
         Maximum number of iterations.
     solver : {"slsqp", "trust-constr"}
-        ``trust-constr`` starts from the uniform distribution, as in harshvardhan2025latency,
+        ``trust-constr`` starts from the uniform distribution, as in Harshvardhan et al. 2025,
         section 7.1.  ``slsqp`` takes the better of two local minima, starting from Luo et al.'s
         solution and from the uniform distribution.
     jacobian : {"exact", "2-point"}

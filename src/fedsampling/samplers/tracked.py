@@ -1,7 +1,7 @@
 """Probabilities tracked from participants' reports: ISFedAvg's rule for networks, and DELTA.
 
 Both redistribute the probability of the round's participants in proportion to their scores
-(rizk2022importance, equation (52)), starting from equal probabilities.  The score is the norm of a
+(Rizk et al. 2022, equation (52)), starting from equal probabilities.  The score is the norm of a
 client's gradient, or its distance from the participants' mean gradient.
 
 References
@@ -47,7 +47,7 @@ def redistributed(probability: Array, scores: Array) -> Array:
 
     References
     ----------
-    rizk2022importance, equation (52), :func:`fedsampling.samplers.importance.reassign`.
+    Rizk et al. 2022, equation (52), :func:`fedsampling.samplers.importance.reassign`.
     """
     if not np.isfinite(scores).all():
         return probability
@@ -113,7 +113,7 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
 
     References
     ----------
-    rizk2022importance, Algorithm 1 with equations (8), (50) and (52); Hartley-Rao draws.
+    Rizk et al. 2022, Algorithm 1 with equations (8), (50) and (52); Hartley-Rao draws.
     """
 
     m: Positive = Field(description="L")

@@ -125,7 +125,7 @@ def clustered_participation(r: Array) -> Participation:
     References
     ----------
     The occupancy problem: Feller, An Introduction to Probability Theory and Its Applications,
-    vol. 1, section IV.2; eqs. (21), (22) of fraboni2021clustered for P(i ∈ S).
+    vol. 1, section IV.2; eqs. (21), (22) of Fraboni et al. 2021 for P(i ∈ S).
     """
     n = r.shape[1]
     missed = np.prod(1 - r, axis=0)

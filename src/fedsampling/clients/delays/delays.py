@@ -163,7 +163,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
 class Synthetic(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
 
-    These are the synthetic delays of harshvardhan2025latency, section 6.  The text gives τ_i no
+    These are the synthetic delays of Harshvardhan et al. 2025, section 6.  The text gives τ_i no
     round index, so both are drawn once per client.  With ``per_round``, the other reading,
     computation is drawn in each round.  KB and MB are powers of ten.  The model is transmitted
     once, as in the text's τ_comm = MS / c_i.

@@ -1,4 +1,4 @@
-"""Delays on the network of NYC Mesh, harshvardhan2025latency, section 3.
+"""Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3.
 
 :mod:`~fedsampling.clients.delays.parameters` holds the settings that the paper leaves open,
 with their units and reasons.
@@ -29,7 +29,7 @@ LINES = {
 
 
 class Nycmesh(DelayModel, name="nycmesh"):
-    """Delays on the network of NYC Mesh, harshvardhan2025latency, section 3."""
+    """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
 
     official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
 

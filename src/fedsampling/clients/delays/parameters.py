@@ -1,4 +1,4 @@
-"""Settings of the delays on NYC Mesh that harshvardhan2025latency, section 3, leaves open."""
+"""Settings of the delays on NYC Mesh that Harshvardhan et al. 2025, section 3, leaves open."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""The three unbalanced sets of Federated EMNIST's digits that chen2022optimal published.
+"""The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.
 
 Official: the authors' files in TFF's layout, as single files or in Dataverse's archive.  Embedded:
 generated digits by writer, which :mod:`fedsampling.data.partitions.partition` makes unbalanced.
@@ -35,7 +35,7 @@ _BOUNDS = Bounds(members=50, size=4 << 30)
 
 
 class Cookup(PublishedData, name="cookup"):
-    """The unbalanced sets of Federated EMNIST's digits, chen2022optimal."""
+    """The unbalanced sets of Federated EMNIST's digits, Chen et al. 2022."""
 
     official: ClassVar[tuple[str, ...]] = ("cookup",)
     published: ClassVar[int | None] = 3_383
@@ -99,7 +99,7 @@ def _train(number: int) -> str:
 # Federated EMNIST's digits by writer, as in TensorFlow Federated (TFF).
 #
 # Steps: TFF's archive in either edition, or a stand-in of a tenth of the size -> samples -> a
-# client for each writer.  All clients share the test set, as in chen2022optimal.
+# client for each writer.  All clients share the test set, as in Chen et al. 2022.
 
 
 # Of the stand-in; the published data have 3,383 writers with 101 samples on average.

@@ -1,4 +1,4 @@
-"""ijcnn1: engine misfires, the classification data of rizk2022importance.
+"""ijcnn1: engine misfires, the classification data of Rizk et al. 2022.
 
 LIBSVM's text is parsed into arrays and partitioned over clients with unequal sizes and labels.  The
 paper distributes "35,000 training samples ... randomly in a non-IID fashion to K=100 agents", with
@@ -62,7 +62,7 @@ STANDIN_ROWS, STANDIN_TESTS, POSITIVE = 3_500, 2_000, 0.096
 
 
 class Ijcnn1(ConvexData, name="ijcnn1"):
-    """The ijcnn1 data set over agents of unequal size, rizk2022importance, section V-B."""
+    """The ijcnn1 data set over agents of unequal size, Rizk et al. 2022, section V-B."""
 
     official: ClassVar[tuple[str, ...]] = ("ijcnn1",)
 

@@ -103,7 +103,7 @@ def draw(
 
 
 class Quadratic(NetworkData, name="quadratic"):
-    """Linear regression with heterogeneous features, harshvardhan2025latency, section 3."""
+    """Linear regression with heterogeneous features, Harshvardhan et al. 2025, section 3."""
 
     clients: Positive = Field(100, description="m")
     samples: Positive = Field(100, description="n, of each client")
@@ -150,7 +150,7 @@ class Quadratic(NetworkData, name="quadratic"):
         )
 
 
-# The simulated regression of rizk2022importance.
+# The simulated regression of Rizk et al. 2022.
 
 
 class Few(Strict):
@@ -173,7 +173,7 @@ Noise = Annotated[
 
 
 class Regression(ConvexData, name="regression"):
-    """Simulated linear regression of rizk2022importance, section V-A."""
+    """Simulated linear regression of Rizk et al. 2022, section V-A."""
 
     agents: Positive = Field(description="K")
     samples: Positive = Field(description="N_k")

@@ -204,7 +204,7 @@ def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
     )
 
 
-# CIFAR-100 over TFF's clients, with one common test set as in chen2022optimal.
+# CIFAR-100 over TFF's clients, with one common test set as in Chen et al. 2022.
 
 
 # Of the stand-in; the published data have 500 clients with 100 samples.
@@ -212,7 +212,7 @@ CLIENTS, PER_CLIENT, TESTS = 50, 100, 200
 
 
 class TffCifar100(PublishedData, name="tff_cifar100"):
-    """CIFAR-100 over TFF's clients, chen2022optimal, appendix G."""
+    """CIFAR-100 over TFF's clients, Chen et al. 2022, appendix G."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
     published: ClassVar[int | None] = 500
@@ -242,7 +242,7 @@ def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
     return replace(samples, unverified=unverified)
 
 
-# TFF's Shakespeare by role, cut into short sequences as in chen2022optimal.
+# TFF's Shakespeare by role, cut into short sequences as in Chen et al. 2022.
 #
 # Steps: TFF's archive in either edition, or a stand-in -> snippets by role -> a role's snippets
 # joined and cut into chunks of six characters: the first five are the input, the last five the
@@ -254,7 +254,7 @@ SNIPPET = 75  # characters, of the stand-in
 
 
 class TffShakespeare(PublishedData, name="tff_shakespeare"):
-    """Shakespeare by role as published by TFF, in sequences of five characters, chen2022optimal."""
+    """Shakespeare by role as published by TFF, in sequences of five characters (Chen et al.)."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
     published: ClassVar[int | None] = 715

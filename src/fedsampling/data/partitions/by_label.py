@@ -1,4 +1,4 @@
-"""One label per client: the first dataset of fraboni2021clustered.
+"""One label per client: the first dataset of Fraboni et al. 2021.
 
 "100 clients where each one has 500 training and 100 testing samples composed by one digit only.
 Each digit is owned by 10 clients, every client has the same number of samples."
@@ -31,7 +31,7 @@ TEST = {"text": 100, "code": 80}
 
 
 class ByDigit(LabelPartition, name="by_digit"):
-    """Clients with one label each, fraboni2021clustered."""
+    """Clients with one label each, Fraboni et al. 2021."""
 
     needs_tests: ClassVar[bool] = True
 
@@ -127,7 +127,7 @@ def _in_order(labels: Ints, sizes: Ints, rng: np.random.Generator | None) -> Sha
 # Clients of unequal size whose label shares differ.
 #
 # :func:`sizes` draws client sizes from their smallest and largest value and their total.
-# rizk2022importance states nothing else for ijcnn1: 35,000 samples, 100 agents, N_k "from 79 to
+# Rizk et al. 2022 states nothing else for ijcnn1: 35,000 samples, 100 agents, N_k "from 79 to
 # 688".
 
 

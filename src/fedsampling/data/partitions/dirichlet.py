@@ -29,7 +29,7 @@ from fedsampling.data.partitions.partition import LabelPartition, Variant
 
 
 class Dirichlet(LabelPartition, name="dirichlet"):
-    """Clients of fixed sizes with label shares from Dir(α), fraboni2021clustered."""
+    """Clients of fixed sizes with label shares from Dir(α), Fraboni et al. 2021."""
 
     needs_tests: ClassVar[bool] = True
 
@@ -58,7 +58,7 @@ class Dirichlet(LabelPartition, name="dirichlet"):
 
 
 class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
-    """All samples, over clients whose label shares follow Dir(α), harshvardhan2025latency."""
+    """All samples, over clients whose label shares follow Dir(α), Harshvardhan et al. 2025."""
 
     clients: Positive
     alpha: Variance

@@ -46,7 +46,7 @@ class LabelPartition(Partition):
     """A partition that uses no information about samples except their labels."""
 
 
-# Unbalanced versions of balanced clients: the three datasets of chen2022optimal.
+# Unbalanced versions of balanced clients: the three datasets of Chen et al. 2022.
 #
 # Federated EMNIST is well balanced, so the authors "modify it by removing some clients or some of
 # their training images".  They published the three files, but neither the procedure nor its

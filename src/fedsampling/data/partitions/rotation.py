@@ -23,7 +23,7 @@ Interpolation = Literal["bilinear", "nearest"]
 
 
 class Rotated(LabelPartition, name="rotated"):
-    """Clients of equal size with rotated images, harshvardhan2025latency."""
+    """Clients of equal size with rotated images, Harshvardhan et al. 2025."""
 
     needs_tests: ClassVar[bool] = True
 

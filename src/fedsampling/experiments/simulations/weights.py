@@ -80,7 +80,7 @@ class Weights(Simulation, name="weights"):
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw many rounds of one sampler; return estimates and closed forms.
 
-        "clustered" is Algorithm 1 of fraboni2021clustered on sample counts in proportion to p;
+        "clustered" is Algorithm 1 of Fraboni et al. 2021 on sample counts in proportion to p;
         "optimal" gets update norms 1 + i mod 4, so that importance and norm differ.  All samplers
         use the same random numbers.
 

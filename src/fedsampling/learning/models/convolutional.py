@@ -51,7 +51,7 @@ _GROUPS = 32
 def cifar_cnn(record: CifarCnn, sample: tuple[int, ...], classes: int | None) -> Network:
     """Three convolutions and two dense layers with dropout, with PyTorch's initial distributions.
 
-    References: fraboni2021clustered, section 5 (CIFAR-10; sizes of the authors' code, in which the
+    References: Fraboni et al. 2021, section 5 (CIFAR-10; sizes of the authors' code, in which the
     third convolution has no rectifier).
     """
     channels, height, width = image("cifar_cnn", sample, min_side=18)
@@ -80,7 +80,7 @@ def simple_cnn(record: SimpleCnn, sample: tuple[int, ...], classes: int | None) 
 
     Kernels 5 × 5, zero padding; Glorot's uniform weights and zero biases.
 
-    References: chen2022optimal, section 4 (federated EMNIST; sizes of the authors' code, with 10
+    References: Chen et al. 2022, section 4 (federated EMNIST; sizes of the authors' code, with 10
     classes).
     """
     channels, height, width = image("simple_cnn", sample, min_side=4)
@@ -96,7 +96,7 @@ def simple_cnn(record: SimpleCnn, sample: tuple[int, ...], classes: int | None) 
 def leaf_cnn(record: LeafCnn, sample: tuple[int, ...], classes: int | None) -> Network:
     """LEAF's network for FEMNIST: `simple_cnn` with 2048 dense units (FEMNIST has 62 classes).
 
-    References: harshvardhan2025latency, section 7 ("2-layer ConvNet for FEMNIST" of LEAF). Caldas
+    References: Harshvardhan et al. 2025, section 7 ("2-layer ConvNet for FEMNIST" of LEAF). Caldas
     et al., LEAF: a benchmark for federated settings, 2018; sizes of its code.
     """
     settings = SimpleCnn(dense=record.dense)
@@ -108,7 +108,7 @@ def cifar100_cnn(record: Cifar100Cnn, sample: tuple[int, ...], classes: int | No
 
     Kernels 3 × 3, zero padding; Glorot's uniform weights and zero biases.
 
-    References: chen2022optimal, appendix G (federated CIFAR-100; sizes of the authors' code).
+    References: Chen et al. 2022, appendix G (federated CIFAR-100; sizes of the authors' code).
     """
     channels, height, width = image("cifar100_cnn", sample, min_side=8)
     layers = [("conv1", 1, 1), ("conv2", 1, 2), ("conv3", 1, 1)]
@@ -129,7 +129,7 @@ def convnet(record: ConvNet, sample: tuple[int, ...], classes: int | None) -> Ne
     The paper only says "2-layer ConvNet".  This is the network that Async-HFL, the source of the
     paper's NYCMesh delays, trains on the same data.
 
-    References: harshvardhan2025latency, section 7 (MNIST and FashionMNIST).
+    References: Harshvardhan et al. 2025, section 7 (MNIST and FashionMNIST).
     """
     channels, height, width = image("convnet", sample, min_side=16)
     rows, columns = (((side - 4) // 2 - 4) // 2 for side in (height, width))
@@ -179,7 +179,7 @@ def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> 
     how to average them.  An evaluation therefore depends on which samples share a batch.  With
     group normalisation (32 groups) it does not.
 
-    References: harshvardhan2025latency, section 7 (CIFAR-10; the normalisation is not stated). He
+    References: Harshvardhan et al. 2025, section 7 (CIFAR-10; the normalisation is not stated). He
     et al., Deep residual learning for image recognition, 2016. Wu and He, Group normalization,
     2018.
     """

@@ -121,7 +121,7 @@ def _channels_last(x: Tensor) -> Tensor:
 def linear(record: LinearRegression, sample: tuple[int, ...], classes: int | None) -> Network:
     """Linear regression without intercept: z = xᵀw, loss (z − y)²/2, from w = 0.
 
-    References: harshvardhan2025latency, section 3.
+    References: Harshvardhan et al. 2025, section 3.
     """
     if classes is not None:
         raise InputError(
@@ -148,7 +148,7 @@ def softmax(record: Softmax, sample: tuple[int, ...], classes: int | None) -> Ne
 def mlp(record: Mlp, sample: tuple[int, ...], classes: int | None) -> Network:
     """One hidden layer of rectified units, initialised as by PyTorch.
 
-    References: fraboni2021clustered, section 5 (MNIST; 784-50-10 in the authors' code).
+    References: Fraboni et al. 2021, section 5 (MNIST; 784-50-10 in the authors' code).
     """
     parameters = {
         **torch_layer("hidden", record.hidden, prod(sample)),

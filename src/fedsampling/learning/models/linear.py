@@ -124,7 +124,7 @@ class Linear:
 
 
 def linear_regression(rho: float) -> Linear:
-    """Return the squared error |d − uᵀw|² + rho ‖w‖² (rizk2022importance, equation 55)."""
+    """Return the squared error |d − uᵀw|² + rho ‖w‖² (Rizk et al. 2022, equation 55)."""
 
     def slope(z: Array, d: Array) -> Array:
         error = z - d

@@ -42,7 +42,7 @@ def lstm(record: Lstm, sample: tuple[int, ...], classes: int | None) -> Network:
 
     Each gate has two biases, drawn from U(±1/√hidden) like the weights; embeddings from N(0, 1).
 
-    References: fraboni2022general, section 4 (two layers of 100, embedding of 8).
+    References: Fraboni et al. 2022, section 4 (two layers of 100, embedding of 8).
     """
     symbols = _symbols("lstm", sample, classes)
     bound = uniform(record.hidden**-0.5)
@@ -66,7 +66,7 @@ def leaf_lstm(record: LeafLstm, sample: tuple[int, ...], classes: int | None) ->
     cell's matrices as a single one.  Each gate has one bias, initially zero, plus a constant 1 in
     forget gates (BasicLSTMCell).
 
-    References: harshvardhan2025latency, section 7. Caldas et al., LEAF, 2018; sizes of its code.
+    References: Harshvardhan et al. 2025, section 7. Caldas et al., LEAF, 2018; sizes of its code.
     """
     symbols = _symbols("leaf_lstm", sample, classes)
     hidden = record.hidden
@@ -95,7 +95,7 @@ def gru(record: Gru, sample: tuple[int, ...], classes: int | None) -> Network:
     ``reset_after=True``.  Input weights are drawn from Glorot's uniform distribution, embeddings
     from U(±0.05); recurrent weights are orthogonal.
 
-    References: chen2022optimal, section 5 (Shakespeare; sizes of the authors' code).
+    References: Chen et al. 2022, section 5 (Shakespeare; sizes of the authors' code).
     """
     symbols = _symbols("gru", sample, classes)
     gates = 3 * record.hidden

@@ -1,7 +1,7 @@
 """The costs of a round: participants, bits in both directions, and seconds.
 
 Every sampler is charged for the information that it observes.  Time has two parts: the largest
-delay of the selected clients, as in harshvardhan2025latency, and the time of clients that had to
+delay of the selected clients, as in Harshvardhan et al. 2025, and the time of clients that had to
 compute or send something before the selection.
 """
 

@@ -24,7 +24,7 @@ from fedsampling.samplers.scheme import Batch, DataScheme, Scheme, Slots
 class ConvexWork(Strict):
     """Local training of each selected client; ranges are drawn once per client, uniformly.
 
-    With `correct` the step is divided by E_k, as in equation (6) of rizk2022importance, so that
+    With `correct` the step is divided by E_k, as in equation (6) of Rizk et al. 2022, so that
     clients with many epochs do not bias the average.  McMahan et al.'s FedAvg does not divide.
     """
 
@@ -151,7 +151,7 @@ def local_sgd(
     """Run every slot's local epochs from its first model.
 
     w_{k,e} = w_{k,e−1} − μ scale/E_k Σ_b weight_b ∇Q_k(w_{k,e−1}; x_b): equation (8) of
-    rizk2022importance, with scale = 1/(K p_k) and weight_b = 1/(B_k N_k p_b).
+    Rizk et al. 2022, with scale = 1/(K p_k) and weight_b = 1/(B_k N_k p_b).
 
     `start`, shape (slots, M). Returns shape (slots, M): local models.  A sampler of data is passed
     the gradient norms that it needs.

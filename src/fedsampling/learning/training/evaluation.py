@@ -35,7 +35,7 @@ def evaluate(
 ) -> Mapping[str, Array]:
     """Measure every run's global model.
 
-    `dropout`: leave dropout on, as the code of fraboni2021clustered does. `training_loss`: also
+    `dropout`: leave dropout on, as the code of Fraboni et al. 2021 does. `training_loss`: also
     process all clients' training data, which takes longer than the test samples. `clients`: add
     statistics of the clients' accuracies. Returns shape (runs,): ``loss`` = Σ_i p_i L_i with L_i
     the mean over client i's training samples, and ``loss_std`` = √(Σ_i p_i (L_i − loss)²), if

@@ -39,7 +39,7 @@ SCHEMES = {
     "divfl": ORANGE,
     "power_of_choice": PURPLE,
     "approx_opt": SKY,
-    "luo2022": YELLOW,
+    "luo2022": "#8A6D00",
 }
 # Bands from the smallest to the largest seed: identifier, and hatch.
 RANGE, HATCH = "range", "////"

@@ -126,7 +126,8 @@ const update = async () => {
   const names = [...new Set(curves.map(curve => curve.sampler))];
   const wanted = state.samplers?.filter(name => names.includes(name));
   const first = wanted?.length || state.samplers?.length === 0 ? wanted : names.slice(0, FIRST_SHOWN);
-  for (const curve of curves) {
+  // Samplers with a colour of their own come first, so that no other curve takes it.
+  for (const curve of curves.toSorted((a, b) => (b.sampler in OWN_COLOURS) - (a.sampler in OWN_COLOURS))) {
     curve.colour = "";
     curve.shown = false;
     curve.label = label(view, curve);
@@ -410,7 +411,6 @@ for (const name of ["all", "none"]) button(name, () => {
   choose();
 });
 
-form.addEventListener("submit", event => event.preventDefault());
 form.addEventListener("change", event => {
   const {name, type, value, checked} = event.target;
   if (name === "search") return;

@@ -1,13 +1,16 @@
 "use strict";
-// Script of all pages: filters, sorts, hides and copies. Without it, pages are complete.
+// Filters, sorts, hides and copies. Without it, pages are complete.
+
+const linked = () => location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+addEventListener("submit", event => event.preventDefault());
 
 // Filters. A block with data-filters="paper=Paper;grade=Grade" has items (data-item) with data-paper
 // and data-grade; "|" separates several values of one item, data-words holds more words to search.
+// data-folded shows the first items until the reader filters or asks for all.
 for (const block of document.querySelectorAll("[data-filters]")) {
   const items = [...block.querySelectorAll("[data-item]")];
   const form = document.createElement("form");
-  form.className = "filters";
-  form.setAttribute("role", "search");
+  Object.assign(form, {className: "filters", role: "search"});
   const field = (title, input) => {
     const label = document.createElement("label");
     label.append(title, input);
@@ -27,33 +30,46 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   words.type = "search";
   const count = document.createElement("output");
   form.append(count);
+  const unfold = () => block.classList.remove("folded");
+  if ("folded" in block.dataset) {
+    const more = document.createElement("button");
+    more.textContent = `Show all ${items.length}`;
+    more.addEventListener("click", unfold);
+    block.classList.add("folded");
+    block.append(more);
+  }
   const show = () => {
-    const wanted = words.value.toLowerCase();
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const item of items) {
-      const fits = `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase().includes(wanted) &&
+      const text = `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase();
+      const fits = wanted.every(word => text.includes(word)) &&
         choices.every(c => !c.value || item.dataset[c.name].split("|").includes(c.value));
       item.hidden = !fits;
       shown += fits;
     }
-    const filters = wanted || choices.some(c => c.value);
-    if (filters) for (const part of block.querySelectorAll(".apart")) part.open ||= part.querySelector("[data-item]:not([hidden])");
+    if (wanted.length || choices.some(c => c.value)) {
+      unfold();
+      for (const part of block.querySelectorAll(".apart")) part.open ||= part.querySelector("[data-item]:not([hidden])");
+    }
     for (const body of block.querySelectorAll("tbody:has([data-item])")) body.hidden = !body.querySelector("[data-item]:not([hidden])");
     count.value = `${shown} of ${items.length}`;
   };
   // A link to a hidden item resets the filters.
   const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || !target.hidden) return;
+    const target = linked();
+    const item = target && items.find(each => each.contains(target));
+    if (!item || item.checkVisibility()) return;
     form.reset();
     show();
+    unfold();
     target.scrollIntoView();
   };
   form.addEventListener("input", show);
-  form.addEventListener("submit", event => event.preventDefault());
   addEventListener("hashchange", reveal);
   block.prepend(form);
   show();
+  reveal();
 }
 
 // Plots of settings: a list for each open setting; dots of other settings fade.
@@ -85,14 +101,13 @@ for (const box of document.querySelectorAll(".choices:has(circle)")) {
     count.value = `${kept.length} of ${dots.length}`;
   };
   form.addEventListener("input", show);
-  form.addEventListener("submit", event => event.preventDefault());
   box.querySelector("figure").before(form);
   show();
 }
 
 // A link to a claim or a figure opens what holds it.
 const open = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = linked();
   for (let part = target?.closest?.("details"); part; part = part.parentElement.closest("details")) part.open = true;
   if (target?.closest?.("details")) target.scrollIntoView();
 };
@@ -132,7 +147,6 @@ if (chooser) {
     history.replaceState(null, "", `#${new URLSearchParams([["choose", ""], ...changed])}`);
     answer();
   });
-  form.addEventListener("submit", event => event.preventDefault());
   chooser.hidden = false;
   if (stored.has("choose")) chooser.scrollIntoView();
   answer();
@@ -154,7 +168,6 @@ for (const table of document.querySelectorAll("table.sortable, .fragment table")
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     if (!head.textContent.trim()) return;
     const button = document.createElement("button");
-    button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
@@ -172,7 +185,6 @@ for (const table of document.querySelectorAll("table.sortable, .fragment table")
 // A button that copies each command and each citation.
 for (const source of document.querySelectorAll("pre, td > code.command")) {
   const button = document.createElement("button");
-  button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
   button.addEventListener("click", async () => {

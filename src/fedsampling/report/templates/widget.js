@@ -119,7 +119,6 @@ if (widget) {
     }));
   };
   form.addEventListener("input", show);
-  form.addEventListener("submit", event => event.preventDefault());
   widget.hidden = false;
   show();
 }

@@ -149,11 +149,14 @@ class Advice:
         if shown:
             lines.append(f"{'Speed-up over MD' if self.recommended else 'Candidates'}: {texts}.")
         if self.regret:
-            excess = [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret["advice"]]
-            of_md = [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret["md"]]
+            excess, of_md = (
+                [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret[rule]]
+                for rule in ("advice", "md")
+            )
             lines.append(
-                f"On a new family, expect {excess[0]} more cost than the best choice (worst case "
-                f"{excess[1]}; MD {', '.join(of_md)})."
+                f"On a new family of datasets, expect {excess[0]} more cost than with the best "
+                f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case "
+                f"{of_md[1]})."
             )
         return tuple(lines)
 

@@ -101,7 +101,7 @@ def descend(
 
 # The minimum-norm-point algorithm of Fujishige and Wolfe, for any set function.
 #
-# harshvardhan2025latency minimises its g(S) with it.  This g is not submodular;
+# Harshvardhan et al. 2025 minimise their g(S) with it.  This g is not submodular;
 # :func:`minimum_norm_point` states what is guaranteed nevertheless.
 
 
