@@ -12,8 +12,16 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.printed import LABEL, printed_point
-from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, legend_below, panels, style
+from fedsampling.report.drawing.style import (
+    BLACK,
+    BLUE,
+    LABEL,
+    ORANGE,
+    legend_below,
+    panels,
+    printed_point,
+    style,
+)
 
 from .claims_trends import BOUNDS
 from .runtimes import (

@@ -395,8 +395,8 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
     """
     from fedsampling.experiments.cross_matrix import PAPER
     from fedsampling.report.which_sampler.advice import Situation
+    from fedsampling.report.which_sampler.chooser import advice_lines, comparison_lines
     from fedsampling.report.which_sampler.reading import comparisons, read
-    from fedsampling.report.which_sampler.terminal import advice_lines, comparison_lines
 
     folder = project.results / "artefacts" / PAPER
     if needs or not any(answers.values()):

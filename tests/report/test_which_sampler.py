@@ -8,9 +8,15 @@ from test_pages import Page
 
 from fedsampling.base.errors import InputError
 from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation, advise
-from fedsampling.report.which_sampler.chooser import QUESTIONS, all_answers, lookup_table
+from fedsampling.report.which_sampler.chooser import (
+    QUESTIONS,
+    WIDTH,
+    advice_lines,
+    all_answers,
+    comparison_lines,
+    lookup_table,
+)
 from fedsampling.report.which_sampler.reading import read
-from fedsampling.report.which_sampler.terminal import WIDTH, advice_lines, comparison_lines
 from fedsampling.samplers.scheme import Scheme
 
 

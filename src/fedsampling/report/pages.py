@@ -27,11 +27,12 @@ from fedsampling.evidence.agreement import (
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
-from fedsampling.report import citation, linked_data
+from fedsampling.report import citation
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
-from fedsampling.report.claim_axes import accepted_values, axes, settings_plots
+from fedsampling.report.claim_axes import accepted_values, axes, printed_numbers, settings_plots
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, period, provenances
+from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
@@ -46,6 +47,9 @@ from fedsampling.report.formats import (
     setting,
     size_attributes,
     statistic,
+    symbols,
+    typeset,
+    typeset_html,
     with_labelled_cells,
 )
 from fedsampling.report.names import dataset_name
@@ -63,9 +67,7 @@ from fedsampling.report.overview import (
     tallies,
     text_checks,
 )
-from fedsampling.report.printed_numbers import printed_numbers
-from fedsampling.report.typesetting import symbols, typeset, typeset_html
-from fedsampling.report.which_sampler import clients, reading
+from fedsampling.report.which_sampler import reading
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import Comparison
 
@@ -177,7 +179,7 @@ def write(
         ),
         "index.html": environment.get_template("index.html.j2").render(
             overall,
-            metadata=_json_ld(linked_data.dataset(software, chapters)),
+            metadata=_json_ld(linked_report(software, chapters)),
             map_rows=evidence_map(chapters),
             run=run,
             outcomes=main_outcomes(chapters),
@@ -187,7 +189,7 @@ def write(
     for chapter in chapters:
         texts[f"{chapter.key}.html"] = environment.get_template("paper.html.j2").render(
             chapter=chapter,
-            metadata=_json_ld(*linked_data.reviews(software, chapter)),
+            metadata=_json_ld(*linked_claims(software, chapter)),
             settings=_settings([chapter]),
             **_tallies([chapter]),
             tables=_tables(root, chapter),
@@ -209,7 +211,7 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=clients.read(root / PAPER, matrix),
+            left_out=reading.read_clients(root / PAPER, matrix),
             as_json=as_json,
         )
     for name, text in texts.items():

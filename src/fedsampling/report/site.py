@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from PIL import Image
 
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
+from fedsampling.base.files import replacing
 from fedsampling.evidence.agreement import Recomputed
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import citation, content, crate, data_cards, explorer, pages, thumbnails
+from fedsampling.report import citation, content, crate, data_cards, explorer, pages
 from fedsampling.report.content import Chapter
 from fedsampling.report.data_cards import Card
 
@@ -60,7 +62,7 @@ def build(
         objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, chapters)}
         outputs = [
             *_copy_artefacts(root, results / "artefacts", chapters),
-            *thumbnails.write(root, chapters),
+            *_write_thumbnails(root, chapters),
             *_copy_claims(root, claims, chapters),
             *_copy_cards(root, results / "cards", shown_cards),
             *explorer.copy(root, results / "explorer", views),
@@ -175,3 +177,31 @@ def _within(results: Path, project: Path) -> str:
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+_THUMBNAILS = "thumbnails"
+WIDTH_PIXELS = 320
+QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
+
+
+def _write_thumbnails(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
+    """Write a WebP picture of each figure; yield their names relative to `root`.
+
+    `root`: holds the figures already, as ``<paper>/<artefact>/<artefact>.png``.
+    """
+    (root / _THUMBNAILS).mkdir(parents=True, exist_ok=True)
+    for chapter in chapters:
+        for exhibit in chapter.exhibits:
+            if exhibit.kind == "figure":
+                source = root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
+                name = f"{_THUMBNAILS}/{exhibit.paper}-{exhibit.artefact}.webp"
+                _shrink(source, root / name)
+                yield name
+
+
+def _shrink(source: Path, target: Path) -> None:
+    with Image.open(source) as image:
+        small = image.convert("RGB")
+        small.thumbnail((WIDTH_PIXELS, WIDTH_PIXELS))
+        with replacing(target) as path:
+            small.save(path, format="WEBP", quality=QUALITY, method=6)

@@ -21,7 +21,7 @@ from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.plain import plain
+from fedsampling.report.drawing.curves import plain
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores

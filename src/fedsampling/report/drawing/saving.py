@@ -28,8 +28,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit
 from fedsampling.report.drawing.curves import overlay
-from fedsampling.report.drawing.printed import number_layer, with_switch
-from fedsampling.report.drawing.style import VERMILION
+from fedsampling.report.drawing.style import VERMILION, number_layer, with_switch
 from fedsampling.report.drawing.tables import displayed, markup
 
 
