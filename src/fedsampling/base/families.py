@@ -17,8 +17,7 @@ from weakref import ref
 from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from fedsampling.base.blame import import_error_lines
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, import_error_lines, nearest
 from fedsampling.base.records import Strict, as_input_error, class_error, short
 
 if TYPE_CHECKING:
@@ -178,8 +177,8 @@ def _below(cls: type[Named]) -> Iterator[type[Any]]:
 
 @cache
 def _import_all(package: str) -> None:
-    """Import the modules of a package, which registers their members; skip subpackages."""
-    for module in pkgutil.iter_modules(import_module(package).__path__):
+    """Import a module, or the modules of a package, which registers their members."""
+    for module in pkgutil.iter_modules(getattr(import_module(package), "__path__", ())):
         if not module.ispkg:
             import_module(f"{package}.{module.name}")
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fedsampling.base.blame import described
-from fedsampling.base.errors import nearest
+from fedsampling.base.errors import described, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Positive

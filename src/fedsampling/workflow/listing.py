@@ -15,7 +15,7 @@ from fedsampling.base.files import write_text
 from fedsampling.base.plain_text import align
 from fedsampling.base.records import Strict
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.clients.availability.availability import Availability
+from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition

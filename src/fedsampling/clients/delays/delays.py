@@ -1,6 +1,6 @@
 """Delays of clients: constant seconds per client, plus random seconds in each round."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
+from fedsampling.data.user_files import ClientsTable
 
 if TYPE_CHECKING:
     from fedsampling.clients.mesh import Mesh
@@ -204,3 +205,64 @@ class Synthetic(DelayModel, name="synthetic"):
         if self.per_round:
             return Delays(size / c, noise)
         return Delays(size / c + noise.quantile(u[:, 1], np.arange(n)))
+
+
+if TYPE_CHECKING:
+    from fedsampling.clients.mesh import Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class DelaysByRound(Delays):
+    """Seconds that differ by round; samplers see their means, ``base``."""
+
+    by_round: Array = field(default_factory=lambda: np.empty((0, 0)))  # shape (rounds, n)
+
+    def round_seconds(self, seed: ArrayLike, round: ArrayLike, clients: ArrayLike) -> Array:
+        """Return the seconds of clients in a round, the same for all seeds."""
+        _, rounds, index = np.broadcast_arrays(seed, round, clients)
+        seconds: Array = self.by_round[rounds, index]
+        return seconds
+
+
+class Recorded(DelayModel, ClientsTable, name="recorded"):
+    """Your own delays, a table with the columns client, seconds and, if they differ, round."""
+
+    def for_clients(
+        self,
+        seed: int,
+        network: "Mesh | None",
+        names: NDArray[Any],
+        model_bytes: float,
+        rounds: int,
+    ) -> Delays:
+        """Return the delays by the clients' names."""
+        with naming("delays"):
+            seconds = self._seconds(names)
+            if not (np.isfinite(seconds) & (seconds >= 0)).all():
+                raise InputError("seconds must be finite and not negative; correct them")
+            if seconds.ndim == 1:
+                return Delays(seconds)
+            if len(seconds) < rounds:
+                raise InputError(f"{len(seconds)} rounds, but {rounds} are trained; add the others")
+            return DelaysByRound(seconds[:rounds].mean(0), by_round=seconds[:rounds])
+
+    def _seconds(self, names: NDArray[Any]) -> Array:
+        """Return seconds, shape (n,) or (rounds, n)."""
+        table = self.read(names, ("seconds",), ("round",))
+        if isinstance(table, np.ndarray):
+            if table.ndim > 2:
+                raise InputError(f"shape {table.shape}; must be (clients,) or (rounds, clients)")
+            return table.astype(np.float64)
+        n = len(names)
+        rounds = table.get("round", np.zeros(len(table["client"]), np.int64))
+        if rounds.dtype.kind != "i" or rounds.min() < 0 or table["seconds"].dtype.kind not in "if":
+            raise InputError("round must be integers from 0 up, and seconds numbers; convert them")
+        cell = rounds * n + table["client"]
+        counts = np.bincount(cell, minlength=(rounds.max() + 1) * n)
+        if wrong := np.flatnonzero(counts != 1).tolist():
+            round, client = divmod(wrong[0], n)
+            where = f"client {names.tolist()[client]!r}" + f" in round {round}" * ("round" in table)
+            raise InputError(f"{counts[wrong[0]]} rows for {where}; must be one")
+        seconds = np.zeros(len(counts))
+        seconds[cell] = table["seconds"]
+        return seconds.reshape(-1, n) if "round" in table else seconds

@@ -1,7 +1,7 @@
 """LEAF's FEMNIST as a federated dataset: each writer is a client with training and test images.
 
 Steps: NIST's two archives -> :func:`convert`, once -> :func:`read`, or a stand-in -> LEAF's steps
-in LEAF's order (:mod:`fedsampling.data.partitions.natural`): draw writers, drop those with few
+in LEAF's order (:mod:`fedsampling.data.partitions.partition`): draw writers, drop those with few
 images, split each writer's images at random.
 
 References
@@ -39,7 +39,7 @@ from fedsampling.data.federated import (
     passed_checks,
     starts,
 )
-from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
+from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES

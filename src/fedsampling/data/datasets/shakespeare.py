@@ -2,7 +2,7 @@
 
 Steps: Gutenberg's text -> :func:`read` (text by role, one
 byte per character, all roles pooled) -> :func:`windows` (a sample is a position in that text) ->
-sampling, filter and split (:mod:`fedsampling.data.partitions.natural`) -> :func:`encode_windows`
+sampling, filter and split (:mod:`fedsampling.data.partitions.partition`) -> :func:`encode_windows`
 (arrays).
 
 References
@@ -38,7 +38,7 @@ from fedsampling.data.federated import (
     select,
     starts,
 )
-from fedsampling.data.partitions.natural import at_least, sample_clients, split
+from fedsampling.data.partitions.partition import at_least, sample_clients, split
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 

@@ -46,7 +46,7 @@ from fedsampling.data.federated import (
     passed_checks,
     share_of_largest,
 )
-from fedsampling.data.partitions.natural import at_least, by_owner
+from fedsampling.data.partitions.partition import at_least, by_owner
 
 Snippets = dict[str, tuple[bytes, ...]]
 

@@ -30,8 +30,7 @@ from torch import Tensor
 
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array
-from fedsampling.base.blame import described
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described
 
 Parts = Mapping[str, Tensor]
 Keep = Callable[[Tensor, float], Tensor]

@@ -27,8 +27,7 @@ from torch.func import functional_call
 from torch.nn.parameter import is_lazy
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.blame import described, import_error_lines, import_file
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described, import_error_lines, import_file
 from fedsampling.learning.model import ModelFile
 from fedsampling.learning.models.network import Keep, Network, Parts, blamed, blank, private
 

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.blame import described
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Keep, Network, everything, private
 from fedsampling.learning.models.own import keyed

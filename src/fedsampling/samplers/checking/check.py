@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.blame import CodeError, described
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import CodeError, InputError, described, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checking.rounds import (

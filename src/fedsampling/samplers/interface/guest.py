@@ -21,8 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedsampling.base.blame import blaming
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, blaming
 
 T = TypeVar("T")
 

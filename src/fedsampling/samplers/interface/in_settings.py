@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from fedsampling.base.blame import import_file
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, import_file, nearest
 from fedsampling.base.families import OWN_FILE, load_members
 from fedsampling.base.plain_text import format_bytes
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, DataScheme, Scheme

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.blame import CodeError, blaming
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, lent
 from fedsampling.samplers.scheme import (
