@@ -39,13 +39,7 @@ from fedsampling.report.drawing.style import (
     printed_level,
     style,
 )
-from fedsampling.report.drawing.tables import (
-    Alternative,
-    counted,
-    instead,
-    tabulate,
-    with_margin,
-)
+from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate, with_margin
 
 from . import claims
 from .shared import (

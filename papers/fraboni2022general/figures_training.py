@@ -22,14 +22,7 @@ from fedsampling.report.drawing.curves import (
     only,
     rolling,
 )
-from fedsampling.report.drawing.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    Line,
-    style,
-)
+from fedsampling.report.drawing.style import BLUE, GREEN, ORANGE, PURPLE, Line, style
 
 from .runs import (
     COMPARED,

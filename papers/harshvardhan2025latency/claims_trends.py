@@ -328,10 +328,7 @@ def _sweep_finding(
         },
         contrary_decides=False,
         drawn=intervals(
-            ends,
-            unit,
-            least=spec.margin,
-            effects=_printed_ends(paper, spec.artefact, sign),
+            ends, unit, least=spec.margin, effects=_printed_ends(paper, spec.artefact, sign)
         ),
     )
 

@@ -155,8 +155,7 @@ class Diurnal(Availability, name="diurnal"):
     most: Part = 0.8
     period: Positive = Field(24, description="rounds of a day")
     phases: Literal["random", "ordered"] = Field(
-        "random",
-        description="start of each client's night: random, or spread evenly over the day",
+        "random", description="start of each client's night: random, or spread evenly over the day"
     )
 
     @model_validator(mode="after")

@@ -348,11 +348,7 @@ def _features(features: Any, columns: Columns, others: tuple[Any, ...]) -> list[
 
 
 def _table(
-    columns: Columns,
-    features: Sequence[Any],
-    target: Any,
-    client: Any,
-    encoding: Encoding | None,
+    columns: Columns, features: Sequence[Any], target: Any, client: Any, encoding: Encoding | None
 ) -> Table:
     """Convert the columns."""
     x = _matrix(columns, features) if encoding is None else encoding.matrix(columns)

@@ -145,8 +145,7 @@ class Config(Strict):
         "quick.",
     )
     shipped: bool = Field(
-        True,
-        description="Whether to use published runs; false recomputes everything.",
+        True, description="Whether to use published runs; false recomputes everything."
     )
     papers: list[PathText] | None = Field(
         None,
@@ -181,8 +180,7 @@ class Config(Strict):
         f"{MIRROR_VARIABLE} is used.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto",
-        description="Device that trains the networks; auto: the GPU if there is one.",
+        "auto", description="Device that trains the networks; auto: the GPU if there is one."
     )
     products: Literal["auto", "mkl", "onednn"] = Field(
         "auto",

@@ -18,12 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.evidence.agreement import (
-    ACCURACY_TOLERANCE,
-    TOLERANCE,
-    Recomputed,
-    sentence,
-)
+from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, TOLERANCE, Recomputed, sentence
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.cross_matrix import PAPER, REFERENCE

@@ -70,11 +70,7 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def execute_stacked(
-    jobs: Sequence[Job],
-    config: Config,
-    results: Path,
-    progress: Progress,
-    stop: Stop | None = None,
+    jobs: Sequence[Job], config: Config, results: Path, progress: Progress, stop: Stop | None = None
 ) -> list[Path]:
     """Compute the missing runs of jobs that :func:`stacks` has grouped; write their manifests.
 
@@ -126,11 +122,7 @@ def _write_manifest(job: Job, digests: Mapping[str, str], config: Config, result
 
 
 def _where(
-    job: Job,
-    due: Sequence[tuple[Job, RunSpec]],
-    config: Config,
-    results: Path,
-    stop: Stop | None,
+    job: Job, due: Sequence[tuple[Job, RunSpec]], config: Config, results: Path, stop: Stop | None
 ) -> Where:
     """Return the data folder, device and checkpoint for the simulation of these runs."""
     key = digest([job.code, *(run.hash for _, run in due)])

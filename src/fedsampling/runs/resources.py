@@ -47,10 +47,7 @@ DEFAULTS: Mapping[str, Need] = {
 }
 PAPER_KIND_DEFAULT = Need(60, 4000)  # for run kinds that a paper defines
 # Other steps that are submitted as cluster jobs.
-OTHER_STEPS: Mapping[str, Need] = {
-    "card": Need(20, 4000),
-    "draw": Need(30, 4000),
-}
+OTHER_STEPS: Mapping[str, Need] = {"card": Need(20, 4000), "draw": Need(30, 4000)}
 
 
 @dataclass(frozen=True)

@@ -172,8 +172,7 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
         counts = np.bincount(row[is_metric], minlength=len(ordered))
         by_metric[f"{VALUES}{metric}"] = _lists(values[is_metric], counts)
     rows, options = smallest(
-        pa.table({**columns, **by_metric}),
-        pa.table({**columns, "value": _lists(values, lengths)}),
+        pa.table({**columns, **by_metric}), pa.table({**columns, "value": _lists(values, lengths)})
     )
     notes = json.dumps({"digest": _digest_of_all(metadata)})
     write(path, RUNS, rows, notes, **options)

@@ -23,11 +23,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct
-from fedsampling.theory.improvement import (
-    improvement_factor,
-    sampling_variance,
-    variance_ratio,
-)
+from fedsampling.theory.improvement import improvement_factor, sampling_variance, variance_ratio
 
 TOLERANCE = 1e-12  # tolerance for C in Algorithm 2, which is 1 exactly if nothing was capped
 EXCHANGE_BITS = 64  # bits that a client sends in one exchange of AOCS: t_i, two floats

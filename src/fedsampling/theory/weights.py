@@ -279,8 +279,5 @@ _SCHEMES: dict[str, ClosedForms] = {
     "md": (_md, lambda p, m: clustered_participation(np.tile(p, (m, 1)))),
     "uniform": (_uniform, lambda p, m: Participation(float(m), 0.0)),
     "poisson": (_poisson, lambda p, m: independent_participation(check_poisson(p, m))),
-    "binomial": (
-        _binomial,
-        lambda p, m: independent_participation(np.full(p.size, m / p.size)),
-    ),
+    "binomial": (_binomial, lambda p, m: independent_participation(np.full(p.size, m / p.size))),
 }

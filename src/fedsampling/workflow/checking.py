@@ -17,12 +17,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.runs.cost_model import measure
 from fedsampling.runs.places import run_stores, unfinished_runs
-from fedsampling.runs.resources import (
-    Measured,
-    excesses,
-    measurement_key,
-    save_measurements,
-)
+from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project

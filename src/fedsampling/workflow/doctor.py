@@ -279,10 +279,7 @@ def recheck(
         late = until is not None and until > _first_round(table)
         if late and is_sensitive(job.simulation, run, table, where):
             outcome = "rounding"
-        if before.metadata["digest"] in (
-            store.digest(table),
-            store.digest(store.rounded(table)),
-        ):
+        if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
             outcome, difference = "equal", 0.0
         recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start

@@ -24,13 +24,7 @@ from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
 from fedsampling.experiments.resolving import resolve_experiments
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import (
-    CARDS,
-    PUBLISHED,
-    finished_runs,
-    published_runs,
-    run_stores,
-)
+from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
 
 PAPERS, RESULTS = Path("papers"), Path("results")

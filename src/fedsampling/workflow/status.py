@@ -13,12 +13,7 @@ from pathlib import Path
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
-from fedsampling.runs.places import (
-    path_of,
-    paths_of_other_versions,
-    run_stores,
-    unfinished_runs,
-)
+from fedsampling.runs.places import path_of, paths_of_other_versions, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project

@@ -26,10 +26,7 @@ FOLDER = "tune"  # of the results, for the summaries of the trials
 
 
 def tune(
-    names: Sequence[str],
-    project: Project,
-    echo: Callable[[str], None],
-    runs_chosen: bool = True,
+    names: Sequence[str], project: Project, echo: Callable[[str], None], runs_chosen: bool = True
 ) -> int:
     """Tune experiments, and run the chosen cases.
 

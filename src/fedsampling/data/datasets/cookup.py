@@ -164,9 +164,5 @@ def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
     with np.load(converted(target, make), allow_pickle=False) as file:
         arrays = {array: file[array] for array in _ARRAYS}
     return Samples(
-        name="tff_emnist",
-        classes=10,
-        unverified=SOURCES[name].unverified,
-        inputs=inputs,
-        **arrays,
+        name="tff_emnist", classes=10, unverified=SOURCES[name].unverified, inputs=inputs, **arrays
     )

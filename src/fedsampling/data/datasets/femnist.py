@@ -58,8 +58,7 @@ class Femnist(PublishedData, name="femnist"):
     min_samples: Positive = Field(1, description="minimum images of a writer, training and test")
     train: Share = Field(0.9, description="share of a writer's images for training")
     repeat_first: bool = Field(
-        False,
-        description="repeat the first image of each writer but the first, as LEAF does",
+        False, description="repeat the first image of each writer but the first, as LEAF does"
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
@@ -102,14 +101,7 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
         # No test part: load() splits each writer's images.
         drawn = images(
-            rng,
-            "femnist-like",
-            GRAY,
-            y,
-            y[:0],
-            classes=62,
-            writer=writer,
-            writer_test=writer[:0],
+            rng, "femnist-like", GRAY, y, y[:0], classes=62, writer=writer, writer_test=writer[:0]
         )
         return replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
     paths = fetch_dataset("nist_sd19", cache, mirror)
@@ -167,13 +159,7 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
     by_writer = groupby(PurePosixPath(name).parts[2] for name in names)
     writers, sizes = zip(*((writer, len(list(group))) for writer, group in by_writer), strict=True)
     with replacing(target) as temporary:
-        np.savez(
-            temporary,
-            x=x,
-            y=y,
-            start=starts(sizes),
-            writers=np.array(writers),
-        )
+        np.savez(temporary, x=x, y=y, start=starts(sizes), writers=np.array(writers))
 
 
 def read(path: Path) -> Samples:

@@ -73,14 +73,7 @@ def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int
     writer, writer_test = (rng.integers(writers, size=size) for size in (train, test))
     y, y_test = balanced(rng, train, 10), balanced(rng, test, 10)
     return images(
-        rng,
-        "digits-like",
-        GRAY,
-        y,
-        y_test,
-        classes=10,
-        writer=writer,
-        writer_test=writer_test,
+        rng, "digits-like", GRAY, y, y_test, classes=10, writer=writer, writer_test=writer_test
     )
 
 

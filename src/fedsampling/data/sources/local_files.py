@@ -22,11 +22,7 @@ MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
 # How to read a packed file, by its suffix.
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 # First bytes of files without a checksum, to reject login and error pages.
-_BEGINNINGS = {
-    ".h5": (b"\x89HDF\r\n\x1a\n",),
-    ".json": (b"{", b"["),
-    ".zip": (b"PK\x03\x04",),
-}
+_BEGINNINGS = {".h5": (b"\x89HDF\r\n\x1a\n",), ".json": (b"{", b"["), ".zip": (b"PK\x03\x04",)}
 
 
 class UnreadableError(Exception):

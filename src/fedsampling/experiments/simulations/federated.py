@@ -171,9 +171,6 @@ def distances(sampler: ISFedAvg, learner: ConvexLearner, optimum: Mapping[str, A
         held = sampler.state()
         agents = np.linalg.norm(held["p_agents"] - p_agents, axis=-1)
         data = np.linalg.norm(held["p_data"] - p_data, axis=-1).mean(-1)
-        return {
-            "agent_distance": agents,
-            "data_distance": np.broadcast_to(data, agents.shape),
-        }
+        return {"agent_distance": agents, "data_distance": np.broadcast_to(data, agents.shape)}
 
     return measure

@@ -224,11 +224,7 @@ class Training(Strict):
         client.
         """
         from fedsampling.learning.models.network import keep_memory
-        from fedsampling.learning.training.evaluation import (
-            evaluate,
-            measure,
-            on_own_samples,
-        )
+        from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
         from fedsampling.learning.training.observing import observations_for
 
         keep_memory()
@@ -355,10 +351,7 @@ def load_delays(
 
 
 def load_trace(
-    settings: Training,
-    clients: int,
-    labels: Ints | None = None,
-    names: NDArray[Any] | None = None,
+    settings: Training, clients: int, labels: Ints | None = None, names: NDArray[Any] | None = None
 ) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability

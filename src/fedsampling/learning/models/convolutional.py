@@ -13,14 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsampling.learning.model import (
-    Cifar100Cnn,
-    CifarCnn,
-    ConvNet,
-    LeafCnn,
-    ResNet18,
-    SimpleCnn,
-)
+from fedsampling.learning.model import Cifar100Cnn, CifarCnn, ConvNet, LeafCnn, ResNet18, SimpleCnn
 from fedsampling.learning.models.layers import (
     channels_first,
     convolution,
@@ -143,10 +136,7 @@ def convnet(record: ConvNet, sample: tuple[int, ...], classes: int | None) -> Ne
 
 
 def _plain(
-    name: str,
-    parameters: Parameters,
-    convolutions: list[tuple[str, int, int]],
-    hidden: list[str],
+    name: str, parameters: Parameters, convolutions: list[tuple[str, int, int]], hidden: list[str]
 ) -> Network:
     # Rectified convolutions (name, padding, pooling), then rectified dense layers.
     kernels = [key for key in parameters if key.startswith("conv")]

@@ -139,11 +139,7 @@ class Network:
         }
 
     def outputs(
-        self,
-        theta: Tensor,
-        x: Tensor,
-        keep: Keep = everything,
-        sizes: Sequence[int] | None = None,
+        self, theta: Tensor, x: Tensor, keep: Keep = everything, sizes: Sequence[int] | None = None
     ) -> Tensor:
         """Apply every copy to its own batch: [slots, batch, ..., classes]."""
         return self.apply(self.parts(theta), x, keep, sizes)

@@ -43,10 +43,7 @@ WRAPPERS = {  # modules that only run another one, and their attribute with it
 
 
 def own_network(
-    module: OwnModel,
-    sample: tuple[int, ...],
-    classes: int | None,
-    loss: Loss | None = None,
+    module: OwnModel, sample: tuple[int, ...], classes: int | None, loss: Loss | None = None
 ) -> Network:
     """Convert a module to a network.
 

@@ -90,11 +90,7 @@ def bits(
 
 
 def request_shares(
-    needs: frozenset[str],
-    n_samples: Ints,
-    trained: Ints,
-    batch: int,
-    mini_batch: int = 1,
+    needs: frozenset[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
 ) -> Array:
     """Compute the cost of a request for each client, relative to its local training, shape (n,).
 

@@ -95,9 +95,7 @@ class Checkpoint:
             return Progress(
                 int(header["round"]),
                 History(
-                    _unpack("measured", arrays),
-                    _unpack("charged", arrays),
-                    arrays["diverged_at"],
+                    _unpack("measured", arrays), _unpack("charged", arrays), arrays["diverged_at"]
                 ),
                 _below("learner/", arrays),
                 _below("sampler/", arrays),

@@ -144,13 +144,7 @@ class Checked:
         return InputError(f"sampler {self.sampler.named}, round {view.round}: {text}")
 
     def _not_finite(
-        self,
-        values: Array,
-        method: str,
-        name: str,
-        slots: Slots,
-        view: View,
-        blamed: Bools,
+        self, values: Array, method: str, name: str, slots: Slots, view: View, blamed: Bools
     ) -> None:
         """Raise InputError if a value is infinite or NaN in one of some runs."""
         at = np.flatnonzero(~np.isfinite(values) & blamed[slots.run])
