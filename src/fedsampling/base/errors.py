@@ -4,16 +4,13 @@ All modules raise :class:`InputError` for such errors; the command line prints i
 and exits with status 2.  Any other exception is a bug and keeps its traceback.
 """
 
-import ast
 import hashlib
 import inspect
-import linecache
 import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import is_dataclass
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -73,7 +70,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(options)}"
 
 
-READ_ONLY = "{} is read-only, as others use it, too; copy it first"
+READ_ONLY = "; others use this array, too: copy it first"
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 MAX_MESSAGE = 300  # characters; messages of libraries can be pages long
 
@@ -99,8 +96,8 @@ def blaming(module: str, start: str) -> Iterator[None]:
         location = "" if module.startswith("fedsampling.") else _location(error, module)
         if not location:
             raise
-        text = _read_only(error, module) or described(error)
-        raise CodeError(f"{start}: {location}: {text}") from error
+        fix = READ_ONLY if "read-only" in str(error) else ""
+        raise CodeError(f"{start}: {location}: {described(error)}{fix}") from error
 
 
 def described(error: BaseException) -> str:
@@ -123,75 +120,6 @@ def import_error_lines(error: BaseException, path: Path, module: str) -> list[st
             text if text.startswith(f"{path}: ") else f"{start}: {text}" for text in error.lines
         ]
     return [f"{start}: {described(error)}; fix the file"]
-
-
-def _read_only(error: BaseException, module: str) -> str:
-    """Describe the change of an array that NumPy refused; empty for other errors."""
-    if not isinstance(error, ValueError) or "read-only" not in str(error):
-        return ""
-    import numpy as np  # the Snakefile imports this module
-
-    frames = [*traceback.walk_tb(error.__traceback__)]
-    positions = traceback.extract_tb(error.__traceback__)
-    users = [
-        (frame, position)
-        for (frame, _), position in zip(frames, positions, strict=True)
-        if frame.f_globals.get("__name__") == module
-    ]
-    frame, position = users[-1]
-    variables = {**frame.f_globals, **frame.f_locals}
-    for node in _expressions(position):
-        array = _value(node, variables)
-        if isinstance(array, np.ndarray) and not array.flags.writeable:
-            name = ast.unparse(node)
-            origins = (_origin(array, user.f_locals) for user, _ in reversed(users))
-            origin = next(filter(None, origins), name)
-            return READ_ONLY.format(name if origin == name else f"{name} (= {origin})")
-    return READ_ONLY.format("an array")
-
-
-def _expressions(position: traceback.FrameSummary) -> list[ast.AST]:
-    """Parse the source of the failing instruction; ``out=`` comes first."""
-    if position.lineno is None or position.colno is None:
-        return []
-    span = ast.Name(
-        "",
-        lineno=position.lineno,
-        end_lineno=position.end_lineno,
-        col_offset=position.colno,
-        end_col_offset=position.end_colno,
-    )
-    try:
-        source = "".join(linecache.getlines(position.filename))
-        nodes = [*ast.walk(ast.parse(ast.get_source_segment(source, span) or ""))]
-    except (SyntaxError, TypeError):  # no source, or no positions
-        return []
-    return [node.value for node in nodes if isinstance(node, ast.keyword)] + nodes
-
-
-def _value(node: ast.AST, variables: dict[str, Any]) -> Any:
-    """Evaluate a name, its attributes and their items; None for other expressions."""
-    if isinstance(node, ast.Name):
-        return variables.get(node.id)
-    if isinstance(node, ast.Attribute):
-        return getattr(_value(node.value, variables), node.attr, None)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        with suppress(Exception):
-            return _value(node.value, variables)[node.slice.value]
-    return None
-
-
-def _origin(array: Any, variables: dict[str, Any]) -> str:
-    """Return the attribute of a local record, such as ``view.p``, that holds an array's numbers."""
-    import numpy as np
-
-    for name, record in variables.items():
-        if is_dataclass(record):
-            content = {**vars(record), **getattr(record, "observed", {})}
-            for key, value in content.items():
-                if isinstance(value, np.ndarray) and np.may_share_memory(value, array):
-                    return f"{name}.{key}"
-    return ""
 
 
 def _location(error: BaseException, module: str) -> str:
