@@ -213,10 +213,7 @@ def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
 def row_readings(
     summaries: Summaries, spec: ClaimSpec, paper: Paper
 ) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return the runtimes of a claim's row in each reading that was run, the main reading first.
-
-    See :func:`.runtimes.readings`.
-    """
+    """Return a row's runtimes in each of :func:`.runtimes.readings`, the main first."""
     row, paired_runtimes = row_of(spec)
     case = CASES[spec.artefact]
     names = _row_experiments(summaries, spec)

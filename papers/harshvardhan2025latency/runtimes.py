@@ -117,10 +117,7 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
 
 
 def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
-    """Return the experiment that has a row's runs with one kind of delays.
-
-    This is ``<row>_<case>`` if it was run, otherwise ``<row>``, and None if neither was.
-    """
+    """Return the experiment of a row with one kind of delays, ``<row>_<case>`` or ``<row>``."""
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
@@ -217,10 +214,7 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
 
 
 def at_least(table: pd.DataFrame) -> pd.DataFrame:
-    """Return lower bounds of :func:`runtimes`: runs that miss the target count until their end.
-
-    Returns counted seconds; a row for each seed, a column for each sampler.
-    """
+    """Return lower bounds of :func:`runtimes` in counted seconds, by seed and sampler."""
     bounds = table.assign(seconds=_at_least(table))
     return bounds.pivot(index="seed", columns="sampler", values="seconds")
 

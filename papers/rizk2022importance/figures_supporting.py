@@ -121,10 +121,7 @@ def _population(summaries: Summaries, row: pd.Series) -> str:
 
 
 def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean and range of each gap over draws, by number of noisy agents and factor.
-
-    Returns columns ``comparison``, ``few``, ``factor``, ``mean``, ``min``, ``max``.
-    """
+    """Return the mean and range of each gap over draws, by number of noisy agents and factor."""
     summary = summaries["few"]
     chosen = data[data["experiment"] == "few"]
     noise = chosen["case"].map(lambda case: summary.setting("dataset.noise", case))

@@ -247,10 +247,7 @@ def error_levels(summary: Summary, case: str = "base") -> tuple[Estimate, Estima
 
 
 def gradient_deviations(summary: Summary) -> pd.DataFrame:
-    """Compare the mean estimate with the exact gradient, by model and sampler.
-
-    Returns columns ``case``, ``sampler``, ``coordinates``, ``largest_z``, ``noise``, ``noise_se``.
-    """
+    """Compare the mean estimate with the exact gradient, by model and sampler."""
     rows = []
     for (case, sampler), group in summary.rows.groupby(["case", "sampler"], sort=False):
         values = {name: part["value"].to_numpy() for name, part in group.groupby("metric")}

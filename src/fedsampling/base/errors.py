@@ -22,10 +22,7 @@ WARNING = "fedsampling: warning: "  # start of a warning's line on stderr
 
 
 class InputError(Exception):
-    """Invalid input: one line for each error, with key, value and fix.
-
-    `*lines`: for example ``config.scale: 'fast' is unknown; known: paper, quick``.
-    """
+    """Invalid input: one line for each error, with key, value and fix."""
 
     def __init__(self, *lines: str) -> None:
         # Values that the lines quote, such as paths, must not break a line or control a terminal.
@@ -42,10 +39,7 @@ class DamagedError(InputError):
 
 @contextmanager
 def gathering(lines: list[str]) -> Iterator[None]:
-    """Catch an InputError in the body and add its lines to `lines`, without duplicates.
-
-    The caller raises the collected lines, so that the user sees all errors at once.
-    """
+    """Add the lines of an InputError in the body to `lines`, so that users see all errors."""
     try:
         yield
     except InputError as error:
@@ -83,10 +77,8 @@ class CodeError(InputError):
 def blaming(module: str, start: str) -> Iterator[None]:
     """Convert an error whose traceback contains a user's module into a :class:`CodeError`.
 
-    Other errors are bugs of this package: they pass through with their traceback.
-
-    `module`: name of the users' module. `start`: prefix of the line, such as ``sampler mine, round
-    4``.
+    Other errors are bugs of this package: they pass through with their traceback. `start` begins
+    the line, as in ``sampler mine, round 4``.
     """
     try:
         yield
@@ -137,10 +129,7 @@ def _location(error: BaseException, module: str) -> str:
 
 
 def import_file(path: Path, name: str, defines: str) -> ModuleType:
-    """Import a user's Python file, once, as the module `name`.
-
-    `defines`: what the file must define, for the message, such as ``a sampler``.
-    """
+    """Import a Python file of a user, once, as the module `name`; `defines` is for its errors."""
     if name in sys.modules:
         return sys.modules[name]
     spec = spec_from_file_location(name, path)

@@ -186,11 +186,7 @@ def _import_all(package: str) -> None:
 def load_members(
     family: type[Member], module: str, path: Path, load: Callable[[], object]
 ) -> tuple[type[Member], ...]:
-    """Import a module from outside the package, once; return the members that it defines.
-
-    `family`: such as Scheme. `module`: name under which the module is imported. `path`: file of the
-    module; the prefix of each error line. `load`: imports the module.
-    """
+    """Import a module from outside the package, once, by `load`; return the members it defines."""
     if module not in sys.modules:
         members = family.members()
         try:
@@ -233,11 +229,7 @@ def members_within(record: BaseModel) -> Iterator[Named]:
 
 
 def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
-    """List the members of a family.
-
-    `*properties`: class attributes to include, such as ``"needs"``. Returns columns ``name``,
-    ``settings`` (with defaults), the properties, and ``description``.
-    """
+    """List the members of a family: name, settings with defaults, `properties` and description."""
     import pandas as pd
 
     rows = []

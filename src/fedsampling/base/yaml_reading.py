@@ -44,10 +44,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, origin: str) -> Any:
-    """Parse YAML, such as the value of an option.
-
-    `origin`: prefix of errors: a path, or an option's name.
-    """
+    """Parse YAML, such as the value of an option; `origin` starts each error line."""
     try:
         _check_bounds(text)
         return _constructed(text, origin)

@@ -51,11 +51,9 @@ class Availability(Named, package="fedsampling.clients.availability"):
     ) -> Bools:
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
-        If no client would be available, the client with the smallest variate of the round becomes
-        available.  Adding rounds or clients does not change the other draws.
-
-        `labels`, shape (clients,): each client's most frequent label, on which its availability may
-        depend. `names`, shape (clients,): names in a recorded trace; by default, the numbers.
+        If no client would be available, the one with the smallest variate of the round becomes
+        available. Adding rounds or clients does not change the other draws. `labels`, shape
+        (clients,), are the clients' most frequent ones; `names` are those in a recorded trace.
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]

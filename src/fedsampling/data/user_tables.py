@@ -50,10 +50,7 @@ class Encoding:
 
     @property
     def gap_of(self) -> list[int | None]:
-        """For each feature from a numeric column the position of its gaps; −1 without gaps.
-
-        None for all other features.
-        """
+        """Each feature's position of its gaps: −1 without gaps, None if it is not numeric."""
         positions: list[int | None] = []
         for name in self.numbers:
             has_gaps = name in self.gaps
@@ -168,10 +165,7 @@ class Table(NamedTuple):
 def train_and_test(
     source: Any, target: Any, features: Any, client: Any, test: Any, encodes: bool = False
 ) -> tuple[Table, Table | None, Encoding | None]:
-    """Read the training and the test table, which a dict of splits or a column `test` separates.
-
-    `encodes`: whether features may be text or missing; the result includes their encoding.
-    """
+    """Read the training and the test table, which a dict of splits or a column `test` separates."""
     splits = source if isinstance(source, Mapping) and _has_tables(source) else {"train": source}
     if "train" not in splits:
         raise InputError(f"frame: no split 'train'; it has {', '.join(map(str, splits))}")
@@ -198,10 +192,7 @@ def train_and_test(
 
 
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
-    """Read the clients' properties: a row for each client, in the order of their sorted names.
-
-    The column ``client``, or else the index of a pandas frame, has the clients.
-    """
+    """Read the clients' properties: a row for each client, in the order of their sorted names."""
     columns = dict(columns_of(table))
     if "client" in columns:
         clients = one_type(columns.pop("client"), "client_info: column 'client'")
@@ -232,10 +223,7 @@ def is_dataset(value: Any) -> bool:
 
 
 def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
-    """Return the samples and targets of a dataset of PyTorch in its order, as read once.
-
-    A loader gives the samples that it can draw, in the order of its dataset.
-    """
+    """Return the samples and targets of a dataset or loader of PyTorch, in its order."""
     tensors: Any = getattr(dataset, "tensors", None)
     if tensors is not None and len(tensors) == 2:
         return tensors[0], tensors[1]

@@ -76,11 +76,7 @@ class Provenance:
 
 
 def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
-    """Return why an artefact is not evidence; empty if it is, or if it has no runs.
-
-    `summaries`: summaries of the artefact's experiments, by name. `facts`: ``scale`` and ``data``
-    of the configuration.
-    """
+    """Return why an artefact is not evidence; empty if it is, or if it has no runs."""
     scale = _scale(summaries, facts)
     words = [SCALES[scale]] if summaries and scale != "paper" else []
     if scale == "changed":
@@ -107,12 +103,8 @@ def assess_runs(
     """Assess how much evidence the runs behind a claim provide.
 
     A case counts if each of its samplers has at least :data:`FEWEST_SEEDS` seeds, or as many as the
-    paper's experiment.  Quick scale, substitute data, and runs without a case that counts are not
-    even preliminary evidence.
-
-    `summaries`: summaries of the experiments that were run. `experiments`: all experiments of the
-    claim, from the paper's file. `cases`: cases of the claim.  In an experiment that has none of
-    them, all cases count. `facts`: ``scale`` and ``data`` of the configuration.
+    paper's experiment; in an experiment with none of the claim's `cases`, all count. Quick scale,
+    substitute data, and runs without a case that counts are not even preliminary evidence.
     """
     if not experiments:
         quick = facts["scale"] == "quick"  # for claims that compute their own numbers

@@ -306,10 +306,7 @@ def load(path: Path) -> Config:
 
 
 def parse(content: dict[str, Any]) -> Config:
-    """Validate plain data as a configuration.
-
-    Loads the files listed in `schemes`, which registers the samplers they define.
-    """
+    """Validate plain data as a configuration; load and register the samplers in `schemes`."""
     if "together" in content:
         print("fedsampling: together: no longer has any effect; remove it", file=sys.stderr)
         content = {key: content[key] for key in content if key != "together"}
@@ -366,9 +363,7 @@ def _unusable_store(store: str) -> str:
 def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
     """Prefix each error line about a configuration key with the file or option that sets the key.
 
-    `lines`: such as ``overrides.rizk2022importance.few.rounds: …``; other lines are returned
-    unchanged. `*files`: later files override earlier files; unreadable files are ignored.
-    `**options`: settings that override the files, by the name of the option that sets them.
+    Later files override earlier ones, and options override files.
     """
     origins: dict[str, Any] = {}
     for file in files:

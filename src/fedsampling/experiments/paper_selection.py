@@ -11,11 +11,7 @@ NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null 
 
 
 def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
-    """Read the papers in the configuration, by key.
-
-    `config`: its key ``papers`` has names of folders in `papers`, or paths of other folders; null
-    means all folders in `papers`.
-    """
+    """Read the papers in the configuration, by key; null means all folders in `papers`."""
     folders = _folders(config, papers)
     selected = _selected_experiments(config)
     problems = [
@@ -49,12 +45,9 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
 
 
 def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
-    """Return a paper without some experiments and without the artefacts that need them.
+    """Return a paper without the experiments in `left_out` and the artefacts that need them.
 
-    A `partial` artefact remains if at least one of its experiments does.  Claims remain, with the
-    verdict "not run".
-
-    `left_out`: reason for leaving out, by experiment.
+    A `partial` artefact remains if one of its experiments does. Claims remain, as "not run".
     """
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
@@ -86,9 +79,7 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
 def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) -> Paper:
     """Keep some experiments of a paper, and the artefacts and claims that need no others.
 
-    A `partial` artefact keeps its remaining experiments.
-
-    `overridden`: experiments that overrides change: they must be among `experiments`.
+    A `partial` artefact keeps its remaining experiments. Those that overrides change must be kept.
     """
     place = f"overrides.{paper.key}"
     problems = [

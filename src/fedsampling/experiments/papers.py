@@ -263,10 +263,7 @@ def _without_shorthand(paper: Paper, origin: str) -> Paper:
 
 
 def as_plain(paper: Paper) -> dict[str, Any]:
-    """Return a paper as plain data from which :class:`Paper` can restore it.
-
-    Unlike ``paper.model_dump()`` the data include the fields that are not in ``paper.yaml``.
-    """
+    """Return a paper as plain data, with its other files, for :class:`Paper` to restore it."""
     return paper.model_dump(mode="json") | {
         "folder": str(paper.folder),
         "scales": paper.scales,
@@ -432,11 +429,7 @@ def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
 
 
 def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
-    """Return the modules of a paper that define some functions, without importing them.
-
-    `folder`: the paper's folder. `files`: prefix of the modules' names. `*names`: ids of artefacts
-    or claims. Returns such as ``papers.rizk2022importance.figures``.
-    """
+    """Return the modules of a paper that define artefacts or claims, without importing them."""
     return sorted({_module(folder, files, name) for name in names})
 
 

@@ -34,10 +34,7 @@ class Model(Named, package="fedsampling.learning"):
     """A network architecture and its settings."""
 
     def build(self, sample: tuple[int, ...], classes: int | None) -> "Network":
-        """Build the network for a dataset.
-
-        `sample`: shape of one sample. `classes`: number of labels; None for regression.
-        """
+        """Build the network for samples of a shape; `classes` is None for regression."""
         network: Network = getattr(import_module(self.code), self.named)(self, sample, classes)
         return network
 

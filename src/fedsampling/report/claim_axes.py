@@ -24,10 +24,7 @@ _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an ax
 
 @dataclass(frozen=True)
 class Bar:
-    """An interval on its axis; positions are in per cent from the left.
-
-    `name`, `text`: name of the quantity; its value and interval as text.
-    """
+    """An interval on its axis; positions are in per cent from the left."""
 
     name: str
     text: str
@@ -81,10 +78,7 @@ class SettingsPlot:
 
 
 def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
-    """Lay out one plot for each number that a claim has under several settings.
-
-    Dots whose places would overlap are stacked, so their height counts settings.
-    """
+    """Lay out a plot for each number with several settings; dots that would overlap are stacked."""
     names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
     plots = []
     for name in names:
@@ -214,11 +208,10 @@ _MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """A number that the paper prints, as text.
+    """A number that the paper prints, as text: fields of ``reported.csv``, and our value.
 
-    `quantity`, `value`, `unit`, `where`: as in ``reported.csv``. `rounding`: half a unit of the
-    last printed digit; empty if the number is exact, or for text. `claim`, `ours`: claim that
-    compares the number, and our value with its interval; empty without a claim.
+    `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
+    `claim` compares the number with `ours` and its interval; empty without one.
     """
 
     quantity: str

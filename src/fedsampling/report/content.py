@@ -63,11 +63,10 @@ class Chapter:
 def load(
     results: Path, papers: Mapping[str, Paper], judged: Path | None = None
 ) -> tuple[Chapter, ...]:
-    """Read every paper with artefacts or with artefacts that could not be drawn.
+    """Read every paper with artefacts, or with artefacts that could not be drawn.
 
-    `results`: contains ``artefacts/<paper>/<artefact>/artefact.json`` with the files that each
-    lists, and ``claims/<paper>.json``. `papers`: papers of the configuration.  Other papers and
-    undeclared artefacts are ignored. `judged`: folder of the claims; ``results/claims`` if None.
+    `results` has ``artefacts/<paper>/<artefact>/artefact.json`` with its files; `judged` has
+    ``<paper>.json``, by default in ``results/claims``. Undeclared artefacts are ignored.
     """
     judged = judged or results / "claims"
     chapters = (_chapter(paper, results, judged / f"{paper.key}.json") for paper in papers.values())

@@ -46,10 +46,7 @@ class View:
 
 
 def load(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
-    """Read the views of each paper's experiments; experiments without curves are left out.
-
-    `folder`: holds ``<paper>/<experiment>/``.
-    """
+    """Read the views of each paper's experiments; experiments without curves are left out."""
     views = []
     for chapter in chapters:
         for experiment in chapter.paper.experiments:

@@ -151,10 +151,7 @@ def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
 
 
 def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
-    """Tabulate verdicts by paper and grade in Markdown, for the README.
-
-    `papers`: with their claims, by key.  Papers without claims are left out.
-    """
+    """Tabulate verdicts by paper and grade in Markdown, for the README."""
     labels = (LABELS.get(grade, grade) for grade in GRADES)
     heads = ["paper", *labels, *COLUMNS[len(GRADES) :]]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -179,13 +176,7 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
-    """Write how many claims were tested, when their rules were written, and the verdicts by grade.
-
-    Returns
-    -------
-    list of str
-        Grades without claims have no sentence; empty if there are no claims.
-    """
+    """Write how many claims were tested, when their rules were written, and verdicts by grade."""
     claims = empirical(chapters)
     if not claims:
         return []
@@ -232,8 +223,6 @@ def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
     """Return the claims that hold and those that do not.
 
     If no claim at full size has the verdict, preliminary evidence takes its place.
-
-    Returns empty without claims.
     """
     if not empirical(chapters):
         return ()

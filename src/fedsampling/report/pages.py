@@ -100,17 +100,11 @@ def write(
     recomputed: Sequence[Recomputed] = (),
     explored: Sequence[View] = (),
 ) -> list[str]:
-    """Write index.html, a page per paper, the style sheet and the linked text files into `root`.
+    """Write the pages and all files that they need into `root`; return those that are results.
 
-    Also write a page of the datasets if there are cards, a page of all samplers if the cross matrix
-    is shown, and the run explorer if there are views.
-
-    `root`: holds the artefacts' files already, as ``<paper>/<artefact>/``. `chapters`: the papers
-    to show. `software`: for the citation. `targets`: the folder of artefacts, as in Snakemake's
-    targets. `cards`: cards of the datasets; their files are in ``cards/`` already. `recomputed`:
-    published runs that were recomputed on this machine. `explored`: the run explorer's views; their
-    files are in ``explorer/`` already. Returns the files written, relative to `root`, without the
-    style sheet.
+    There is a page of the datasets if there are cards, a page of all samplers if the cross matrix
+    is shown, and the run explorer if there are views. Files of artefacts, cards and views are in
+    `root` already. `targets` is the folder of artefacts, as in Snakemake's targets.
     """
     environment = _environment()
     matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)

@@ -43,14 +43,9 @@ def build(
     """Write the whole report into `out`, replacing an earlier report.
 
     Pages are built in a temporary folder next to `out` and moved when complete, so `out` never
-    holds half a report.
-
-    `results`: as in :func:`fedsampling.report.content.load`; the datasets' cards are in ``cards``.
-    `papers`: the papers to show. `out`: a new or empty folder, or an earlier report. `project`: the
-    repository; CITATION.cff and the workflow are copied from it. `config`: the settings of the
-    runs, as plain data. `claims`: folder of ``<paper>.json``; ``results/claims`` if None. `cards`:
-    datasets to show, if they have a card.  Without cards, the report has no page of datasets.
-    `recomputed`: published runs that were recomputed on this machine.
+    holds half a report. CITATION.cff and the workflow come from `project`, the repository; `config`
+    has the settings of the runs. `claims` has ``<paper>.json``. Without `cards`, the report has no
+    page of datasets. `recomputed` are published runs that this machine recomputed.
     """
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)
@@ -185,10 +180,7 @@ QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
 
 
 def _write_thumbnails(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
-    """Write a WebP picture of each figure; yield their names relative to `root`.
-
-    `root`: holds the figures already, as ``<paper>/<artefact>/<artefact>.png``.
-    """
+    """Write a WebP picture of each figure in `root`; yield their names relative to it."""
     (root / _THUMBNAILS).mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for exhibit in chapter.exhibits:

@@ -74,10 +74,8 @@ def execute_stacked(
 ) -> list[Path]:
     """Compute the missing runs of jobs that :func:`stacks` has grouped; write their manifests.
 
-    Runs that another process is computing are waited for and reused.
-
-    `progress`: called with the job's name, the number of finished steps, and the total. `stop`:
-    polled by simulations with checkpoints. Returns the manifests.
+    Runs that another process is computing are waited for and reused. `progress` gets the job's
+    name, the number of finished steps and the total; simulations with checkpoints poll `stop`.
     """
     check_writable(results)
     choose_products(config)
@@ -185,10 +183,7 @@ def device(config: Config) -> str:
 
 
 def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.Result | None:
-    """Return a finished run: of this code from the store `target`, of any code from shared stores.
-
-    None if the run is not finished.
-    """
+    """Return a finished run: of this code from `target`, of any code from shared stores."""
     return store.find([target], run_hash, code) or locate_shared(run_hash, shared, code)
 
 
@@ -200,11 +195,7 @@ def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Res
 
 @cache
 def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
-    """Return the environment of a run: package, commit, libraries, kernel settings, device.
-
-    `device`: device that trains networks. `networks`: whether networks are trained; if so, the
-    kernels include the library of their products.
-    """
+    """Return the environment of a run: package, commit, libraries, kernel settings, device."""
     kernels = {name: os.environ[name] for name in KERNELS if os.environ.get(name)}
     if networks and device == "cpu":
         from fedsampling.learning.models import products

@@ -64,11 +64,7 @@ def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
 
 
 def published_runs(folder: Path) -> Mapping[str, Path]:
-    """Return the file of each published run in a folder, by the run's hash.
-
-    Returns empty if the folder has no index or does not exist.  A wheel has no index, to be
-    smaller: in an installed package the hashes are read from the files.
-    """
+    """Return the file of each published run in a folder, by hash; wheels have no index."""
     path = folder / INDEX
     try:
         with reading(path):

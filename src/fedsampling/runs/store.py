@@ -70,10 +70,7 @@ def lease_of(store: Path, run_hash: str, code: str) -> Path:
 
 
 def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
-    """Write a run atomically; add its digest to the metadata.
-
-    Returns the file, named by ``metadata["hash"]`` and ``metadata["code"]``.
-    """
+    """Write a run atomically, with its digest; return the file, named by hash and code."""
     path = path_of(store, metadata["hash"], metadata["code"])
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     _make_folder(store, path.parent)
@@ -84,13 +81,10 @@ def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
 
 
 def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | None:
-    """Return a finished run, or None.
+    """Return a finished run, or None, from the first of the stores that has it.
 
-    `stores`: searched in order; may include folders of published runs. `code`: accept only runs of
-    this version of the code.  None accepts any, the newest first, for shared stores; the report
-    shows the provenance of their runs.
-
-    A damaged file is renamed to ``*.damaged`` and ignored.
+    `code` accepts only runs of this version of the code; None accepts any, the newest first, for
+    shared stores; the report shows their provenance. A damaged file is renamed to ``*.damaged``.
     """
     return next(
         (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
@@ -310,12 +304,7 @@ COMPRESSION: dict[str, Any] = {
 def write(
     path: Path, kind: str, rows: pa.Table, notes: str, mode: int | None = None, **options: Any
 ) -> None:
-    """Write rows and notes atomically.
-
-    `kind`: kind of file; readers reject other kinds. `notes`: A JSON object, with a ``digest`` of
-    the rows. `mode`: the file's permissions. `**options`: passed to
-    :func:`pyarrow.parquet.write_table`.
-    """
+    """Write rows, and notes with a ``digest`` of the rows, atomically; readers check `kind`."""
     text = notes.encode()
     noted = {kind.encode(): text, _seal(kind): hashlib.sha256(text).hexdigest().encode()}
     with replacing(path, mode) as temporary:
@@ -375,10 +364,7 @@ def verified(schema: pa.Schema, kind: str) -> dict[str, Any]:
 
 
 def as_written(values: ArrayLike) -> bytes:
-    """Return numbers as bytes, with the same bytes for all NaNs.
-
-    Processors differ in the sign bit of inf − inf, which files do not preserve.
-    """
+    """Return numbers as bytes, with the same bytes for all NaNs, whose sign bit can differ."""
     numbers = np.asarray(values, np.float64)
     return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
 
@@ -397,11 +383,7 @@ LEASE_MODE = 0o644  # all users of a shared store must be able to read who holds
 def hold_leases(
     paths: Iterable[Path], on_wait: Callable[[str], None] = lambda owner: None
 ) -> Iterator[None]:
-    """Hold several leases; wait for leases that other processes hold.
-
-    `paths`: acquired in sorted order by all processes, which prevents deadlocks. `on_wait`: called
-    with the owner of each lease that another process holds.
-    """
+    """Hold several leases, acquired in order; tell `on_wait` the owner of each that is held."""
     with ExitStack() as stack:
         for path in sorted(paths):
             lease = SoftFileLease(
@@ -436,10 +418,7 @@ def _acquire(lease: SoftFileLease, path: Path, on_wait: Callable[[str], None]) -
 
 
 def _empty(path: Path) -> bool:
-    """Whether a lease is empty because its writer crashed, for example in a power failure.
-
-    filelock would wait forever for an empty file: its older versions wrote empty locks.
-    """
+    """Whether a lease is empty because its writer crashed; filelock would wait forever."""
     with suppress(OSError):
         return path.stat().st_size == 0
     return False

@@ -228,10 +228,7 @@ def seeds_needed(interval: Interval, effect: float | None = None) -> float:
 
 
 def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
-    """Write the number of seeds that would decide a claim, and their cost; empty if decided.
-
-    `seconds`: processor time of the runs behind the claim.
-    """
+    """Write the number of seeds that would decide a claim, and their cost; empty if decided."""
     drawn = list(drawn)
     if not drawn:
         return WITHOUT_INTERVAL

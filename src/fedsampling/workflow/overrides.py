@@ -83,10 +83,7 @@ class OwnProblem:
         return "-".join(filter(None, [data, model]))
 
     def settings(self, experiment: str, resolved: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that replace an experiment's.
-
-        `resolved`: its ``cases`` and ``settings`` at the scale of the comparison.
-        """
+        """Return the settings that replace those of an experiment, which is `resolved`."""
         changes: dict[str, Any] = {}
         if self.data is not None:
             holdout = ", learning rates on a holdout" if experiment.startswith(TUNING) else ""
@@ -223,10 +220,7 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
 
 
 def check_entry(entry: Entry, common: Mapping[str, Any]) -> None:
-    """Check that an entry works as its sampler declares.
-
-    `common`: settings that all entries of a sampler share; those of the entry have precedence.
-    """
+    """Check that an entry, with the settings `common` to its sampler, works as it declares."""
     settings = {**common, **entry.settings}
     options = {key: value for key, value in settings.items() if key != "name"}
     if isinstance(m := options.get("m"), int):
@@ -271,11 +265,7 @@ class Comparison:
     against: Sequence[str]  # the other samplers; if empty, all
 
     def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
-        """Return overrides with all samplers that can train the user's model on the user's data.
-
-        `common`: settings of all samplers of the cross matrix. `echo`: prints a line, for each
-        sampler that is left out.
-        """
+        """Return overrides with all samplers that can train the model; echo the others."""
         samplers = {entry.sampler for entry in self.entries.values()}
         compared = {REFERENCE, *self.against, *samplers} if self.against else {*common}
         reasons = self.problem.untrainable(
@@ -324,10 +314,7 @@ class Comparison:
         return overrides
 
     def _overrides(self, experiments: Sequence[str], left_out: Collection[str]) -> Overrides:
-        """Return overrides that add the entries to some experiments and remove all others.
-
-        `left_out`: samplers to remove.
-        """
+        """Return overrides that add the entries to some experiments and remove all others."""
         plan = self.matrix.plan
         compared = {*experiments, *(TUNING + name for name in experiments)}
         overrides: Overrides = {}

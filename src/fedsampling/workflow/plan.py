@@ -110,10 +110,7 @@ class Plan:
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]
 
     def final_files(self) -> list[str]:
-        """Return the default targets of the workflow, relative to the results folder.
-
-        This is the report, or the summaries if the chosen experiments have no artefact.
-        """
+        """Return the default targets: the report, or summaries of experiments without artefacts."""
         if self.artefacts():
             return ["report/index.html"]
         return [file for paper in self.papers for file in self.report_inputs(paper)]
@@ -194,11 +191,7 @@ def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RES
 
 
 def resolve(config: Config, papers: Path, results: Path) -> Plan:
-    """Resolve and check the plan of a configuration.
-
-    `papers`: folder that holds one folder per paper. `results`: folder searched for finished runs
-    at scale best.
-    """
+    """Resolve and check the plan of a configuration."""
     chosen = {
         key: at_best(paper, config, results) for key, paper in load_papers(config, papers).items()
     }
@@ -447,11 +440,7 @@ def _jobs_at(paper: Paper, config: Config, scale: str) -> dict[str, list[Job]]:
 
 
 def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
-    """List the unfinished jobs of the paper's size, by experiment.
-
-    `paper`: with all its experiments. `config`, `results`: only the locations of finished runs
-    matter.
-    """
+    """List the unfinished jobs of the paper's size, by experiment."""
     at_paper_size = config.model_copy(
         update={"scale": "paper", "data": "official", "overrides": {}}
     )

@@ -36,10 +36,7 @@ class State:
 
 
 def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
-    """Describe the progress of runs, artefacts and report, and list failures.
-
-    Returns lines: all runs, unfinished experiments, artefacts, the report, and logs of failed jobs.
-    """
+    """Describe the progress of runs, artefacts and report, and list failures."""
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"

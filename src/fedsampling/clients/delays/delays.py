@@ -70,12 +70,9 @@ class Delays:
         return self.base + (0.0 if self.noise is None else self.noise.mean)
 
     def round_seconds(self, seed: ArrayLike, round: ArrayLike, clients: ArrayLike) -> Array:
-        """Draw the seconds of clients in a round.
+        """Draw the seconds of clients in a round; seeds, rounds and clients broadcast.
 
-        A client's delay depends only on seed, round and client.  The other selected clients and
-        their order do not matter, so all samplers see the same delays.
-
-        `seed`, `round`, `clients`, shape (...): broadcast against each other. Returns shape (...).
+        A client's delay depends only on these three, so all samplers see the same delays.
         """
         seeds, rounds, index = np.broadcast_arrays(
             *(np.asarray(key, np.int64) for key in (seed, round, clients))
@@ -90,8 +87,7 @@ class Delays:
 def assign(delays: Delays, clients: int, seed: int) -> Delays:
     """Assign each client of a training problem to a place, whose delays it gets.
 
-    `delays`: delays of n places. `clients`: number of clients.  If it exceeds n, places are reused;
-    their numbers of uses differ by at most one. `seed`: seed of the assignment.  Its first entries
+    If there are more clients than places, numbers of uses differ by at most one. The first entries
     do not depend on the number of clients.
     """
     n = len(delays.base)
@@ -104,10 +100,7 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
 
 
 class DelayModel(Named, package="fedsampling.clients.delays"):
-    """A model of delays: its settings, and how it draws a delay for each client.
-
-    Adding a file with such a class to this folder registers the model.
-    """
+    """A model of delays: its settings, and how it draws a delay for each client."""
 
     # Names of the official datasets in sources.yaml; empty if the delays are always generated.
     official: ClassVar[tuple[str, ...]] = ()
@@ -121,10 +114,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         return ()
 
     def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh | None":
-        """Read or generate the network that determines the delays; None without a network.
-
-        `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
-        """
+        """Read or generate the network that determines the delays; None without a network."""
         return None
 
     def draw(
@@ -149,10 +139,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         model_bytes: float,
         rounds: int,
     ) -> Delays:
-        """Draw the delays of a training problem's clients, of which `names`, shape (n,), are given.
-
-        Other arguments as in :meth:`draw`; `rounds`: number of rounds of the training.
-        """
+        """Draw the delays of a training's clients, by `names`, shape (n,); see :meth:`draw`."""
         return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
 
     @classmethod
@@ -164,10 +151,9 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
 class Synthetic(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
 
-    These are the synthetic delays of harshvardhan2025latency, section 6.  The text gives τ_i no
-    round index, so both are drawn once per client.  With ``per_round``, the other reading,
-    computation is drawn in each round.  KB and MB are powers of ten.  The model is transmitted
-    once, as in the text's τ_comm = MS / c_i.
+    The synthetic delays of harshvardhan2025latency, section 6. The text gives τ_i no round index,
+    so both are drawn once per client; with ``per_round``, the other reading, computation is drawn
+    in each round. KB and MB are powers of ten. The model is transmitted once.
     """
 
     clients: Positive | None = Field(

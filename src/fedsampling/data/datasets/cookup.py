@@ -42,10 +42,7 @@ class Cookup(PublishedData, name="cookup"):
     set: Number
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Read (or generate) one of the sets; its writers are the clients.
-
-        Only the stand-in's imbalance is random; `seed` does not change the official files.
-        """
+        """Read (or generate) one of the sets; its writers are the clients."""
         if source == "official":
             samples = _official(self.set, cache, mirror)
         else:
@@ -118,10 +115,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Make each writer a client; pixels are float32 as in TFF, with background 1.
-
-        The arrays are cached, since reading TFF's database takes minutes.
-        """
+        """Make each writer a client, once, as reading takes minutes; pixels are as in TFF."""
         samples = _digits(source, cache, mirror)
         assert samples.writer is not None
         train = by_owner(samples.writer)

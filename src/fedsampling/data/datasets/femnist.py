@@ -62,13 +62,11 @@ class Femnist(PublishedData, name="femnist"):
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Make each sampled writer a client.
+        """Make each sampled writer a client; pixels are bytes, 255 for the background.
 
-        The writers and their test images are random.  LEAF seeds them with the time of day, so the
-        papers' clients cannot be reproduced; here `seed` determines them.  With `repeat_first`, one
-        of two identical images may be in the test set.
-
-        In the result, `x` is uint8 of shape (images, 28, 28), 255 for the background; 62 labels.
+        LEAF seeds the draws of writers and test images with the time of day, so the papers' clients
+        cannot be reproduced; here `seed` determines them. With `repeat_first`, one of two identical
+        images may be in the test set.
         """
         samples = _read_or_generate(source, cache, mirror)
         if self.repeat_first:
@@ -163,11 +161,7 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
 
 
 def read(path: Path) -> Samples:
-    """Read the result of :func:`convert` as training data, which LEAF splits later.
-
-    In the result, `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
-    ``CLASSES``.
-    """
+    """Read the result of :func:`convert` as training data; 255 is the background."""
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
     writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -193,10 +187,7 @@ def first_repeated(samples: Samples) -> Samples:
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare writers, images and labels with the known numbers; return the checks passed.
-
-    NIST publishes the number of images; the number of writers is known from users of LEAF.
-    """
+    """Compare writers, images and labels with the known numbers; return the checks passed."""
     writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = PUBLISHED_IMAGES + PUBLISHED_WRITERS - 1
     findings = {

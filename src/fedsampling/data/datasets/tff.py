@@ -100,11 +100,8 @@ def read_digits(name: str, train: Part, test: Part) -> Samples:
 def read_cifar100(train: Part, test: Part) -> Samples:
     """Read Federated CIFAR-100 with its fine labels.
 
-    Its 100 test clients are not among the 500 training clients, although they share names.  The
-    test part therefore has no writers here.
-
-    `train`, `test`: with ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client. In the
-    result, `x` is uint8.
+    Its 100 test clients are not among the 500 training clients, although they share names. The test
+    part therefore has no writers here.
     """
     image = FeatureType((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)

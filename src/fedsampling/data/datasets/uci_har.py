@@ -99,10 +99,7 @@ _PARTS = "train", "test"
 
 
 def features(x: NDArray[np.float32]) -> Array:
-    """Return mean, standard deviation, least, largest and mean absolute step of each signal.
-
-    `x`, shape (windows, 9, 128). Returns shape (windows, 45).
-    """
+    """Return mean, standard deviation, least, largest and mean absolute step of each signal."""
     signals = x.astype(np.float64)
     step = np.abs(np.diff(signals, axis=2)).mean(2)
     least, largest = signals.min(2), signals.max(2)

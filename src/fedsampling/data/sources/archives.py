@@ -35,11 +35,9 @@ class Bounds:
 def unpack(
     archive: Path, folder: Path, bounds: Bounds, selected: Callable[[str], bool] = lambda name: True
 ) -> dict[str, Path]:
-    """Unpack the selected files of a .zip or .tar, .tar.gz, .tar.bz2 or .tar.xz.
+    """Unpack the selected files of a .zip or .tar, .tar.gz, .tar.bz2 or .tar.xz, by member name.
 
-    `folder`: created if necessary; other files in it remain. `bounds`: members that are not
-    selected count as members, but not for the size. `selected`: returns whether to unpack a member,
-    by its name ``"folder/file"``. Returns by member name, in the archive's order.
+    Members that are not selected count as members of `bounds`, but not for its size.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, Path] = {}

@@ -34,13 +34,11 @@ _JITTER = random.SystemRandom()  # for waiting times only; no result depends on 
 
 @dataclass(frozen=True)
 class Patience:
-    """When to give up on a server.
+    """When to give up on a server: times in seconds.
 
-    `connect`, `read`: seconds to connect, and between two parts of a response. `window`: seconds
-    for the header of a response, and in which its body must grow by 64 KiB. `attempts`: consecutive
-    attempts that receive less than a mebibyte. `pause`: seconds before the second attempt; doubled
-    before each further one, with jitter. `longest`: maximum seconds to wait, also if the server
-    requests more.
+    `read` is between two parts of a response, `window` for its header, and in which its body must
+    grow by 64 KiB. `attempts` counts consecutive ones that receive less than a mebibyte. `pause` is
+    before the second attempt, and doubles; no pause exceeds `longest`.
     """
 
     connect: float = 10.0
@@ -64,11 +62,7 @@ class UnreachableError(Exception):
 
 
 def download(url: str, part: Path, bound: int, patience: Patience, tell: Tell) -> None:
-    """Download a URL into a partial file, resuming a previous download if that is safe.
-
-    `part`: partial file; a note next to it records URL and validator for later attempts. `bound`:
-    maximum size in bytes. `tell`: called with the bytes received and the total, after every part.
-    """
+    """Download a URL into a partial file of at most `bound` bytes; resume if that is safe."""
     with writing(part):
         stream = part.open("a+b", buffering=0)
     furthest, failed = 0, 0

@@ -156,11 +156,7 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def converted(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a cached file that is slow to derive from verified files; create it once.
-
-    `target`: its name contains a digest of its inputs, so it is never out of date. `make`: writes
-    `target` atomically.
-    """
+    """Return a cached file that is slow to derive from verified files; create it once."""
     if not target.is_file():
         with locked(target):
             if not target.is_file():

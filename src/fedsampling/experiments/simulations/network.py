@@ -319,10 +319,7 @@ class Network(Training, Simulation, name="network"):
         where: Where,
         progress: Progress = lambda _: None,
     ) -> Simulated:
-        """Train runs that differ in learning rates, all on the same clients.
-
-        `variants`: settings of each run in `seeds`.
-        """
+        """Train runs with the learning rates of `variants`, all on the same clients."""
         problem = load_problem(self, data, where)
         differing = variants if any(variant != self for variant in variants) else ()
         tables = self.on(problem, data, seeds, where, progress, variants=differing)

@@ -26,11 +26,7 @@ from fedsampling.learning.models.products import product
 
 
 def dense(w: Parts, name: str, h: Tensor) -> Tensor:
-    """Apply a dense layer: h Wᵀ + b.
-
-    `h`, shape (slots, ..., inputs). `w`: contains ``name.weight`` [slots, outputs, inputs] and
-    ``name.bias`` [slots, outputs]. Returns shape (slots, ..., outputs).
-    """
+    """Apply a dense layer to h (slots, ..., inputs): h Wᵀ + b."""
     rows = h.reshape(len(h), -1, h.shape[-1])
     z = product(rows, w[f"{name}.weight"]) + w[f"{name}.bias"][:, None]
     return z.view(*h.shape[:-1], z.shape[-1])
@@ -39,15 +35,10 @@ def dense(w: Parts, name: str, h: Tensor) -> Tensor:
 def convolution(
     w: Parts, name: str, h: Tensor, padding: int = 0, stride: int = 1, pool: int = 1
 ) -> Tensor:
-    """Convolve, then take the maximum of each `pool` × `pool` square.
+    """Convolve h (slots, batch, inputs, height, width), then pool `pool` × `pool` squares.
 
     The slots are computed one after another, which on a CPU is twice as fast as a grouped
-    convolution and keeps the pooling's input in the cache.
-
-    `w`: contains ``name.weight`` [slots, outputs, inputs, height, width] and optionally
-    ``name.bias`` [slots, outputs]. `h`, shape (slots, batch, inputs, height, width): fastest if the
-    inputs (channels) are contiguous in memory. `padding`: zeros added on each side. Returns shape
-    (slots, batch, outputs, height', width').
+    convolution and keeps the pooling's input in the cache. It is fastest with contiguous channels.
     """
     weight, bias = w[f"{name}.weight"], w.get(f"{name}.bias")
 
@@ -103,10 +94,7 @@ def image(name: str, sample: tuple[int, ...], min_side: int) -> tuple[int, int, 
 
 
 def channels_first(x: Tensor) -> Tensor:
-    """View images [slots, batch, H, W] or [..., H, W, C] as [slots, batch, C, H, W].
-
-    In memory the channels stay last, even a single one; convolutions detect this by the strides.
-    """
+    """View images [slots, batch, H, W] or [..., H, W, C] as [slots, batch, C, H, W]."""
     return (x[..., None] if x.dim() == 4 else x).movedim(-1, 2)
 
 

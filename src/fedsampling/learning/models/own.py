@@ -47,11 +47,10 @@ def own_network(
 ) -> Network:
     """Convert a module to a network.
 
-    `module`: with a module, all runs start from its parameters.  A function is called for each run,
-    after PyTorch's generator has been seeded with the run's seed. `sample`: shape of one sample.
-    `classes`: number of labels; None for regression. `loss`: ``loss(outputs, targets)`` returns one
-    number per sample, shape (batch,).  The default is cross entropy, or half the squared error for
-    regression.
+    All runs start from a module's parameters; a function is called for each run, after PyTorch's
+    generator has been seeded with the run's seed. `classes` is None for regression. ``loss(outputs,
+    targets)`` returns one number per sample; the default is cross entropy, or half the squared
+    error.
     """
     make = _maker(module)
     template, symbols = _fitted(make(0), sample, classes)
@@ -308,11 +307,7 @@ class OwnModule:
 
 
 class OwnLoss:
-    """A user's loss ``loss(outputs, targets)``, for all slots.
-
-    `loss`: returns one number per sample. `shape`: shape of the outputs for a few samples.
-    `classes`: as for :func:`own_network`.
-    """
+    """A user's loss ``loss(outputs, targets)``, one number per sample, for all slots."""
 
     def __init__(self, loss: Loss, shape: tuple[int, ...], classes: int | None) -> None:
         if not callable(loss):
@@ -384,10 +379,7 @@ class OwnLoss:
 
 @contextmanager
 def keyed(place: str, device: torch.device, key: int = 0) -> Iterator[list[bool]]:
-    """Key PyTorch's generator in the body, and refuse the use of NumPy's and Python's.
-
-    At the end, the list says whether the body has drawn from PyTorch's generator.
-    """
+    """Key PyTorch's generator in the body, yield whether it was used; refuse other generators."""
     legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
     with _seedable(device) as seed:
         seed(key)
@@ -501,10 +493,7 @@ def _maker(module: OwnModel) -> Callable[[int], Any]:
 
 
 def _fitted(instance: Any, sample: tuple[int, ...], classes: int | None) -> tuple[nn.Module, bool]:
-    """Copy a module, apply it to zeros, and return the copy and whether samples are symbols.
-
-    Lazy layers get their shapes from the zeros.
-    """
+    """Copy a module and apply it to zeros, which gives lazy layers their shapes."""
     while (wrapper := type(instance).__name__) in WRAPPERS and hasattr(instance, WRAPPERS[wrapper]):
         instance = getattr(instance, WRAPPERS[wrapper])
     name = type(instance).__name__

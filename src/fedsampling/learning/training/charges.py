@@ -165,10 +165,9 @@ def _none() -> Array:
 class Participation:
     """How often each client has taken part.
 
-    `evenness`: whether each round records :func:`fedsampling.learning.training.charges.evenness`.
-    `by_client`: whether :meth:`by_client_metrics` is called at the end, which also needs sums of
-    weights. `rounds`, `weights`, shape (runs, n): rounds in which each client's update was used,
-    and the sums of its weights.
+    `evenness`: whether each round records it. `by_client`: whether :meth:`by_client_metrics` is
+    called at the end, which needs `weights`: sums by client, shape (runs, n), of weights as of
+    rounds.
     """
 
     evenness: bool = False

@@ -216,10 +216,7 @@ Metric = Callable[[Model, Tensor, Tensor], Any]
 def measure(
     learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
 ) -> dict[str, Array]:
-    """Compute users' metrics of every run's global model, each of shape (runs,).
-
-    Each call gets its own model and samples, and the same random numbers from PyTorch's generator.
-    """
+    """Compute users' metrics of every run's global model, each on its own copy and samples."""
     data = learner.data
     x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))
     y = torch.tensor(data.y_test, device=learner.device)

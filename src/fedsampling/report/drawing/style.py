@@ -92,11 +92,7 @@ def style() -> Iterator[None]:
 def panels(
     rows: int, columns: int, width: float = 7.2, height: float = 3.4, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `rows` × `columns` axes, and its axes row by row.
-
-    `width` and `height` are of the whole figure, in inches; `shared` is passed to
-    ``Figure.subplots``, such as ``sharex=True``.
-    """
+    """Return a figure of `rows` × `columns` axes, in inches, and its axes row by row."""
     figure = Figure(figsize=(width, height))
     axes = figure.subplots(rows, columns, squeeze=False, **shared)
     return figure, list(axes.ravel())
@@ -151,10 +147,7 @@ def printed_point(
 
 
 def number_layer(figure: Figure) -> bool:
-    """Assign a number to each artist of the layer; return whether there are any.
-
-    Entries of legends belong to the layer if the artist with their label does.
-    """
+    """Assign a number to each artist of the layer; return whether there are any."""
     artists = figure.findobj()
     marks = [artist for artist in artists if _in_layer(artist)]
     labels = {str(artist.get_label()) for artist in marks}

@@ -80,10 +80,7 @@ def instead(claim: str, choice: str, finding: Finding, gives: str | None = None)
 def with_margin(
     name: str, margin: float, summaries: Summaries, paper: Paper, unit: str = ""
 ) -> tuple[str, Finding]:
-    """Judge a claim with another margin.
-
-    Returns the choice in words; `unit` follows the numbers.
-    """
+    """Judge a claim with another margin; return the choice in words, and the finding."""
     claim = paper.claims[name]
     changed = claim.model_copy(update={"margin": margin})
     finding = judge_function(paper, name)(summaries, changed, paper)

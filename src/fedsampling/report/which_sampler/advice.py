@@ -64,9 +64,8 @@ class Situation:
 class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
-    `value`, `low`, `high`: geometric mean over families and Student's 95 % interval; NaN for a
-    single family. `families`, `missed`: families it was run on; runs that missed the target.
-    `worst_family`: its smallest speed-up on a family.
+    Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
+    of families and of runs that `missed` the target; and the smallest speed-up on a family.
     """
 
     sampler: str
@@ -161,12 +160,7 @@ class Advice:
 def advise(
     speed_ups: pd.DataFrame, usable: Collection[str], situation: Situation, measure: str
 ) -> Advice:
-    """Apply the rule.
-
-    `speed_ups`: in one measure: ``scheme``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``,
-    ``worlds``, ``speed_up``, ``reached`` and ``runs``. `usable`: samplers that the situation
-    allows.
-    """
+    """Apply the rule to speed-ups in one measure, for the samplers that the situation allows."""
     cell = speed_ups[speed_ups["away"] == situation.away]
     for answer in ("unequal", "skewed"):
         if (value := getattr(situation, answer)) is not None:

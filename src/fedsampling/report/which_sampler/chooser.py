@@ -54,11 +54,7 @@ OBSERVED = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "l
 
 
 def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
-    """Return the advice for every situation, as data for the page.
-
-    `comparisons`: by the measure of cost. Returns ``texts``: a list of lists of sentences.
-    ``picks``: by the answers joined with spaces, an index into ``texts``.
-    """
+    """Return the advice for every situation: ``texts``, and ``picks`` by the answers."""
     texts: dict[tuple[str, ...], int] = {}
     picks = {
         " ".join(answers.values()): texts.setdefault(
@@ -96,10 +92,7 @@ WIDTH = 100  # characters of a line
 
 
 def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) -> Iterator[str]:
-    """Write the advice in a situation: at most ten lines.
-
-    `comparisons`: by the measure of cost.
-    """
+    """Write the advice in a situation, by the measure of cost: at most ten lines."""
     yield f"Advice ({situation.in_words}):"
     for measure, comparison in comparisons.items():
         first, *others = comparison.advice(situation).lines
@@ -109,10 +102,7 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
 
 
 def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None) -> Iterator[str]:
-    """Write the comparison of all samplers as a table.
-
-    `needs`: show only samplers that need nothing but this information.
-    """
+    """Write a table of all samplers, or of those that need nothing but this information."""
     names = (*INFORMATION_COSTS, NOTHING, DEPENDS)
     if unknown := [name for name in needs or () if name not in names]:
         raise InputError(*(f"--needs {name}: unknown; {nearest(name, names)}" for name in unknown))

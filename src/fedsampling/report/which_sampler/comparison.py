@@ -52,10 +52,7 @@ class SpeedUp:
 
     @property
     def positions(self) -> tuple[float, float, float] | None:
-        """Low end, value and high end in per cent of the plot's width; None without a value.
-
-        The scale is logarithmic, from PLOT_ENDS[0] to PLOT_ENDS[1], with 1 in the middle.
-        """
+        """Ends and value in per cent of the plot's width, on a log scale with 1 in the middle."""
         if not self.interval:
             return None
         left, right = np.log(PLOT_ENDS)
@@ -176,10 +173,7 @@ class Comparison:
         return [column.title for column in self.datasets if row.speed_up(column).side == side]
 
     def advice(self, situation: Situation | None = None, unbiased: bool = False) -> Advice:
-        """Apply the rule for advice in a situation, by default with everything known.
-
-        With `unbiased`, only unbiased samplers are allowed.
-        """
+        """Apply the rule for advice in a situation, by default with everything known."""
         situation = situation or Situation()
         usable = [
             row.name

@@ -35,10 +35,7 @@ from fedsampling.samplers.scheme import Scheme
 
 
 def comparisons(folder: Path) -> dict[str, Comparison]:
-    """Read the comparison in each measure; leave out measures that were not drawn.
-
-    `folder` contains the cross matrix's artefacts.
-    """
+    """Read the comparison in each measure; leave out measures that were not drawn."""
     by_measure = {}
     for measure in MEASURES:
         with suppress(InputError):
@@ -49,10 +46,7 @@ def comparisons(folder: Path) -> dict[str, Comparison]:
 
 
 def read(folder: Path, by: str = "rounds") -> Comparison:
-    """Read the comparison of all samplers.
-
-    `folder`: holds the cross matrix's artefacts. `by`: one of MEASURES.
-    """
+    """Read the comparison of all samplers by one of MEASURES."""
     if by not in MEASURES:
         raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")
     ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
@@ -228,10 +222,7 @@ class LeftOut:
 
 
 def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
-    """Read the datasets whose clients were recorded; none if these artefacts were not drawn.
-
-    `folder`: holds the chapter's artefacts. `chapter`: the cross matrix.
-    """
+    """Read the datasets whose clients were recorded; none if these artefacts were not drawn."""
     datasets = []
     for exhibit in chapter.exhibits:
         if not exhibit.artefact.startswith(CLIENTS):
