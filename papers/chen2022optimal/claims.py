@@ -39,7 +39,7 @@ from fedsampling.evidence.verdicts import (
 )
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.theory.improvement import improvement_factor
+from fedsampling.theory.weights import improvement_factor
 
 from .runs import BITS, chosen, course, extremes, population, scores, title
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedsampling.base.files import digest
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_selection import load_papers
+from fedsampling.experiments.resolving import load_papers
 from fedsampling.experiments.specs import jobs
 
 ROOT = Path(__file__).parents[2]

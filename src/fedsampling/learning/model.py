@@ -92,7 +92,7 @@ class Mlp(Model, name="mlp", code=f"{CODE}.layers"):
     hidden: Positive = 50
 
 
-class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
+class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.layers"):
     """Three convolutions and two dense layers, fraboni2021clustered on CIFAR-10: 122,570."""
 
     third_relu: bool = Field(
@@ -101,27 +101,27 @@ class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
     dropout: Rate = Field(0.2, description="after each convolution")
 
 
-class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.convolutional"):
+class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.layers"):
     """Two convolutions and two dense layers, chen2022optimal on digits: 1,663,370."""
 
     dense: Positive = 512
 
 
-class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.convolutional"):
+class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.layers"):
     """Six convolutions and three dense layers, chen2022optimal on CIFAR-100: 5,897,508."""
 
 
-class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
+class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.layers"):
     """LEAF's network for FEMNIST, harshvardhan2025latency: 6,603,710 with 62 classes."""
 
     dense: Positive = 2048
 
 
-class ConvNet(Model, name="convnet", code=f"{CODE}.convolutional"):
+class ConvNet(Model, name="convnet", code=f"{CODE}.layers"):
     """Two convolutions and two dense layers, harshvardhan2025latency on MNIST: 431,080."""
 
 
-class ResNet18(Model, name="resnet18", code=f"{CODE}.convolutional"):
+class ResNet18(Model, name="resnet18", code=f"{CODE}.layers"):
     """Residual network for images of 32 × 32, harshvardhan2025latency on CIFAR-10: 11,173,962."""
 
     norm: Literal["batch", "group"] = Field(

@@ -14,10 +14,9 @@ from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence import summaries
 from fedsampling.evidence.provenance import Summaries, changed, differing
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.experiments.paper_selection import no_experiment
 from fedsampling.experiments.papers import Paper, draw_function, load_kinds, load_paper
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import scale_of
+from fedsampling.experiments.resolving import no_experiment, scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact

@@ -20,8 +20,8 @@ from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import load_papers
 from fedsampling.learning.model import Model
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project

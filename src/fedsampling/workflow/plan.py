@@ -20,9 +20,8 @@ from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import UNNAMED_RUN, Config
-from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
-from fedsampling.experiments.resolving import resolve_experiments
+from fedsampling.experiments.resolving import load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
 from fedsampling.samplers.interface.in_settings import load_file

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.archives import Bounds, unpack
+from fedsampling.data.sources.local_files import Bounds, unpack
 
 ROOMY = Bounds(members=100, size=1 << 20)
 FILES = {"folder/a.txt": b"first", "b.txt": b"second" * 1000}

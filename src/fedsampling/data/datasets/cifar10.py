@@ -24,8 +24,8 @@ from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.datasets.standins import COLOURED, balanced, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 _ARCHIVE = Bounds(members=20, size=200 << 20)

@@ -24,9 +24,8 @@ from fedsampling.data.datasets.standins import digits_like
 from fedsampling.data.datasets.tff_files import Part, unpack_edition, unpack_parts
 from fedsampling.data.federated import FederatedDataset, Samples, gather
 from fedsampling.data.partitions.partition import Number, by_owner, unbalanced
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import converted
+from fedsampling.data.sources.local_files import Bounds, converted, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 TEST = "test.h5"

@@ -27,8 +27,8 @@ from fedsampling.data.datasets.standins import blobs
 from fedsampling.data.datasets.tables import split_by_label, standardised
 from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 FILES, ARCHIVE = "uci_har", "human+activity+recognition+using+smartphones.zip"
