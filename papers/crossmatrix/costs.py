@@ -28,8 +28,7 @@ from matplotlib.figure import Figure
 from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING, WORLDS
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, WORLDS, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.report.names import NAMES, display_name

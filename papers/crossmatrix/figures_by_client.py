@@ -23,8 +23,7 @@ from fedsampling.evidence.statistics import (
     show_range,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.cross_matrix import REFERENCE
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 

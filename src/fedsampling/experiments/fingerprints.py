@@ -35,7 +35,6 @@ NEUTRAL = tuple(
         "base.stopping",
         "data.sources.",
         "experiments.config",
-        "experiments.cross_matrix",
         "experiments.fingerprints",
         "experiments.paper_selection",
         "experiments.papers",

@@ -29,12 +29,19 @@ from pydantic import Field, field_validator
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.experiments.cross_matrix import TUNING
 
 if TYPE_CHECKING:
     from fedsampling.experiments.simulations.simulation import Simulation
 
 
+CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
+TUNING = "tuning_"  # samplers are tuned, on each dataset
+BENCH = "bench_"  # the benchmark on each dataset
+WORLDS = "worlds_"  # the benchmark in several worlds
+CLIENTS = "clients_"  # each client is recorded
+REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
+FULL = "full"  # full participation: the upper limit in rounds, selects no clients
+MEASURES = ("rounds", "bits", "seconds")
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
 NO_PAPERS = "{}: contains no papers; set their folder with --papers"
 ClaimKind = Literal["empirical", "text against tables", "code check"]

@@ -21,18 +21,23 @@ from fedsampling.base import files
 from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, TOLERANCE, Recomputed, sentence
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
-from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
+from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
 from fedsampling.report.claim_axes import accepted_values, axes, printed_numbers, settings_plots
-from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, period, provenances
+from fedsampling.report.content import (
+    FROM_PUBLISHED_RUNS,
+    Chapter,
+    View,
+    period,
+    provenances,
+)
 from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
-from fedsampling.report.explorer import LIBRARY_VERSION, View
 from fedsampling.report.formats import (
     as_json,
     exhibit_name,
@@ -89,6 +94,8 @@ SITE_PAGES: Mapping[str, str] = {
 # Figures and tables by the paper's own number; all others are folded away.
 NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _TEMPLATES = Path(__file__).with_name("templates")
+_VENDOR = Path(__file__).with_name("vendor")
+LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["version"]
 
 
 def write(
@@ -107,8 +114,8 @@ def write(
     `root` already. `targets` is the folder of artefacts, as in Snakemake's targets.
     """
     environment = _environment()
-    matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)
-    comparisons = reading.comparisons(root / PAPER) if matrix else {}
+    matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
+    comparisons = reading.comparisons(root / CROSS_MATRIX) if matrix else {}
     comparison = comparisons.get("rounds")
     environment.globals |= {
         "cards": cards,
@@ -200,7 +207,7 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=reading.read_clients(root / PAPER, matrix),
+            left_out=reading.read_clients(root / CROSS_MATRIX, matrix),
             as_json=as_json,
         )
     for name, text in texts.items():
@@ -253,7 +260,7 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
     """Return the address of the first view: the cross matrix with the best candidates."""
-    matrix = [view for view in explored if view.paper == PAPER]
+    matrix = [view for view in explored if view.paper == CROSS_MATRIX]
     if not matrix or comparison is None:
         return f"view={explored[0].key}"
     advice = comparison.advice()

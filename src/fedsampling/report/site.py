@@ -19,10 +19,17 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing
 from fedsampling.evidence.agreement import Recomputed
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import citation, content, crate, data_cards, explorer, pages
-from fedsampling.report.content import Chapter
+from fedsampling.report import citation, content, crate, data_cards, pages
+from fedsampling.report.content import Chapter, View
 from fedsampling.report.data_cards import Card
 
+_EXPLORER = "explorer"
+_VENDOR = Path(__file__).with_name("vendor")
+_LIBRARY = {
+    "uPlot.iife.min.js": "uPlot.js",
+    "uPlot.min.css": "uPlot.css",
+    "LICENSE": "uPlot.LICENSE",
+}
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
@@ -50,7 +57,7 @@ def build(
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)
     shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in chapters], cards)
-    views = explorer.load(results / "explorer", chapters)
+    views = content.load_views(results / "explorer", chapters)
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, config)
@@ -60,7 +67,7 @@ def build(
             *_write_thumbnails(root, chapters),
             *_copy_claims(root, claims, chapters),
             *_copy_cards(root, results / "cards", shown_cards),
-            *explorer.copy(root, results / "explorer", views),
+            *_copy_views(root, results / "explorer", views),
             *pages.write(
                 root, chapters, software, _within(results, project), shown_cards, recomputed, views
             ),
@@ -155,6 +162,20 @@ def _copy_cards(root: Path, folder: Path, cards: Sequence[Card]) -> Iterator[str
         name = f"{card.dataset}.json"
         _copy(folder / name, root / "cards" / name)
         yield f"cards/{name}"
+
+
+def _copy_views(root: Path, folder: Path, views: Sequence[View]) -> Iterator[str]:
+    """Copy the views and the chart library; yield the names of the views relative to `root`."""
+    if not views:
+        return
+    (root / _EXPLORER).mkdir(parents=True)
+    for name, target in _LIBRARY.items():
+        shutil.copyfile(_VENDOR / name, root / _EXPLORER / target)
+    for view in views:
+        (root / _EXPLORER / view.key).mkdir(parents=True)
+        for name in view.digests:
+            shutil.copyfile(folder / view.key / name, root / _EXPLORER / view.key / name)
+            yield f"{_EXPLORER}/{view.key}/{name}"
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -18,8 +18,7 @@ from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.experiments.cross_matrix import PAPER, REFERENCE, TUNING
-from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE, TUNING, load_paper
 from fedsampling.experiments.simulations.network import (
     OPAQUE,
     Network,
@@ -272,7 +271,7 @@ class Comparison:
             {name: settings for name, settings in common.items() if name in compared}
         )
         overrides = self._overrides(self.datasets, reasons)
-        reasons |= misfits(self.matrix.with_config(overrides={PAPER: overrides}))
+        reasons |= misfits(self.matrix.with_config(overrides={CROSS_MATRIX: overrides}))
         of_entries = {
             label: reasons.get(label, reasons.get(entry.sampler))
             for label, entry in self.entries.items()
@@ -318,9 +317,11 @@ class Comparison:
         plan = self.matrix.plan
         compared = {*experiments, *(TUNING + name for name in experiments)}
         overrides: Overrides = {}
-        for experiment in load_paper(PAPER, plan.papers[PAPER].folder.parent).experiments:
+        for experiment in load_paper(
+            CROSS_MATRIX, plan.papers[CROSS_MATRIX].folder.parent
+        ).experiments:
             if experiment in compared:
-                resolved = plan.experiments[f"{PAPER}/{experiment}"]
+                resolved = plan.experiments[f"{CROSS_MATRIX}/{experiment}"]
                 overrides[experiment] = {
                     "samplers": self._samplers(experiment, resolved["samplers"], left_out),
                     **self.problem.settings(experiment, resolved),
@@ -350,13 +351,13 @@ class Comparison:
         if self.against:
             names = [name for name in names if name in (REFERENCE, *self.against)]
         samplers |= {name: common[name] for name in names}
-        written = self.matrix.plan.papers[PAPER].experiments[experiment]
+        written = self.matrix.plan.papers[CROSS_MATRIX].experiments[experiment]
         labels = merge(written, written.get(self.matrix.config.scale) or {})["samplers"]
         return samplers | {label: None for label in labels if label not in samplers}
 
     def _unfinished(self, overrides: Overrides) -> dict[str, list[str]]:
         """Return, by experiment, the other samplers with missing runs, tuning included."""
-        project = self.matrix.with_config(overrides={PAPER: overrides})
+        project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
         target, shared = run_stores(project.results, project.config)
         missing: dict[str, dict[str, None]] = {}  # by dataset; the inner dict is an ordered set
         for job in project.plan.jobs.values():
@@ -369,5 +370,5 @@ class Comparison:
             experiment: [*samplers]
             for name, samplers in missing.items()
             for experiment in (name, TUNING + name)
-            if samplers and f"{PAPER}/{experiment}" in project.plan.experiments
+            if samplers and f"{CROSS_MATRIX}/{experiment}" in project.plan.experiments
         }

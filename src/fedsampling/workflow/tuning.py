@@ -14,8 +14,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import write_text
 from fedsampling.evidence import summaries
-from fedsampling.experiments.cross_matrix import TUNING
-from fedsampling.experiments.papers import Paper, draw_function
+from fedsampling.experiments.papers import TUNING, Paper, draw_function
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all

@@ -20,7 +20,7 @@ from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.provenance import badges
 from fedsampling.evidence.statistics import half_width, listed
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
-from fedsampling.experiments.cross_matrix import TUNING
+from fedsampling.experiments.papers import TUNING
 from fedsampling.report.names import NAMES
 
 RECORD = "views.json"

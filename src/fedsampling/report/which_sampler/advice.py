@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedsampling.base.arrays import Array
 from fedsampling.evidence.statistics import half_width, listed, show
-from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 
 MIN_FAMILIES = 3

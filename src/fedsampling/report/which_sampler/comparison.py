@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.evidence.statistics import listed, show
-from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
 

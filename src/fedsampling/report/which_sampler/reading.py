@@ -18,7 +18,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import show, show_interval
-from fedsampling.experiments.cross_matrix import BENCH, CLIENTS, FULL, MEASURES, PAPER, REFERENCE
+from fedsampling.experiments.papers import BENCH, CLIENTS, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.all_samplers import in_words, references
 from fedsampling.report.content import Chapter
 from fedsampling.report.names import display_name
@@ -81,12 +81,12 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
     path = folder / artefact / f"{artefact}.csv"
     if not path.is_file():
-        raise InputError(f"{path}: missing; run 'snakemake --cores 2 {PAPER}'")
+        raise InputError(f"{path}: missing; run 'snakemake --cores 2 {CROSS_MATRIX}'")
     table = pd.read_csv(path)
     if missing := [name for name in columns if name not in table]:
         raise InputError(
             f"{path}: has no column '{missing[0]}' (an earlier version wrote it); "
-            f"run 'snakemake --cores 2 {PAPER}'"
+            f"run 'snakemake --cores 2 {CROSS_MATRIX}'"
         )
     return table
 
