@@ -184,7 +184,15 @@ class Bounds:
 
 # Name, size, and the function that opens a member; None for a folder.
 _Member = tuple[str, int, Callable[[], IO[bytes] | None] | None]
-_CORRUPT = (EOFError, LZMAError, NotImplementedError, RuntimeError, ValueError, zlib.error)
+_CORRUPT = (
+    EOFError,
+    LookupError,
+    LZMAError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    zlib.error,
+)
 
 
 def unpack(
