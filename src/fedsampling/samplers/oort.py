@@ -238,10 +238,7 @@ def preferred_duration(seconds: Array, percentile: float) -> float:
 
 
 def pool(scores: Array, k: int, cutoff: float) -> Bools:
-    """Mark the clients that k are drawn from: all above the cut-off, and at least 10 k of them.
-
-    The cut-off is `cutoff` times the (k + 1)-th largest score.
-    """
+    """Mark the clients above `cutoff` times the (k + 1)-th largest score, and at least 10 k."""
     best = smallest(-scores, POOL_FACTOR * k + 1)
     admitted: Bools = scores >= cutoff * scores[best[min(k, len(best) - 1)]]
     admitted[best] = True

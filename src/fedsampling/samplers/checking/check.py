@@ -252,10 +252,7 @@ def _single_run_fault(played: Round, runs: int) -> str:
 
 
 def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
-    """Report the client whose mean weight is furthest from its importance; empty if none is far.
-
-    `parts`, shape (draws, n): weights by name of the rounds; each is tested separately.
-    """
+    """Report the client whose mean weight is furthest from its importance; empty if none is far."""
     from scipy.stats import norm
 
     n = len(population.p)
