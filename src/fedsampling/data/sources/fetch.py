@@ -222,36 +222,33 @@ def _download(job: _Job, url: str) -> bool:
         job.tell(source.name, received, total)
 
     def write(new: Path) -> None:
-        download(url, part, bound, job.patience, tell)
+        download(url, part, bound, job.patience, tell, resume)
         name = urlsplit(url).path
         if is_packed(source, name):
             copy(source, name, part, new)
         else:
             part.replace(new)
 
-    def discard() -> None:
-        part.unlink(missing_ok=True)
-        Path(f"{part}.json").unlink(missing_ok=True)
-
-    may_resume = part.exists()
+    resume = bool(source.checksum or source.published)  # then mixed content cannot pass
+    may_resume = resume and part.exists()
     while True:
         try:
             job.install(write)
         except AbsentError:
-            discard()
+            part.unlink(missing_ok=True)
             return False
         except UnreachableError:
             if not (part.exists() and part.stat().st_size):
-                discard()
+                part.unlink(missing_ok=True)
             raise
         except CorruptError:
-            discard()
+            part.unlink(missing_ok=True)
             # The partial file of an earlier run may be corrupt: try once more from the start.
             if not may_resume:
                 raise
             may_resume = False
         else:
-            discard()
+            part.unlink(missing_ok=True)
             return True
 
 
