@@ -36,7 +36,6 @@ NEUTRAL = tuple(
         "data.sources.",
         "experiments.config",
         "experiments.fingerprints",
-        "experiments.paper_selection",
         "experiments.papers",
         "experiments.resolving",
         "experiments.specs",
