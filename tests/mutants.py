@@ -65,12 +65,14 @@ TESTS = {
         "samplers/test_candidates.py",
     ),
     "samplers/numerics/simplex": ("samplers/test_latency.py",),
-    "samplers/optimal": ("samplers/test_optimal.py", "theory/test_improvement.py"),
+    "samplers/interface/guest": ("samplers/test_guest.py", "samplers/test_remembered.py"),
+    "samplers/optimal": ("samplers/test_optimal.py", "samplers/test_kvib.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
     "samplers/tifl": ("samplers/test_latency_aware.py",),
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",
+        "theory/test_improvement.py",
         "papers/fraboni2022general/test_theory.py",
     ),
 }
