@@ -250,10 +250,8 @@ def reading_finding(
     """Judge a row with one reading of FLANP and of DelayHetSampling.
 
     The size of the effect counts only if the paper's factor exceeds the margin; otherwise the
-    margin around it includes 1, no effect.
-
-    `table`: one case of :func:`runtimes`. `may_be_first`: by default the proposed samplers and the
-    paper's fastest.
+    margin around it includes 1, no effect. By default the proposed samplers and the paper's fastest
+    may be first.
     """
     means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(means.min()):

@@ -192,11 +192,10 @@ def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
 
 
 def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Combine all readings of FLANP with all readings of DelayHetSampling.
+    """Combine all readings of FLANP with all readings of DelayHetSampling, the main ones first.
 
-    `main`: :func:`runtimes` of all samplers. `*variants`: :func:`runtimes` of other readings, whose
-    labels begin with ``flanp`` or ``sampling``. Returns for each pair of labels, the main reading
-    first: runtimes of all samplers, with these readings named "flanp" and "sampling".
+    `variants` are :func:`runtimes` whose labels begin with ``flanp`` or ``sampling``; in a result,
+    the readings are named "flanp" and "sampling".
     """
     table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))

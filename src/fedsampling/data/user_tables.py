@@ -37,11 +37,10 @@ Encode = Literal["pooled", "by_client"]
 
 @dataclass(frozen=True)
 class Encoding:
-    """How columns become features.
+    """How columns become features: by mean and deviation of numbers, or by categories.
 
-    `numbers`: mean and standard deviation of each numeric column. `gaps`: the numeric columns with
-    missing values, which get a second feature, 1 where the value is missing. `categories`: of each
-    other column; a missing or unknown value is in none.
+    Numeric columns with missing values, in `gaps`, get a second feature, 1 where the value is
+    missing. A missing or unknown category is in none.
     """
 
     numbers: Mapping[Any, tuple[float, float]]

@@ -45,11 +45,9 @@ class RunEvidence:
 class Provenance:
     """The runs behind an artefact; fields that were not recorded are empty.
 
-    `scale`, `data`: ``data`` lists sources, as in ``embedded, generated``. Both are meaningless
-    without runs. `seeds`: seeds of a case, as in ``5 to 20``. `spec_digest`: digest of the hashes
-    of all runs. `code`: fingerprints of the code that computed the runs. `seconds`: total computing
-    time of the runs. `peak_mb`: largest memory of a run, in MB. `started`, `finished`: start of the
-    first run and end of the last run, ISO 8601. `inputs`: SHA-256 of each data file, by name.
+    `data` lists sources, as in ``embedded, generated``; `seeds` are those of a case, as in ``5 to
+    20``. `spec_digest` is of the hashes of all runs, `code` has the fingerprints of the code that
+    computed them, and `inputs` SHA-256 of data files by name. Times are ISO 8601.
     """
 
     scale: str

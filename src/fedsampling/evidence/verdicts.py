@@ -68,12 +68,10 @@ Part = Literal["holds", "fails", "open"]
 class Interval:
     """An estimate of ours next to the paper's statement, as the report draws it.
 
-    `name`: the quantity that is measured or compared. `unit`: ``"times"`` for a ratio. `least`,
-    `most`: the claim's rule accepts values from `least` to `most`; None means no bound. `paper`:
-    the number that the paper prints. `seeds`: runs behind the estimate. `level`: coverage of the
-    interval; above 0.95 if several comparisons are corrected together. `effect`: the effect that
-    the paper prints for a number that is not the paper's own, such as the lead of its fastest
-    sampler; forecasts of the number of seeds use it, and no figure shows it.
+    The unit is ``"times"`` for a ratio. The claim's rule accepts values from `least` to `most`;
+    None means no bound. `level` is above 0.95 if several comparisons are corrected together.
+    `effect` is what the paper prints for a number that is not its own, such as the lead of its
+    fastest sampler; forecasts of the number of seeds use it, and no figure shows it.
     """
 
     name: str

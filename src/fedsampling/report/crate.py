@@ -54,15 +54,11 @@ def write(
     objects: Mapping[str, str],
     results: Iterable[str],
 ) -> None:
-    """Describe every file below `root` in ``root/ro-crate-metadata.json``.
+    """Describe every file below `root`, the finished report, in ``root/ro-crate-metadata.json``.
 
-    `root`: the finished report, with its README.md. `chapters`: source of the citations and of the
-    runs' provenance. `software`: the software that computed the runs. `workflow`: the Snakefile,
-    relative to `root`. `objects`: input files of the runs below `root`, with the names under which
-    the runs read them. `results`: output files of the runs below `root`.
-
-    References: Leo et al., *Recording provenance of workflow runs with RO-Crate*, PLoS ONE 19(9),
-    2024; profiles Process Run Crate 0.5 and Workflow Run Crate 0.5.
+    `objects` are input files of the runs, with the names under which the runs read them; `results`
+    are their output files. References: Leo et al., *Recording provenance of workflow runs with
+    RO-Crate*, PLoS ONE 19(9), 2024; profiles Process Run Crate 0.5 and Workflow Run Crate 0.5.
     """
     run = period(chapters)
     if run is None:

@@ -51,11 +51,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Partition:
-    """The clients' data in experiments that load the dataset in the same way.
+    """The clients' data in experiments, `users`, that load the dataset in the same way.
 
-    `users`: ``paper/experiment: case, ...``. `settings`: settings of the loader. `statistics`: from
-    :meth:`~fedsampling.data.federated.FederatedDataset.describe`. `labels`, `labels_test`: samples
-    of each class over all clients; empty if targets are not classes.
+    `labels`, `labels_test`: samples of each class over all clients; empty if targets are no
+    classes.
     """
 
     users: tuple[str, ...]

@@ -29,13 +29,7 @@ from fedsampling.workflow.project import Project
 
 
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
-    """Update a paper's summaries, artefacts and verdicts in one process.
-
-    Errors are printed on stderr.  They prevent only results that depend on the failed step.
-
-    `unfinished`: leave out experiments that were not computed, without an error, and the verdicts.
-    Returns exit status: 1 if something failed.
-    """
+    """Update the results of a paper that are out of date; return the exit status."""
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
     load_kinds(spec.folder)  # figures validate settings of the paper's run kinds

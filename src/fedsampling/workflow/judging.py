@@ -204,9 +204,8 @@ def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
 def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
 
-    `interval`: an interval with its bounds, in its unit; ratios are compared by their logarithms.
-    `effect`: assumed true value; the observed value by default. Returns an integer ≥ 2; infinite
-    beyond :data:`MAX_SEEDS`, and if the interval's number of seeds is unknown.
+    Ratios are compared by their logarithms. `effect` is the assumed true value, by default the
+    observed one. The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
     """
     scale = log if interval.unit.startswith("times") and interval.low > 0 else float
     value = scale(interval.value if effect is None else effect)

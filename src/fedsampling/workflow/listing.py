@@ -69,11 +69,9 @@ KINDS = ("papers", "experiments", "artefacts", *FAMILIES, "metrics", "jobs")
 
 
 def listing(kind: str, project: Project) -> Sequence[str]:
-    """List names, with a short description of each.
+    """List names of one of KINDS, with a short description of each, in aligned lines.
 
     Papers, experiments and artefacts are those of the configured papers, at any scale.
-
-    `kind`: one of KINDS. Returns aligned lines of name and description; jobs have no description.
     """
     if kind in FAMILIES:
         members = FAMILIES[kind].members()

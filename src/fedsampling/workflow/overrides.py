@@ -40,14 +40,11 @@ CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at
 
 @dataclass(frozen=True)
 class OwnProblem:
-    """A user's own samples and model for a comparison.
+    """A user's own samples and model for a comparison, as given by the options.
 
-    `data`: samples in a .npz, .csv or .parquet file. `target`, `client`: columns of a table: labels
-    or targets, and owners. `test`: column that marks test samples; only with `data`. `client_info`:
-    Table of the clients' properties; only with `data`. `model`: ``my_model.py:Net``, or the name of
-    a model of the package. `loss`: a function in the model's file. `rounds`, `seeds`: number of
-    rounds, also in tuning, and number of seeds; only with `data`. `learning_rates`: the grid of
-    tuning, such as ``0.1,0.3``; only with `data`.  Empty: the grid of the scale.
+    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `model`
+    is ``my_model.py:Net``, or the name of a model of the package; `loss` a function in the model's
+    file. `learning_rates` is the grid of tuning, such as ``0.1,0.3``.
     """
 
     data: Path | None = None

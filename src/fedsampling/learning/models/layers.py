@@ -78,12 +78,7 @@ def stacked(parts: list[Tensor]) -> Tensor:
 
 
 def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tensor], Tensor]:
-    """Apply several layers to one slot after another.
-
-    Intermediate results of a slot then stay in the cache.
-
-    `f`: ``f(w, x)``, for parameters and inputs of any number of slots.
-    """
+    """Apply several layers, ``f(w, x)``, to one slot after another, to stay in the cache."""
 
     def run(w: Parts, x: Tensor) -> Tensor:
         if len(x) == 1:

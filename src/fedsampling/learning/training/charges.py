@@ -194,12 +194,10 @@ class Participation:
         return evenness(self.rounds) if self.evenness else {}
 
     def by_client_metrics(self, data: FederatedDataset, offered: Array) -> Mapping[str, Array]:
-        """Return each client's participation so far.
+        """Return each client's participation so far, in `offered` rounds, shape (runs, n).
 
-        `offered`, shape (n,): rounds in which each client was available. Returns shape (runs, n):
-        ``client_samples``: training samples; ``client_importance``: p_i; ``client_offered``;
-        ``client_rounds``: rounds in which the client's update was used; ``client_weight``: Σ_t
-        ω_i(t), without updates that a sampler remembers and adds later.
+        ``client_rounds``: rounds in which its update was used; ``client_weight``: Σ_t ω_i(t),
+        without updates that a sampler remembers and adds later.
         """
         client_values = {
             "client_samples": data.n_samples,

@@ -225,11 +225,10 @@ class HeterogeneityBlocks(Heterogeneity):
 
 @dataclass(frozen=True)
 class Blocks:
-    """B of one run, computed on demand.
+    """B of one run, computed on demand, by ``blocks[np.ix_(clients, clients)]``.
 
-    ``blocks[np.ix_(clients, clients)]`` is B_ij of these clients as
-    :func:`fedsampling.theory.heterogeneity.pairwise` computes it from their features alone: A is
-    the mean over these clients.
+    It is as :func:`fedsampling.theory.heterogeneity.pairwise` computes it from these clients'
+    features alone: A is the mean over them.
     """
 
     # shape (n, samples, features): the features that each client sent last

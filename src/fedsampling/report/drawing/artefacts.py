@@ -36,10 +36,9 @@ Judge = Callable[[Summaries, ClaimSpec, Paper], Finding]
 class Exhibit:
     """An artefact as files, described by its ``artefact.json``.
 
-    `paper`, `artefact`: keys. `files`: names of the files next to ``artefact.json``, by format.
-    `digests`: SHA-256 of these files, by format. `command`: command that redraws it. `badges`:
-    reasons why it is not evidence; empty if it is. `marks_printed`: whether the figure marks
-    numbers that the paper prints, in a layer that can be hidden.
+    Names and SHA-256 of files are by format. `command` redraws it; `badges` are reasons why it is
+    not evidence. `marks_printed`: whether the figure marks numbers that the paper prints, in a
+    layer that can be hidden.
     """
 
     paper: str

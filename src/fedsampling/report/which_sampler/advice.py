@@ -106,11 +106,9 @@ class Candidate:
 class Advice:
     """The advice in a situation for one measure of cost.
 
-    `recommended`, `others`: samplers that the rule recommends; others that are faster than MD on
-    average.  The fastest is first. `families`, `datasets`: with the situation's answers. `worlds`:
-    smallest and largest number of worlds of a dataset. `regret`: mean and largest regret of
-    ``advice`` and ``md`` on a family that the advice was not learned from: the cost divided by that
-    of the best sampler there.  Empty below two families.
+    `others` are faster than MD on average; the fastest is first. `worlds`: smallest and largest
+    number of a dataset. `regret`: mean and largest regret of ``advice`` and ``md`` on a family that
+    the advice was not learned from: the cost divided by that of the best sampler there.
     """
 
     measure: str

@@ -22,9 +22,8 @@ IMPRACTICAL = frozenset({"labels", "optimum"})
 class SpeedUp:
     """Speed-up of a sampler over MD sampling: 2 means half the cost.
 
-    `value`, `low`, `high`: estimate and 95 % interval; NaN if unknown, or if runs missed the
-    target. `rank`: rank among all samplers, over all datasets. `note`: shown in place of a missing
-    value. `reached`: share of runs that reached the target, in [0, 1].
+    The estimate with its 95 % interval is NaN if unknown, or if runs missed the target; then `note`
+    is shown. `reached`: share of runs that reached the target, in [0, 1].
     """
 
     value: float
@@ -87,12 +86,10 @@ class Column:
 class SamplerRow:
     """A sampler as a row of the comparison.
 
-    `name`: key for YAML. `display`: name for readers. `description`, `source`: one sentence; the
-    paper and section that define it. `needs`: information that it needs with the settings of its
-    runs: keys of :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or
-    :data:`DEPENDS`. `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients
-    may come and go. `needs_delays`: whether it needs the clients' delays; without runs, in any of
-    its settings. `by_user`: whether a user added it. `speed_ups`: by the columns' keys.
+    `needs`: information that it needs with the settings of its runs: keys of
+    :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
+    `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
+    `needs_delays`: without runs, in any of its settings.
     """
 
     name: str
@@ -136,14 +133,11 @@ class SamplerRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All samplers, ranked.
+    """All samplers, ranked by the measure `by`, in which `datasets` compares them.
 
-    `by`: the measure that ranks the samplers, and in which `datasets` compares them. `badges`: why
-    these runs are not evidence for the datasets' full size. `overall`, `datasets`: measures over
-    all families of datasets; single datasets. `sources`: artefacts that provide the columns of
-    `overall` and of `datasets`. `speed_ups`: of all samplers on all datasets in the measure, from
-    which :mod:`.advice` follows. `gain_from_tuning`: what tuning the learning rate gains, in a
-    sentence; empty if unknown.
+    `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
+    over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
+    on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
     """
 
     by: str

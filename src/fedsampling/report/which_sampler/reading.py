@@ -194,11 +194,10 @@ DIGITS = 3
 class DatasetClients:
     """A dataset with its clients.
 
-    `key`, `title`: of the artefact. `note`: the samples on which the accuracy is measured, and
-    clients that are never available. `samples`: training samples of each client. `expected`:
-    participation rate of each client that MD sampling is expected to have. `samplers`: by key:
-    ``label``; a number for each of RUN_MEASURES; and for each of CLIENT_MEASURES one number of each
-    client, None where there is none.
+    `note`: the samples on which the accuracy is measured, and clients that are never available.
+    `expected`: participation rate of each client that MD sampling is expected to have. `samplers`:
+    by key, ``label``, a number for each of RUN_MEASURES, and for each of CLIENT_MEASURES one number
+    of each client, or None.
     """
 
     key: str

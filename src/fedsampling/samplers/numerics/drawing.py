@@ -18,12 +18,9 @@ def invert(probability: Array, u: Array) -> Ints:
 
 
 def distinct(n: int, u: Array) -> Ints:
-    """Choose m of n units from m uniform variates; all ordered choices are equally likely.
+    """Choose m of n units from uniform variates (runs, m); all ordered choices are equally likely.
 
-    `u`, shape (runs, m): in [0, 1). Returns shape (runs, m).
-
-    References: The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, algorithm
-    3.4.2 P.
+    References: The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, 3.4.2 P.
     """
     runs = np.arange(len(u))
     units = np.tile(np.arange(n), (len(u), 1))
@@ -56,9 +53,7 @@ def normalised_importances(slots: Slots, view: View) -> Array:
 def smallest(keys: Array, count: int) -> Ints:
     """Return the positions of the `count` smallest keys, ascending; ties go to the first position.
 
-    `keys`, shape (n,). `count`: at least 0; with more than n, all positions are returned. Returns
-    shape (min(count, n),): equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead
-    of n log n.
+    Equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead of n log n.
     """
     positions = np.flatnonzero(are_smallest(keys, count))
     return positions[np.argsort(keys[positions], kind="stable")]
