@@ -5,9 +5,8 @@ paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``,
 Any folder with a ``paper.yaml`` is a paper; no list has to be edited.
 
 From a paper's file to its jobs: :func:`load_paper` reads and checks the file, and writes out its
-shorthand; :mod:`.paper_selection` leaves out what the configuration does not select,
-:mod:`.resolving` applies the scale and the user's overrides, and :mod:`.specs` expands the
-experiments into hashed runs.
+shorthand; :mod:`.resolving` applies the scale and the user's overrides, and :mod:`.specs` expands
+the experiments into hashed runs.
 """
 
 import ast

@@ -1,10 +1,9 @@
 """The run store: reading and writing of result files.
 
 A finished run is a Parquet file named by the hash of its spec and the fingerprint of its code:
-``<store>/<first two digits>/<hash>-<code>.parquet``.  Files of early versions, ``<hash>.parquet``,
-are still read.  The table has the columns ``at``, ``metric`` and ``value``; the file's metadata
-record its origin.  Writes are atomic.  Reads verify digests of table and metadata, so that a
-truncated or corrupt file is never used as a result.
+``<store>/<first two digits>/<hash>-<code>.parquet``.  The table has the columns ``at``, ``metric``
+and ``value``; the file's metadata record its origin.  Writes are atomic.  Reads verify digests of
+table and metadata, so that a truncated or corrupt file is never used as a result.
 
 Published runs have the same tables and metadata, but one file per experiment,
 ``<folder>/<paper>/<experiment>.parquet``.  It has a row per run, with ``hash``, ``metadata`` as
@@ -41,7 +40,7 @@ from numpy.typing import ArrayLike
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes, replacing, writing
-from fedsampling.runs.places import path_before_versions, path_of, paths_of_versions, published_runs
+from fedsampling.runs.places import path_of, paths_of_versions, published_runs
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -95,10 +94,7 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | No
 def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> Iterator[Result]:
     """Yield a run as several versions of the code computed it; as for :func:`find`."""
     for store in stores:
-        if code is None:
-            paths = paths_of_versions(store, run_hash)
-        else:
-            paths = [path_of(store, run_hash, code), path_before_versions(store, run_hash)]
+        paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
         # Later files are read only if no earlier one fits.
         for run in chain(map(_stored, paths), (_shipped(store, key) for key in [run_hash])):
             if run and run.metadata["hash"] == run_hash:
