@@ -45,7 +45,11 @@ TESTS = {
         "samplers/test_order.py",
         "workflow/test_checking.py",
     ),
-    "samplers/interface/slots": ("samplers/test_scheme.py",),
+    "samplers/interface/slots": (
+        "samplers/test_scheme.py",
+        "samplers/test_basic.py",
+        "samplers/test_ranking.py",
+    ),
     "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
     "samplers/checking/rounds": ("samplers/test_check.py",),
     "samplers/checking/validation": ("learning/training/test_validation.py",),
@@ -55,11 +59,6 @@ TESTS = {
     ),
     "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
-    "samplers/numerics/drawing": (
-        "samplers/test_scheme.py",
-        "samplers/test_basic.py",
-        "samplers/test_ranking.py",
-    ),
     "samplers/numerics/similarity": (
         "samplers/test_clustered.py",
         "samplers/test_candidates.py",

@@ -6,7 +6,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -307,9 +306,6 @@ def load(path: Path) -> Config:
 
 def parse(content: dict[str, Any]) -> Config:
     """Validate plain data as a configuration; load and register the samplers in `schemes`."""
-    if "together" in content:
-        print("fedsampling: together: no longer has any effect; remove it", file=sys.stderr)
-        content = {key: content[key] for key in content if key != "together"}
     config = check(Config, content, "")
     mirror = "mirror"
     if config.mirror is None and os.environ.get(MIRROR_VARIABLE):

@@ -25,7 +25,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Share
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.drawing import smallest
+from fedsampling.samplers.interface.slots import smallest
 from fedsampling.samplers.power_of_choice import candidates
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 

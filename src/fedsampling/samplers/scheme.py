@@ -35,8 +35,11 @@ from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, is_user, lent, pack, unpack
-from fedsampling.samplers.interface.slots import Batch, Setup, Slots, View
-from fedsampling.samplers.numerics.drawing import (
+from fedsampling.samplers.interface.slots import (
+    Batch,
+    Setup,
+    Slots,
+    View,
     candidate_set,
     distinct,
     invert,
