@@ -124,16 +124,10 @@ def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
 def course(summary: Summary) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``sampler``, ``seed``, ``at``, and
-
-        - ``value``: the accuracy, averaged over clients if each has its own tests; for Quadratic
-          the normalised loss, which is twice the test loss over √d;
-        - ``counted``: seconds as the paper counts them, the largest delay of the clients that
-          train in each round, summed;
-        - ``all``: also the seconds of warm-up rounds and of candidates' losses.
+    ``value`` is the accuracy, averaged over clients if each has its own tests; for Quadratic the
+    normalised loss, which is twice the test loss over √d. ``counted`` are seconds as the paper
+    counts them: the largest delay of the clients that train in each round, summed; ``all`` also
+    counts warm-up rounds and candidates' losses.
     """
     quality = "test_loss" if falls(summary) else "accuracy"
     chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], since=0)
