@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-Models = NDArray[np.floating]
 Measure = Callable[[Any, Any], Mapping[str, Array]]
 Watch = Callable[[list["pd.DataFrame"]], bool]
 

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.provenance import Summaries as Summaries
-from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import ClaimSpec, Paper
+from fedsampling.experiments.papers import Paper
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class Artefact:
 
 
 Draw = Callable[[Summaries, Paper], Artefact]
-Judge = Callable[[Summaries, ClaimSpec, Paper], Finding]
 
 
 @dataclass(frozen=True)

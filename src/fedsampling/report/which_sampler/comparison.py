@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import listed, show
+from fedsampling.evidence.statistics import show
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
@@ -76,11 +76,6 @@ class Column:
     title: str
     differ: str = ""  # how the clients of the dataset differ; empty for a column over all datasets
 
-    @property
-    def clients_come_and_go(self) -> bool:
-        """Whether the clients of the dataset are not always available."""
-        return "presence" in self.differ
-
 
 @dataclass(frozen=True)
 class SamplerRow:
@@ -89,7 +84,6 @@ class SamplerRow:
     `needs`: information that it needs with the settings of its runs: keys of
     :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
     `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
-    `needs_delays`: without runs, in any of its settings.
     """
 
     name: str
@@ -99,27 +93,8 @@ class SamplerRow:
     needs: tuple[str, ...]
     unbiased: str
     allows_absence: bool
-    needs_delays: bool
     by_user: bool
     speed_ups: Mapping[str, SpeedUp]
-
-    @property
-    def needs_in_words(self) -> str:
-        """The information it needs, in words."""
-        words = {
-            NOTHING: "no information",
-            DEPENDS: "information that depends on its settings",
-            "work_losses": "losses that clients send with their updates",
-            "batch_losses": "losses on a mini-batch",
-            "losses": "losses on all samples",
-            "updates": "clients' updates",
-        }
-        return listed([words.get(name, name.replace("_", " ")) for name in self.needs])
-
-    @property
-    def bias_in_words(self) -> str:
-        """Whether it is unbiased, in words."""
-        return {"yes": "unbiased", "no": "biased"}.get(self.unbiased, "unbiased in some settings")
 
     @property
     def is_practical(self) -> bool:

@@ -157,8 +157,6 @@ def _row(
         needs=needs,
         unbiased=in_words(member, "unbiased"),
         allows_absence=member.intermittent,
-        needs_delays="delays" in needs
-        or (DEPENDS in needs and "delays" in in_words(member, "needs")),
         by_user=not member.__module__.startswith("fedsampling."),
         speed_ups=speed_ups,
     )
