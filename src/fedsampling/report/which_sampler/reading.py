@@ -143,7 +143,7 @@ def _row(
     )
     if member is None:
         display = display_name(name)
-        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, True, False, speed_ups)
+        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, False, speed_ups)
     declared = getattr_static(member, "needs")
     if isinstance(declared, property):
         needs = needs_of_runs.get(name, (DEPENDS,))
