@@ -184,7 +184,7 @@ def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
 FINDINGS = "left_out"  # artefact whose notes are the findings
 CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")
 RUN_MEASURES = ("never_selected", "worst_accuracy")
-COLUMNS = {"sampler", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
+COLUMNS = {"sampler", "client", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
 DIGITS = 3
 
 
@@ -201,6 +201,7 @@ class DatasetClients:
     key: str
     title: str
     note: str
+    names: list[object]  # of the clients, or else their numbers
     samples: list[float | None]
     expected: list[float | None]
     samplers: Mapping[str, Mapping[str, object]]
@@ -234,6 +235,7 @@ def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
                 exhibit.artefact,
                 exhibit.title,
                 " ".join(exhibit.notes),
+                first["client"].tolist(),
                 _rounded(first["samples"]),
                 _rounded(first["expected"]),
                 {
