@@ -10,7 +10,7 @@ from tests.processes import run_python
 from torch import nn
 
 import fedsampling as fs
-from fedsampling.base.blame import content_of
+from fedsampling.base.errors import content_of
 from fedsampling.experiments.simulations.network import Training
 
 RNG = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_the_content_of_users_code_covers_what_it_uses(monkeypatch):
 
 def test_the_content_is_the_same_in_another_process():
     code = "from tests import test_resuming_in_python as t\n"
-    code += "from fedsampling.base.blame import content_of\n"
+    code += "from fedsampling.base.errors import content_of\n"
     code += "print(content_of([t.Waiting, t.Net, t.outer]))"
     outputs = {run_python("-c", code, PYTHONHASHSEED=seed) for seed in "01"}
     assert len(outputs) == 1

@@ -39,7 +39,7 @@ from fedsampling.evidence.verdicts import (
 )
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.theory.improvement import improvement_factor
+from fedsampling.theory.weights import improvement_factor
 
 from .runs import BITS, chosen, course, extremes, population, scores, title
 
@@ -131,11 +131,7 @@ def c2(
     budget: float | None = None,
     limit: float | None = None,
 ) -> Finding:
-    """Judge accuracy at a budget of bits, and bits to an accuracy, on Dataset 1.
-
-    `budget`: in 10^8 bits; the paper's by default. `limit`: accuracy below which the other samplers
-    must stay; the paper's by default.
-    """
+    """Judge accuracy at a budget of bits, in 10^8, and bits to an accuracy, on Dataset 1."""
     bits = paper.reported("budget") if budget is None else budget
     bound = paper.reported("accuracy_of_others") / 100 if limit is None else limit
     return _over_steps(
@@ -209,10 +205,7 @@ def _at_budget(
 
 
 def accuracy_at(runs: pd.DataFrame, sampler: str, budget: float) -> pd.Series:
-    """Interpolate each run's accuracy at a number of bits sent, linearly between measurements.
-
-    Returns by seed; NaN if a run sent fewer bits, or diverged.
-    """
+    """Interpolate each run's accuracy at a number of bits sent, by seed; NaN if it sent fewer."""
     accuracies = {}
     for seed, run in runs[runs["sampler"] == sampler].groupby("seed", observed=True):
         reached = run["bits"].max() >= budget

@@ -29,7 +29,7 @@ from fedsampling.report.drawing.style import (
     style,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.improvement import improvement_factor, sampling_variance, variance_ratio
+from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
 
 from .runs import EXACT, LINES, population, title
 

@@ -16,11 +16,10 @@ from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.alternatives import Alternative, instead, tabulate, with_margin
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band, divergences
-from fedsampling.report.drawing.printed import printed_point
-from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point, style
+from fedsampling.report.drawing.tables import Alternative, instead, tabulate, with_margin
 
 from . import claims
 from .runs import BITS, LINES, chosen, course, mean_course, scores, set_number, title

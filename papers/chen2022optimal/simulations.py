@@ -27,7 +27,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.improvement import improvement_factor, sampling_variance
+from fedsampling.theory.weights import improvement_factor, sampling_variance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,11 +153,9 @@ class Dsgd(Simulation, name="dsgd"):
 
 @dataclass(frozen=True)
 class Problem:
-    """A strongly convex quadratic over clients.
+    """A strongly convex quadratic over clients, with Hessians A_i and minima c_i.
 
-    `w`, shape (n,): weights; they sum to one. `hessians`, shape (n, d, d): A_i. `minima`, shape (n,
-    d): c_i. `optimum`, `start`, shape (d,): x* and x^0. `convexity`, `smoothness`: μ of f, and the
-    largest L of the f_i.
+    `optimum`, `start`: x* and x^0. `convexity`, `smoothness`: μ of f, and the largest L of the f_i.
     """
 
     w: Array

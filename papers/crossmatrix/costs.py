@@ -28,8 +28,7 @@ from matplotlib.figure import Figure
 from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING, WORLDS
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, WORLDS, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.report.names import NAMES, display_name
@@ -91,10 +90,7 @@ def trajectories(summary: Summary) -> pd.DataFrame:
 
 @cache
 def grid_scores(tuning: Summary) -> pd.DataFrame:
-    """Score each trial of each sampler on the holdout: the smallest step in case of a tie.
-
-    Returns columns ``sampler``, ``step``, ``case``, ``score`` and ``chosen``.
-    """
+    """Score each trial of each sampler on the holdout: the smallest step in case of a tie."""
     return score_trials(trajectories(tuning), ["sampler", "step", "case"])
 
 
@@ -111,10 +107,7 @@ def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 
 @cache
 def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return what each run at a best trial cost, in its own world.
-
-    Returns columns ``sampler``, ``seed``, ``met``, MEASURES, and the relative ``area_<measure>``.
-    """
+    """Return what each run at a best trial cost, in its own world, and the relative areas."""
     runs = best_trials(evaluation, tuning)
     return costs_in_worlds(runs, runs[runs["sampler"] == REFERENCE])
 
@@ -228,10 +221,7 @@ def dataset_facts(folder: Path, name: str) -> dict[str, object]:
 
 
 def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataFrame:
-    """Return MD's cost in rounds with each untuned learning rate, in units of its best trial's.
-
-    Returns columns ``set``, ``case`` and ``gain``, the geometric mean over worlds.
-    """
+    """Return MD's cost with each untuned learning rate over that of its best trial, by set."""
     rows = []
     for name in datasets:
         summary = summaries[in_worlds(summaries, name) or name]
@@ -278,10 +268,7 @@ def title(summaries: Summaries, experiment: str) -> str:
 
 
 def by_dataset(cells: pd.DataFrame) -> pd.DataFrame:
-    """Arrange cells as a table of samplers and datasets.
-
-    `cells` has columns ``scheme`` (the label), ``title`` and ``cell``.
-    """
+    """Arrange cells as a table of samplers, ``scheme``, and datasets, ``title``."""
     wide = cells.pivot(index="scheme", columns="title", values="cell").fillna("–")
     wide = wide.sort_index(key=lambda names: names.str.casefold())[cells["title"].unique()]
     return wide.rename_axis(columns=None).reset_index()

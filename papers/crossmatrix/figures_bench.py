@@ -13,8 +13,7 @@ from scipy.stats import rankdata, wilcoxon
 from fedsampling.base.records import check
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
-from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE, TUNING
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,

@@ -26,8 +26,7 @@ from fedsampling.evidence.statistics import (
     show_range,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.cross_matrix import REFERENCE
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
 
@@ -213,10 +212,7 @@ def _most_accurate_worst_first(summary: Summary) -> list[str]:
 
 
 def _figure(table: pd.DataFrame, order: list[str], by_run: pd.DataFrame) -> Figure:
-    """Draw heat maps of participation and accuracy, and the spread of the accuracies.
-
-    `table` is from :func:`means`, `by_run` from :func:`measures`.
-    """
+    """Draw heat maps of participation and accuracy, and the spread of the accuracies."""
     size = {"width": 12.5, "height": 1.9 + 0.21 * len(order)}
     figure, axes = panels(1, 3, **size, sharey=True, gridspec_kw={"width_ratios": [3, 3, 2]})
     first = table[table["sampler"] == order[0]]

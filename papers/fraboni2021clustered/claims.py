@@ -295,10 +295,7 @@ def c12(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 
 def c13(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether both algorithms are below MD for few and for many clients.
-
-    An algorithm that was not run leaves its part open.
-    """
+    """Judge whether both algorithms are below MD for few and for many clients."""
     summary = summaries["clients"]
     case = by_alpha(summary)[paper.reported("alpha_of_figure8")]
     counts = {name: entry["m"] for name, entry in summary.settings["samplers"].items()}

@@ -126,10 +126,7 @@ def _title(summary: Summary, case: str) -> str:
 def _distributions(
     axes: Axes, allocation: Allocation, order: Ints, hatched: Bools, last: bool = False
 ) -> None:
-    """Draw W_1, …, W_m as stacked bars, a segment for each client.
-
-    With `last`, hatched clients are moved to the end of each bar.
-    """
+    """Draw W_1, …, W_m as stacked bars, a segment for each client, the `last` at the end."""
     if last:
         order = order[np.argsort(hatched[order], kind="stable")]
     for k, row in enumerate(allocation.r):
@@ -229,10 +226,7 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def label_counts(summary: Summary) -> pd.DataFrame:
-    """Return the counts of the experiment `partition`.
-
-    Returns columns ``alpha``, ``seed``, ``client``, ``label``, ``count``.
-    """
+    """Return the counts of the experiment `partition`, by ``alpha``, ``seed`` and ``client``."""
     rows = summary.rows[summary.rows["metric"].str.startswith(COUNT)]
     alphas = {case: alpha for alpha, case in by_alpha(summary).items()}
     return pd.DataFrame(
@@ -247,10 +241,7 @@ def label_counts(summary: Summary) -> pd.DataFrame:
 
 
 def _draw_shares(table: pd.DataFrame) -> Figure:
-    """Draw a row per α: class shares per client, and samples per class.
-
-    `table`: columns ``alpha``, ``client``, ``label``, ``count``.
-    """
+    """Draw a row per α: class shares per client, and samples per class."""
     alphas = sorted(table["alpha"].unique())
     with style():
         figure = Figure(figsize=(7.6, 1.65 * len(alphas) + 0.7))

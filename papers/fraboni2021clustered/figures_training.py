@@ -16,13 +16,6 @@ from fedsampling.evidence.statistics import compare, difference, mean, show_esti
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
-from fedsampling.report.drawing.alternatives import (
-    Alternative,
-    counted,
-    instead,
-    tabulate,
-    with_margin,
-)
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
     Panel,
@@ -34,7 +27,6 @@ from fedsampling.report.drawing.curves import (
     over_grid,
     rolling,
 )
-from fedsampling.report.drawing.printed import as_printed, printed_level
 from fedsampling.report.drawing.style import (
     BLUE,
     GREEN,
@@ -42,9 +34,12 @@ from fedsampling.report.drawing.style import (
     SKY,
     VERMILION,
     Line,
+    as_printed,
     panels,
+    printed_level,
     style,
 )
+from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate, with_margin
 
 from . import claims
 from .shared import (

@@ -134,20 +134,11 @@ def allocate(n_samples: Ints, sampler: Scheme, run: int, seed: int) -> tuple[Int
 def summary(units: Ints, n_samples: Ints, labels: Ints) -> dict[str, float]:
     """Compare a sampler's distributions with MD sampling's.
 
-    Parameters
-    ----------
-    units : int array, shape (m, n)
-        r'_ki = M r_ki.
-    n_samples, labels : int array, shape (n,)
-        Samples of each client, and its label.
-
-    Returns
-    -------
-    dict
-        ``clients`` and ``labels``, expected to be distinct in a round; ``sigma`` = Σ_i Var[ω_i];
-        the largest deviations from Proposition 1, in units: ``rows_off`` (7), ``columns_off`` (8);
-        and the largest excess over a client's bound, none if not positive: ``variance_above_md``
-        (17), ``inclusion_below_md`` (23) and ``draws_above_bound``, ⌊m p_i⌋ + 2 of section 4.
+    `units` are r'_ki = M r_ki.  Returns ``clients`` and ``labels``, expected to be distinct in a
+    round; ``sigma`` = Σ_i Var[ω_i]; the largest deviations from Proposition 1, in units:
+    ``rows_off`` (7), ``columns_off`` (8); and the largest excess over a client's bound, none if not
+    positive: ``variance_above_md`` (17), ``inclusion_below_md`` (23) and ``draws_above_bound``,
+    ⌊m p_i⌋ + 2 of section 4.
     """
     m, M = len(units), int(n_samples.sum())
     r, md = shares(units), md_distributions(n_samples / M, m)

@@ -21,8 +21,16 @@ from fedsampling.report.drawing.curves import (
     over_grid,
     with_interval,
 )
-from fedsampling.report.drawing.printed import LABEL, printed_point
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
+from fedsampling.report.drawing.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    LABEL,
+    VERMILION,
+    panels,
+    printed_point,
+    style,
+)
 
 from .figures_training import GAP, IMPORTANCES
 from .runs import (

@@ -22,14 +22,7 @@ from fedsampling.report.drawing.curves import (
     only,
     rolling,
 )
-from fedsampling.report.drawing.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    Line,
-    style,
-)
+from fedsampling.report.drawing.style import BLUE, GREEN, ORANGE, PURPLE, Line, style
 
 from .runs import (
     COMPARED,
@@ -177,11 +170,7 @@ def _draw_gaps(
     since: float = 0,
     fewest: float = 0,
 ) -> Artefact:
-    """Draw the paired difference for each m, a panel for each importance.
-
-    `experiments`: compared on the seeds of the first. `since`: share of the rounds that is left
-    out. `fewest`: sampled clients of the first curve.
-    """
+    """Draw the paired difference for each m, a panel for each importance."""
     runs = {name: only(summaries[name], SHOWN) for name in experiments}
     main = runs[experiments[0]]
     pairs = [

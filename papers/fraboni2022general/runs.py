@@ -93,9 +93,8 @@ def gap_curve(
 ) -> pd.DataFrame:
     """Return the difference of two samplers' losses, by seed, at every measured round after 0.
 
-    `first`, `second`: samplers of the experiment. `seeds`: only these. Returns columns ``at``,
-    ``mean``, ``low``, ``high``, ``n``: mean over seeds and 95 % t-interval; NaN where a run of
-    either sampler has diverged.  Empty if a sampler or the case was not run.
+    Mean and 95 % t-interval over seeds; NaN where a run of either sampler has diverged. Empty if a
+    sampler or the case was not run.
     """
     if not has(summary, case, first, second):
         return pd.DataFrame(columns=["at", "mean", "low", "high", "n"])

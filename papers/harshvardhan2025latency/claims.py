@@ -213,10 +213,7 @@ def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
 def row_readings(
     summaries: Summaries, spec: ClaimSpec, paper: Paper
 ) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return the runtimes of a claim's row in each reading that was run, the main reading first.
-
-    See :func:`.runtimes.readings`.
-    """
+    """Return a row's runtimes in each of :func:`.runtimes.readings`, the main first."""
     row, paired_runtimes = row_of(spec)
     case = CASES[spec.artefact]
     names = _row_experiments(summaries, spec)
@@ -253,10 +250,8 @@ def reading_finding(
     """Judge a row with one reading of FLANP and of DelayHetSampling.
 
     The size of the effect counts only if the paper's factor exceeds the margin; otherwise the
-    margin around it includes 1, no effect.
-
-    `table`: one case of :func:`runtimes`. `may_be_first`: by default the proposed samplers and the
-    paper's fastest.
+    margin around it includes 1, no effect. By default the proposed samplers and the paper's fastest
+    may be first.
     """
     means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(means.min()):

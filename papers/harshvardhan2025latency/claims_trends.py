@@ -81,11 +81,7 @@ def c20(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
 def flanp_over_random(
     flanp: pd.Series, random: pd.Series, spec: ClaimSpec, goal: float, last: float = np.inf
 ) -> Finding:
-    """Judge whether FLANP takes more rounds than random selection, seed by seed.
-
-    `flanp`, `random`: rounds to the target by seed, infinite if a run misses it. `last`: rounds of
-    a run that misses the target, for the drawn interval.
-    """
+    """Judge whether FLANP takes more rounds than random selection, seed by seed."""
     ratios = flanp / random
     is_known = not ratios.isna().any()  # NaN: neither reaches the target
     average = float(ratios.to_numpy().mean())
@@ -214,10 +210,7 @@ def overheads(
     case: str = "quadratic",
     approx_opt: str = "approx_opt",
 ) -> Finding:
-    """Judge the overheads of one problem.
-
-    `case`: the problem. `approx_opt`: metric with the seconds of ApproxOptSampling.
-    """
+    """Judge the overheads of one problem."""
     device = "; ".join(summary.provenance.get("device", ())) or "an unknown machine"
     device = device.replace(", 1 threads", ", 1 thread")
     rows = summary.select(case=case, since=0, until=0)
@@ -328,10 +321,7 @@ def _sweep_finding(
         },
         contrary_decides=False,
         drawn=intervals(
-            ends,
-            unit,
-            least=spec.margin,
-            effects=_printed_ends(paper, spec.artefact, sign),
+            ends, unit, least=spec.margin, effects=_printed_ends(paper, spec.artefact, sign)
         ),
     )
 

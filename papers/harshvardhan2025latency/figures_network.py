@@ -15,15 +15,16 @@ from fedsampling.clients.delays.parameters import Parameters
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.printed import as_printed, printed_point
 from fedsampling.report.drawing.style import (
     BLACK,
     BLUE,
     ORANGE,
     SKY,
     VERMILION,
+    as_printed,
     legend_below,
     panels,
+    printed_point,
     style,
 )
 

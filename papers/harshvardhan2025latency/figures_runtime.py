@@ -12,14 +12,15 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.printed import LABEL, printed_point
 from fedsampling.report.drawing.style import (
     BLACK,
     BLUE,
+    LABEL,
     ORANGE,
     absent,
     legend_below,
     panels,
+    printed_point,
     style,
 )
 

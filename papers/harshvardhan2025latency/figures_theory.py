@@ -124,10 +124,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
     upper = np.where(table["metric"].str.endswith("/clients"), clients, np.inf)
     for end in ("low", "high"):
         table[end] = table[end].clip(lower, upper)
-    ylabels = {
-        "ratio": "$g(p)$ over its minimum",
-        "runtime": "runtime with $p$, over min $g$",
-    }
+    ylabels = {"ratio": "$g(p)$ over its minimum", "runtime": "runtime with $p$, over min $g$"}
     cases = list(table["case"].unique())
     with style():
         figure, axes = panels(len(cases), 2, width=8.0, height=2.9 * len(cases))

@@ -117,26 +117,17 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
 
 
 def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
-    """Return the experiment that has a row's runs with one kind of delays.
-
-    This is ``<row>_<case>`` if it was run, otherwise ``<row>``, and None if neither was.
-    """
+    """Return the experiment of a row with one kind of delays, ``<row>_<case>`` or ``<row>``."""
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
 def course(summary: Summary) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``case``, ``sampler``, ``seed``, ``at``, and
-
-        - ``value``: the accuracy, averaged over clients if each has its own tests; for Quadratic
-          the normalised loss, which is twice the test loss over √d;
-        - ``counted``: seconds as the paper counts them, the largest delay of the clients that
-          train in each round, summed;
-        - ``all``: also the seconds of warm-up rounds and of candidates' losses.
+    ``value`` is the accuracy, averaged over clients if each has its own tests; for Quadratic the
+    normalised loss, which is twice the test loss over √d. ``counted`` are seconds as the paper
+    counts them: the largest delay of the clients that train in each round, summed; ``all`` also
+    counts warm-up rounds and candidates' losses.
     """
     quality = "test_loss" if falls(summary) else "accuracy"
     chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], since=0)
@@ -195,11 +186,10 @@ def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
 
 
 def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Combine all readings of FLANP with all readings of DelayHetSampling.
+    """Combine all readings of FLANP with all readings of DelayHetSampling, the main ones first.
 
-    `main`: :func:`runtimes` of all samplers. `*variants`: :func:`runtimes` of other readings, whose
-    labels begin with ``flanp`` or ``sampling``. Returns for each pair of labels, the main reading
-    first: runtimes of all samplers, with these readings named "flanp" and "sampling".
+    `variants` are :func:`runtimes` whose labels begin with ``flanp`` or ``sampling``; in a result,
+    the readings are named "flanp" and "sampling".
     """
     table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
@@ -217,10 +207,7 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
 
 
 def at_least(table: pd.DataFrame) -> pd.DataFrame:
-    """Return lower bounds of :func:`runtimes`: runs that miss the target count until their end.
-
-    Returns counted seconds; a row for each seed, a column for each sampler.
-    """
+    """Return lower bounds of :func:`runtimes` in counted seconds, by seed and sampler."""
     bounds = table.assign(seconds=_at_least(table))
     return bounds.pivot(index="seed", columns="sampler", values="seconds")
 

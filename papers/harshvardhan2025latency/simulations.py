@@ -112,10 +112,7 @@ class DelayDraws(Simulation, name="delays"):
 
 
 def _rounds(
-    delays: Delays,
-    settings: DelayDraws,
-    seed: int,
-    published: "Reference | None" = None,
+    delays: Delays, settings: DelayDraws, seed: int, published: "Reference | None" = None
 ) -> "pd.DataFrame":
     from scipy.stats import ks_2samp
 

@@ -76,10 +76,7 @@ def c1(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         ours=f"{ours.ours}; FedAvg's steps divided by E_k: {show_estimate(corrected, 'dB')}",
         drawn=ours.drawn
         + intervals(
-            {"the same, steps divided by E_k": corrected},
-            "dB",
-            paper=reported,
-            within=spec.margin,
+            {"the same, steps divided by E_k": corrected}, "dB", paper=reported, within=spec.margin
         ),
     )
     if ours.verdict == "inconclusive":

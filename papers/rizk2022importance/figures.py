@@ -8,13 +8,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve
-from fedsampling.report.drawing.printed import printed_level
-from fedsampling.report.drawing.style import (
-    BLACK,
-    legend_below,
-    panels,
-    style,
-)
+from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level, style
 
 from .measures import (
     BALANCED,

@@ -10,16 +10,8 @@ from matplotlib.axes import Axes
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.alternatives import (
-    Alternative,
-    counted,
-    instead,
-    tabulate,
-    with_margin,
-)
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve, with_interval
-from fedsampling.report.drawing.printed import as_printed, printed_level
 from fedsampling.report.drawing.style import (
     BLACK,
     BLUE,
@@ -27,10 +19,13 @@ from fedsampling.report.drawing.style import (
     ORANGE,
     PURPLE,
     VERMILION,
+    as_printed,
     legend_below,
     panels,
+    printed_level,
     style,
 )
+from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate, with_margin
 
 from . import claims
 from .measures import (
@@ -126,10 +121,7 @@ def _population(summaries: Summaries, row: pd.Series) -> str:
 
 
 def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean and range of each gap over draws, by number of noisy agents and factor.
-
-    Returns columns ``comparison``, ``few``, ``factor``, ``mean``, ``min``, ``max``.
-    """
+    """Return the mean and range of each gap over draws, by number of noisy agents and factor."""
     summary = summaries["few"]
     chosen = data[data["experiment"] == "few"]
     noise = chosen["case"].map(lambda case: summary.setting("dataset.noise", case))

@@ -115,18 +115,11 @@ def steady(moves: Estimate, margin: float) -> Part:
 def fastest(summaries: Summaries) -> pd.DataFrame:
     """Compare the approximate probabilities with all other samplers while the MSDs fall.
 
-    Returns
-    -------
-    DataFrame
-        A row for each population, baseline, window and other sampler, with the columns
-
-        - ``experiment`` and ``case``: the population;
-        - ``baseline``, of :data:`BASELINE_NAMES`, and ``window``, of :data:`WINDOWS`;
-        - ``other``: the sampler compared with (49)–(50);
-        - ``higher_db``: mean difference of the MSDs in dB, and ``low`` and ``high``, corrected
-          by Holm over the other samplers;
-        - ``until``: last round of the window; ``seeds``;
-        - ``part``: "holds" if all others are higher, "fails" if any is lower, otherwise "open".
+    Returns a row for each population (``experiment`` and ``case``), ``baseline`` of
+    :data:`BASELINE_NAMES`, ``window`` of :data:`WINDOWS` and ``other`` sampler: ``higher_db``, its
+    mean difference from (49)–(50) in dB, with ``low`` and ``high``, Holm-corrected over the others;
+    ``until``, the last round of the window; ``seeds``; and ``part``: "holds" if all others are
+    higher, "fails" if any is lower, otherwise "open".
     """
     used = {"regression", "standard", *BASELINES, *(standard for standard, _ in BASELINES.values())}
     return _fastest(tuple((name, summaries[name]) for name in sorted(used & set(summaries)))).copy()
@@ -247,10 +240,7 @@ def error_levels(summary: Summary, case: str = "base") -> tuple[Estimate, Estima
 
 
 def gradient_deviations(summary: Summary) -> pd.DataFrame:
-    """Compare the mean estimate with the exact gradient, by model and sampler.
-
-    Returns columns ``case``, ``sampler``, ``coordinates``, ``largest_z``, ``noise``, ``noise_se``.
-    """
+    """Compare the mean estimate with the exact gradient, by model and sampler."""
     rows = []
     for (case, sampler), group in summary.rows.groupby(["case", "sampler"], sort=False):
         values = {name: part["value"].to_numpy() for name, part in group.groupby("metric")}

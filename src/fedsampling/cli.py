@@ -409,12 +409,12 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
     """
-    from fedsampling.experiments.cross_matrix import PAPER
+    from fedsampling.experiments.papers import CROSS_MATRIX
     from fedsampling.report.which_sampler.advice import Situation
+    from fedsampling.report.which_sampler.chooser import advice_lines, comparison_lines
     from fedsampling.report.which_sampler.reading import comparisons, read
-    from fedsampling.report.which_sampler.terminal import advice_lines, comparison_lines
 
-    folder = project.results / "artefacts" / PAPER
+    folder = project.results / "artefacts" / CROSS_MATRIX
     if needs or not any(answers.values()):
         for line in comparison_lines(read(folder, by), needs.split(",") if needs else None):
             click.echo(line)

@@ -12,11 +12,12 @@ the papers' experiments, and gives the same numbers::
 import inspect
 import logging
 import os
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,17 +25,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedsampling.base import memory
-from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.families import catalogue
+from fedsampling.base.errors import InputError, content_of, nearest
+from fedsampling.base.families import catalogue, members_within
+from fedsampling.base.files import check_writable, digest
 from fedsampling.base.progress import rewritten_line
 from fedsampling.base.records import Strict, check
+from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
+from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.config import MIRROR_VARIABLE
+from fedsampling.experiments.fingerprints import fingerprint
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.learning.training.checkpoint import Checkpoint
+from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 from fedsampling.library_arguments import (
     Choice,
     Numbers,
@@ -47,7 +52,6 @@ from fedsampling.library_arguments import (
     record_input,
     training_settings,
 )
-from fedsampling.library_checkpoints import resumable
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -252,7 +256,7 @@ def train(
                 return checked.on(data, source, numbers.seeds, folders, *options)
 
             users_code = [model if is_own(model) else None, loss, metrics]
-            tables = resumable(
+            tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
@@ -375,3 +379,64 @@ def _blaming(scheme: Scheme, watch: "Watch | None") -> Iterator[None]:
             f"scheme: {scheme.named}: {type(error).__name__}: {error}; "
             "fedsampling.check_sampler finds the cause"
         ) from error
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHECKPOINT_SECONDS = 60.0  # between two checkpoints
+GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
+
+
+def _resumable(
+    folder: str | Path | None,
+    settings: Training,
+    data: FederatedDataset,
+    seeds: Sequence[int],
+    users_code: Sequence[Any],
+    is_watched: bool,
+    compute: "Callable[[Checkpoint], list[pd.DataFrame]]",
+) -> "list[pd.DataFrame]":
+    """Train and save the tables of all seeds; resume a stopped training, read a finished one.
+
+    `folder`: None saves nothing. `users_code`: objects that determine the results, besides the
+    settings and the class of the sampler. `is_watched`: whether a callback may end the training,
+    whose tables are then not saved. `compute`: trains with a checkpoint.
+    """
+    if folder is None:
+        return compute(NEVER)
+    from fedsampling.runs import store
+
+    folder = Path(folder)
+    check_writable(folder)
+    code = fingerprint(Training.__module__, *sorted({m.code for m in members_within(settings)}))
+    spec = settings.model_dump(mode="json")
+    users_content = content_of([type(settings.sampler), *users_code])
+    key = digest([spec, users_content, _digest(data), [*seeds], code])
+    hashes = [digest([key, seed]) for seed in seeds]
+    runs = [None if is_watched else store.find([folder], run, code) for run in hashes]
+    if len(tables := [run.table for run in runs if run is not None]) == len(seeds):
+        return tables
+    is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
+    with watching(GRACE_SECONDS) if is_main else nullcontext(Stop()) as stop:
+        checkpoint = Checkpoint(
+            folder / "checkpoints" / f"{key}.npz", key, CHECKPOINT_SECONDS, stop
+        )
+        try:
+            tables = compute(checkpoint)
+        except Stopped as stopped:
+            line = f"{stopped}; the same call with checkpoint={str(folder)!r} resumes it"
+            raise KeyboardInterrupt(line) from None
+    for run, table in zip(hashes, tables, strict=True) if not is_watched else ():
+        store.save(folder, table, {"hash": run, "code": code, "spec": spec})
+    checkpoint.remove()
+    return tables
+
+
+def _digest(data: FederatedDataset) -> str:
+    """Hash everything of a dataset that results depend on."""
+    tests = () if data.start_test is None else (data.start_test,)
+    names = np.asarray(data.names or (), np.str_)
+    info = [data.info[name] for name in sorted(data.info)]
+    arrays = (data.x, data.y, data.start, data.p, data.x_test, data.y_test, *tests, names, *info)
+    return sha256_of(*arrays)

@@ -7,7 +7,6 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import (
     Paper,
     defining_modules,
@@ -16,6 +15,7 @@ from fedsampling.experiments.papers import (
     matching,
     write_out,
 )
+from fedsampling.experiments.resolving import load_papers, without
 from fedsampling.experiments.specs import jobs
 
 PAPERS = Path(__file__).parents[2] / "papers"

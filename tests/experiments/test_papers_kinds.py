@@ -8,7 +8,7 @@ from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_selection import load_papers
+from fedsampling.experiments.resolving import load_papers
 from fedsampling.experiments.specs import jobs
 
 ROOT = Path(__file__).parents[2]

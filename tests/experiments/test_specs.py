@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import merge
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
+from fedsampling.experiments.resolving import changed, load_papers, resolve_experiments, scale_of
 from fedsampling.experiments.specs import RunSpec, dataset_uses, jobs
 from fedsampling.workflow.plan import plan
 

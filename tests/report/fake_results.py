@@ -13,7 +13,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
 from fedsampling.report.drawing import views
-from fedsampling.report.drawing.printed import number_layer, printed_level, with_switch
+from fedsampling.report.drawing.style import number_layer, printed_level, with_switch
 
 HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"

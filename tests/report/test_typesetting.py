@@ -1,6 +1,6 @@
 import pytest
 
-from fedsampling.report.typesetting import typeset, typeset_html
+from fedsampling.report.formats import typeset, typeset_html
 
 
 @pytest.mark.parametrize(

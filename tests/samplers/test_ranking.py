@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.samplers.numerics.drawing import smallest
+from fedsampling.samplers.interface.slots import smallest
 
 keys = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, np.nan]) | st.floats(), max_size=40)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.interface.remembered import pack, unpack
+from fedsampling.samplers.interface.guest import pack, unpack
 
 PLAIN = {
     "number": 3,

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedsampling.cli import main
-from fedsampling.experiments.cross_matrix import BENCH, PAPER
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
 from fedsampling.workflow import comparing as comparing
 from fedsampling.workflow import overrides
 from fedsampling.workflow.comparing import chosen_steps, ranking, wins_and_losses
@@ -151,7 +151,7 @@ def test_clients_with_too_few_samples_are_an_error_before_training(file, tmp_pat
 
 
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
-    full = plan({"scale": "paper", "data": "official", "papers": [PAPER]}, PAPERS)
+    full = plan({"scale": "paper", "data": "official", "papers": [CROSS_MATRIX]}, PAPERS)
     chosen = comparing.chosen_datasets(full, (), "paper", comparing.NO_PROBLEM)
     assert chosen
     assert all(name.startswith(BENCH) for name in chosen)
@@ -218,7 +218,7 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     assert "on mine.npz" in result.stdout
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
     table = pd.read_csv(
-        folder / "artefacts" / PAPER / "bench_matrix_rounds" / "bench_matrix_rounds.csv"
+        folder / "artefacts" / CROSS_MATRIX / "bench_matrix_rounds" / "bench_matrix_rounds.csv"
     )
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
     assert {*table["title"]} == {"mine.npz"}
@@ -235,7 +235,7 @@ def test_rounds_seeds_and_learning_rates_can_be_set_for_the_users_samples(file, 
     assert result.exit_code == 0, result.stderr
     assert "  1 of 1" in result.stdout  # runs that reached the target
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
-    grid = pd.read_csv(folder / "artefacts" / PAPER / "bench_tuning" / "bench_tuning.csv")
+    grid = pd.read_csv(folder / "artefacts" / CROSS_MATRIX / "bench_tuning" / "bench_tuning.csv")
     assert {*grid["step"]} == {0.05, 0.5}
     assert "at the edge of the grid, which --learning-rates extends" in result.stdout
 

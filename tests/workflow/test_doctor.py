@@ -23,33 +23,6 @@ from fedsampling.workflow.doctor import check_network, recheck
 from fedsampling.workflow.project import Project
 
 
-@pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
-def test_a_clearly_faster_library_is_recommended(monkeypatch):
-    seconds = {"quick": 1.0, "slow": 2.0, "unsteady": 1.0}
-    clock = {"now": 0.0, "calls": 0}
-
-    def by(name):
-        def product(x, weight):
-            clock["calls"] += 1
-            often = name == "unsteady" and clock["calls"] // (4 * doctor.PRODUCTS_IN_A_TURN) % 2
-            clock["now"] += 3.0 if often else seconds[name]
-
-        return product
-
-    monkeypatch.setattr(doctor.time, "process_time", lambda: clock["now"])
-    usual = products.library()
-    alternative = next(name for name in products.libraries() if name != usual)
-    for first, second, line in [
-        ("slow", "quick", f"write 'products: {alternative.lower()}' into config.yaml"),
-        ("quick", "slow", ""),
-        ("slow", "unsteady", ""),  # faster in half of the turns
-    ]:
-        monkeypatch.setattr(
-            products, "libraries", lambda a=first, b=second: {usual: by(a), alternative: by(b)}
-        )
-        assert doctor.product_library().fix == line
-
-
 @pytest.mark.parametrize("name", sorted(doctor.networks()))
 def test_every_network_is_checked_with_inputs_that_it_accepts(name):
     learner = doctor.learner(Model.members()[name](), "cpu")
@@ -104,7 +77,6 @@ def test_an_error_of_the_gpu_is_a_failed_check(monkeypatch):
 @pytest.mark.parametrize("fix", ["", "do something"])
 def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
     monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Finding(name, fix))
-    monkeypatch.setattr(doctor, "product_library", lambda: doctor.Finding("products"))
     (tmp_path / "config.yaml").write_text("device: cpu\n")
     result = CliRunner().invoke(main, ["doctor", "--config", str(tmp_path / "config.yaml")])
     assert result.exit_code == bool(fix)

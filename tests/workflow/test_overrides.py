@@ -10,7 +10,7 @@ from pandas import DataFrame, concat
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import parse
-from fedsampling.report.drawing.plain import MAX_PANELS, plain
+from fedsampling.report.drawing.curves import MAX_PANELS, plain
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project

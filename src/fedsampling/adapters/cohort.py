@@ -80,10 +80,7 @@ class Cohort:
         self._checked = Checked(self._scheme, 1, lambda rows: np.isfinite(rows).all(1))
 
     def select(
-        self,
-        round: int,
-        offered: Sequence[int] | None = None,
-        losses: ArrayLike | None = None,
+        self, round: int, offered: Sequence[int] | None = None, losses: ArrayLike | None = None
     ) -> list[int]:
         """Select a round's clients, one entry per slot; a client may occur several times.
 

@@ -1,22 +1,28 @@
-"""The exception for errors that users can fix.
+"""The exception for errors that users can fix; errors in users' code, with file and line.
 
 All modules raise :class:`InputError` for such errors; the command line prints its lines unchanged
 and exits with status 2.  Any other exception is a bug and keeps its traceback.
 """
 
+import hashlib
+import inspect
 import re
-from collections.abc import Iterable, Iterator
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
 
 WARNING = "fedsampling: warning: "  # start of a warning's line on stderr
 
 
 class InputError(Exception):
-    """Invalid input: one line for each error, with key, value and fix.
-
-    `*lines`: for example ``config.scale: 'fast' is unknown; known: paper, quick``.
-    """
+    """Invalid input: one line for each error, with key, value and fix."""
 
     def __init__(self, *lines: str) -> None:
         # Values that the lines quote, such as paths, must not break a line or control a terminal.
@@ -33,10 +39,7 @@ class DamagedError(InputError):
 
 @contextmanager
 def gathering(lines: list[str]) -> Iterator[None]:
-    """Catch an InputError in the body and add its lines to `lines`, without duplicates.
-
-    The caller raises the collected lines, so that the user sees all errors at once.
-    """
+    """Add the lines of an InputError in the body to `lines`, so that users see all errors."""
     try:
         yield
     except InputError as error:
@@ -59,3 +62,157 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {', '.join(options)}"
+
+
+READ_ONLY = "; others use this array, too: copy it first"
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+MAX_MESSAGE = 300  # characters; messages of libraries can be pages long
+
+
+class CodeError(InputError):
+    """An error raised by a user's code."""
+
+
+@contextmanager
+def blaming(module: str, start: str) -> Iterator[None]:
+    """Convert an error whose traceback contains a user's module into a :class:`CodeError`.
+
+    Other errors are bugs of this package: they pass through with their traceback. `start` begins
+    the line, as in ``sampler mine, round 4``.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        location = "" if module.startswith("fedsampling.") else _location(error, module)
+        if not location:
+            raise
+        fix = READ_ONLY if "read-only" in str(error) else ""
+        raise CodeError(f"{start}: {location}: {described(error)}{fix}") from error
+
+
+def described(error: BaseException) -> str:
+    """Return type and message of an exception in one line."""
+    if isinstance(error, SystemExit):
+        return f"SystemExit({error.code!r}); raise another error, as this one ends the process"
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    message = " ".join(str(error).split())
+    message = f"{message[:MAX_MESSAGE]}…" if len(message) > MAX_MESSAGE else message
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def import_error_lines(error: BaseException, path: Path, module: str) -> list[str]:
+    """Describe the error that the import of a file raised, with the file's line number."""
+    line = _location(error, module).partition(":")[2]
+    start = f"{path}:{line}" if line else f"{path}"
+    if isinstance(error, InputError):
+        return [
+            text if text.startswith(f"{path}: ") else f"{start}: {text}" for text in error.lines
+        ]
+    return [f"{start}: {described(error)}; fix the file"]
+
+
+def _location(error: BaseException, module: str) -> str:
+    """Return ``file:line, in function`` of a module's innermost frame; empty if it has none."""
+    frames = [
+        (frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") == module
+    ]
+    if not frames:
+        return ""
+    code, line = frames[-1]
+    function = "" if code.co_name == "<module>" else f", in {code.co_name}"
+    return f"{Path(code.co_filename).name}:{line}{function}"
+
+
+def import_file(path: Path, name: str, defines: str) -> ModuleType:
+    """Import a Python file of a user, once, as the module `name`; `defines` is for its errors."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path}: not a Python file; use one that defines {defines}")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # a partly executed module must not be reused
+        raise
+    return module
+
+
+def content_of(value: Any, visited: "set[int] | None" = None) -> Any:
+    """Return plain data that change with a user's object: bytecode, constants and parameters.
+
+    Functions and classes are followed into those that they use, but not into libraries; the
+    package's own code has fingerprints.
+    """
+    visited = set() if visited is None else visited
+    inner = partial(content_of, visited=visited)
+    if isinstance(value, PLAIN):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return [[str(key), inner(part)] for key, part in value.items()]
+    if isinstance(value, list | tuple):
+        return [inner(part) for part in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):  # an array
+        return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, CodeType):
+        constants = [inner(constant) for constant in value.co_consts]
+        return [value.co_code.hex(), value.co_names, value.co_varnames, constants]
+    if isinstance(value, partial):
+        return inner([value.func, value.args, value.keywords])
+    if isinstance(value, MethodType):
+        return inner([value.__func__, value.__self__])
+    if hasattr(value, "named_modules") and not isinstance(value, type):  # a module of PyTorch
+        arrays = {key: part.detach().double().numpy() for key, part in value.state_dict().items()}
+        parts = [part for _, part in value.named_modules()]
+        settings = [[v for v in vars(part).items() if isinstance(v[1], PLAIN)] for part in parts]
+        return inner([repr(value), [*map(type, parts)], settings, arrays])
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    if id(value) in visited or not _is_users(value):
+        return name
+    visited.add(id(value))
+    if isinstance(value, ModuleType):
+        return hashlib.sha256(Path(str(value.__file__)).read_bytes()).hexdigest()
+    if isinstance(value, FunctionType):
+        names = [*value.__code__.co_names]
+        names += [
+            name for code in value.__code__.co_consts for name in getattr(code, "co_names", ())
+        ]
+        used = {name: value.__globals__[name] for name in names if name in value.__globals__}
+        cells = inspect.getclosurevars(value).nonlocals
+        return inner([value.__code__, value.__defaults__, value.__kwdefaults__, used, cells])
+    if isinstance(value, type):
+        kinds = (
+            FunctionType,
+            classmethod,
+            staticmethod,
+            property,
+            *PLAIN,
+            list,
+            tuple,
+            dict,
+            frozenset,
+        )
+        written = {
+            key: getattr(part, "__func__", getattr(part, "fget", part))
+            for key, part in vars(value).items()
+            if isinstance(part, kinds + PLAIN) and (callable(part) or not key.startswith("__"))
+        }
+        return inner([name, [*value.__bases__], written])
+    return inner([type(value), vars(value) if hasattr(value, "__dict__") else None])
+
+
+def _is_users(value: Any) -> bool:
+    """Whether an object is defined in a user's file, script or notebook."""
+    kind = value if isinstance(value, ModuleType | FunctionType | type) else type(value)
+    name = value.__name__ if isinstance(value, ModuleType) else str(kind.__module__)
+    if name.split(".")[0] in {"fedsampling", *sys.stdlib_module_names} - {"__main__"}:
+        return False
+    return "site-packages" not in str(getattr(sys.modules.get(name), "__file__", None) or "")

@@ -17,8 +17,7 @@ from weakref import ref
 from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from fedsampling.base.blame import import_error_lines
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, import_error_lines, nearest
 from fedsampling.base.records import Strict, as_input_error, class_error, short
 
 if TYPE_CHECKING:
@@ -178,8 +177,8 @@ def _below(cls: type[Named]) -> Iterator[type[Any]]:
 
 @cache
 def _import_all(package: str) -> None:
-    """Import the modules of a package, which registers their members; skip subpackages."""
-    for module in pkgutil.iter_modules(import_module(package).__path__):
+    """Import a module, or the modules of a package, which registers their members."""
+    for module in pkgutil.iter_modules(getattr(import_module(package), "__path__", ())):
         if not module.ispkg:
             import_module(f"{package}.{module.name}")
 
@@ -187,11 +186,7 @@ def _import_all(package: str) -> None:
 def load_members(
     family: type[Member], module: str, path: Path, load: Callable[[], object]
 ) -> tuple[type[Member], ...]:
-    """Import a module from outside the package, once; return the members that it defines.
-
-    `family`: such as Scheme. `module`: name under which the module is imported. `path`: file of the
-    module; the prefix of each error line. `load`: imports the module.
-    """
+    """Import a module from outside the package, once, by `load`; return the members it defines."""
     if module not in sys.modules:
         members = family.members()
         try:
@@ -234,11 +229,7 @@ def members_within(record: BaseModel) -> Iterator[Named]:
 
 
 def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
-    """List the members of a family.
-
-    `*properties`: class attributes to include, such as ``"needs"``. Returns columns ``name``,
-    ``settings`` (with defaults), the properties, and ``description``.
-    """
+    """List the members of a family: name, settings with defaults, `properties` and description."""
     import pandas as pd
 
     rows = []

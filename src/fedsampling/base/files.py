@@ -84,10 +84,7 @@ def _unreadable(path: Path, reason: str) -> InputError:
 
 @contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """Yield a temporary path; on success it is renamed to `path`, on failure it is deleted.
-
-    `mode`: the file's permissions; default: those that the process gives new files.
-    """
+    """Yield a temporary path; on success it is renamed to `path`, on failure it is deleted."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Same suffix as the target: some writers (matplotlib, Parquet) choose the format by it.
@@ -122,10 +119,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a mapping to `path` as JSON, in its order, for :func:`read_record`.
-
-    The key ``sha256`` holds the digest of all other keys.
-    """
+    """Write a mapping to `path` as JSON, in its order, with their digest as ``sha256``."""
     record = {**content, RECORD_DIGEST: _record_digest(content)}
     write_text(path, json.dumps(record, indent=2, allow_nan=False) + "\n")
 

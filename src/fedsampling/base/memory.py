@@ -43,11 +43,7 @@ def free() -> int:
 
 
 def lacking(size: float, limit: float | None = None) -> str:
-    """Return an error line if a run needs more memory than the limit, else an empty string.
-
-    `size`: lower bound on the bytes that the run needs. `limit`: bytes that the run may use; by
-    default, all memory of this machine.
-    """
+    """Return an error line if a run that needs `size` bytes exceeds the limit, else ""."""
     limit = available() if limit is None else limit
     if size <= limit:
         return ""

@@ -6,11 +6,7 @@ from collections.abc import Iterable, Sequence
 def align(
     rows: Iterable[Sequence[str]], indent: str = "", numbers_from: int | None = None
 ) -> list[str]:
-    """Align the cells of a table, one line per row.
-
-    `rows`: all of the same length. `indent`: put before each line. `numbers_from`: index of the
-    first column that is aligned to the right; by default none is.
-    """
+    """Align the cells of a table, one line per row; columns of numbers are aligned to the right."""
     cells = [[*row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     text = len(widths) if numbers_from is None else numbers_from

@@ -35,11 +35,7 @@ def reporter() -> Iterator[Callable[[str, int, int], None]]:
 def rewritten_line(
     name: str, total: int, show: bool | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function of `done` that updates a progress line on stderr; it is erased at the end.
-
-    `total`: number of steps. `show`: whether to write the line; by default, in terminals and
-    notebooks.
-    """
+    """Yield a function of `done` that rewrites a line on stderr; it is erased at the end."""
     if not (sys.stderr.isatty() or _in_a_notebook() if show is None else show):
         yield lambda done: None
         return

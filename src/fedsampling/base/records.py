@@ -260,10 +260,7 @@ Record = TypeVar("Record", bound=Strict)
 
 
 def check(model: type[Record], data: dict[str, Any], origin: str) -> Record:
-    """Validate plain data as a record.
-
-    `origin`: prefix of each error line, such as ``config.yaml: ``.
-    """
+    """Validate plain data as a record; `origin` starts each error line."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -29,10 +29,7 @@ class Stopped(Exception):  # noqa: N818 (an outcome, not an error)
 
 
 class Stop:
-    """Callable that returns whether a job should stop.
-
-    `seconds`: time until the job has to stop; None for no limit.
-    """
+    """Callable that returns whether a job should stop: by `seconds`, or by a signal."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds

@@ -24,11 +24,10 @@ from fedsampling.base.arrays import Array, Ints
 
 
 def stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
-    """Return the generator of one key, for draws of any distribution.
+    """Return the Philox generator of one key, for draws of any distribution.
 
-    `seed`: in [0, 2**32). `purpose`: purpose of the numbers, such as ``"model"``; purposes never
-    share numbers. `*counters`: up to three, such as round and client. Returns philox 4x64; streams
-    of different keys never overlap.
+    The key is a seed in [0, 2**32), the purpose of the numbers, such as ``"model"``, and up to
+    three counters, such as round and client. Streams of different keys never overlap.
     """
     counter = np.zeros(4, np.uint64)  # word 0 counts the blocks within the stream
     counter[1 : 1 + len(counters)] = counters
@@ -79,10 +78,7 @@ class Draws:
         return uniforms(self.seeds, purpose, self.round, n=n)
 
     def client_uniforms(self, purpose: str, run: Ints, client: Ints, n: int) -> Array:
-        """`n` numbers for each slot, keyed by its seed, the round and its client.
-
-        Returns shape (slots, n).
-        """
+        """Return `n` numbers for each slot, shape (slots, n), keyed by seed, round and client."""
         return uniforms(self.seeds[run], purpose, self.round, client, n=n)
 
 

@@ -1,13 +1,11 @@
-"""YAML parsing with limits on size and nesting; no other module parses YAML.
+"""YAML parsing; no other module parses YAML.
 
-With aliases, a kilobyte of YAML can expand to more than fits into memory, and deep nesting
-overflows the stack of the C parser.  Both are checked on the parser's events, before any value is
-built.
+Deep nesting, which overflows the stack of the C parser, and self-references are errors.
 """
 
-import pickle
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import yaml
 from fedsampling.base.errors import InputError
 
 MAX_DEPTH = 50  # levels of nesting; the papers' files have 8
-MAX_SIZE = 2_000_000  # values plus characters, aliases expanded; papers have up to 60,000
 
 # NUL and surrogates are invalid in paths, tables and pages.
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
@@ -46,18 +43,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, origin: str) -> Any:
-    """Parse YAML, such as the value of an option.
-
-    `origin`: prefix of errors: a path, or an option's name.
-    """
-    return pickle.loads(_pickled(text, origin))
+    """Parse YAML, such as the value of an option; `origin` starts each error line."""
+    return deepcopy(_parsed(text, origin))
 
 
 @lru_cache(maxsize=32)  # a process reads some papers' files several times; each takes 0.1 s
-def _pickled(text: str, origin: str) -> bytes:
+def _parsed(text: str, origin: str) -> Any:
     try:
-        _check_bounds(text)
-        return pickle.dumps(_constructed(text, origin))
+        _check_events(text)
+        return _constructed(text, origin)
     except UnicodeEncodeError:
         raise InputError(f"{origin}: not UTF-8 text; save it as UTF-8") from None
     except yaml.YAMLError as error:
@@ -87,36 +81,22 @@ class _Loader(_Base):  # type: ignore[misc]
             raise _BoundsError(f"not a valid {kind}; fix or quote it", node.start_mark) from None
 
 
-def _check_bounds(text: str) -> None:
-    """Check depth and expanded size on the parser's events, without building any value."""
-    size = 0
-    sizes: dict[str, int] = {}  # by anchor
-    inside: list[tuple[str | None, int]] = []  # anchor of each open collection, and size before it
+def _check_events(text: str) -> None:
+    """Check depth, references and characters on the parser's events, before a value is built."""
+    anchors: list[str | None] = []  # of the open collections
     for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.AliasEvent):
-            if any(event.anchor == anchor for anchor, _ in inside):
-                problem = f"'*{event.anchor}' refers to itself; write it out"
-                raise _BoundsError(problem, event.start_mark)
-            size += sizes.get(event.anchor or "", 0)  # unknown anchors fail during construction
-        elif isinstance(event, yaml.ScalarEvent):
-            if _UNUSABLE.search(event.value):
-                problem = "a text with a NUL or half a character; remove it"
-                raise _BoundsError(problem, event.start_mark)
-            size += 1 + len(event.value)
-            if event.anchor:
-                sizes[event.anchor] = 1 + len(event.value)
+        problem = ""
+        if isinstance(event, yaml.AliasEvent) and event.anchor in anchors:
+            problem = f"'*{event.anchor}' refers to itself; write it out"
+        elif isinstance(event, yaml.ScalarEvent) and _UNUSABLE.search(event.value):
+            problem = "a text with a NUL or half a character; remove it"
         elif isinstance(event, yaml.CollectionStartEvent):
-            inside.append((event.anchor, size))
-            size += 1
-            if len(inside) > MAX_DEPTH:
+            anchors.append(event.anchor)
+            if len(anchors) > MAX_DEPTH:
                 problem = f"more than {MAX_DEPTH} levels of nesting; use fewer"
-                raise _BoundsError(problem, event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = inside.pop()
-            if anchor:
-                sizes[anchor] = size - before
-        if size > MAX_SIZE:
-            problem = f"more than {MAX_SIZE:,} characters, aliases expanded; write less"
+            anchors.pop()
+        if problem:
             raise _BoundsError(problem, event.start_mark)
 
 

@@ -46,10 +46,7 @@ class Mesh:
 
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
-    """Read (or, embedded, generate) the network.
-
-    `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
-    """
+    """Read (or, embedded, generate) the network."""
     if data != "official":
         return mesh_like(stream(0, "data.mesh_like"))
     network = fetch_dataset("nycmesh", cache, mirror)
@@ -84,11 +81,9 @@ def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
 
 
 def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) -> Mesh:
-    """Join the published tables.
+    """Join the published tables; nodes outside New York are left out.
 
-    `nodes`: columns ``id``, ``lon``, ``lat``.  Nodes outside New York are left out. `links`:
-    columns ``lon1``, ``lat1``, ``lon2``, ``lat2``, ``status``; both ends are nodes. `altitudes`:
-    columns ``id``, ``alt_m``; values of 0 or less mean unknown.
+    Both ends of a link are nodes; altitudes of 0 or less mean unknown.
     """
     west, east, south, north = CITY
     inside = nodes["lon"].between(west, east) & nodes["lat"].between(south, north)
@@ -117,10 +112,7 @@ def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: Ar
 
 
 def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
-    """Generate a network of similar structure: three hubs and nodes around them, some far away.
-
-    `nodes`: at least 3.
-    """
+    """Generate a network of similar structure: three hubs and nodes around them, some far away."""
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
     hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
     reach = rng.lognormal(np.log(1800), 0.9, nodes - 3)
@@ -140,10 +132,7 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
 
 
 def map_nodes(content: bytes) -> pd.DataFrame:
-    """Parse the installed nodes.
-
-    Returns ``id``, ``lon``, ``lat`` (degrees) and ``alt_m`` (m; NaN where unknown).
-    """
+    """Parse the installed nodes: ``id``, ``lon``, ``lat`` (degrees), ``alt_m`` (m, or NaN)."""
     rows = [
         (int(node["id"]), *_place(node["coordinates"]))
         for node in _entries(content, "id", "coordinates")
@@ -155,10 +144,7 @@ def map_nodes(content: bytes) -> pd.DataFrame:
 
 
 def map_links(content: bytes) -> pd.DataFrame:
-    """Parse the links.
-
-    Returns ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``.
-    """
+    """Parse the links: ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``."""
     rows = []
     for link in _entries(content, "status", "coordinates"):
         if len(link["coordinates"]) != 2:

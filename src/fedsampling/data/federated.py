@@ -319,11 +319,7 @@ def importances(start: Ints, importance: Importance) -> Array:
 
 
 def rounded(exact: Array, total: ArrayLike) -> Ints:
-    """Round numbers to integers with a required sum, by largest remainders.
-
-    `total`, shape (...). `exact`, shape (..., C): sums to the total along the last axis. Returns
-    shape (..., C).
-    """
+    """Round numbers, shape (..., C), to integers with the sum `total`, by largest remainders."""
     counts = np.floor(exact).astype(np.int64)
     missing = np.asarray(total) - counts.sum(-1)
     order = np.argsort(counts - exact, axis=-1, kind="stable")

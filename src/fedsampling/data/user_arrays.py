@@ -128,11 +128,7 @@ def may_be_labels(y: NDArray[Any]) -> bool:
 def with_numbered_labels(
     train: Labelled, test: Labelled, tokens: bool
 ) -> tuple[Labelled, Labelled, int | None]:
-    """Replace labels by numbers from 0 in sorted order.
-
-    Returns `train`, `test`: their samples have the same type; `classes`: number of labels; None for
-    the targets of a regression, which stay unchanged.
-    """
+    """Replace labels by numbers from 0 in sorted order; targets of a regression stay unchanged."""
     if train.x.shape[1:] != test.x.shape[1:]:
         raise InputError(
             f"x_test: samples have shape {test.x.shape[1:]}, but those of x {train.x.shape[1:]}"

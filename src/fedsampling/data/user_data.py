@@ -26,9 +26,7 @@ from fedsampling.data.federated import (
     hold_out,
     starts,
 )
-from fedsampling.data.mixed_tables import Encode, standardised
-from fedsampling.data.partitions.natural import by_owner
-from fedsampling.data.partitions.partition import Partition
+from fedsampling.data.partitions.partition import Partition, by_owner
 from fedsampling.data.user_arrays import (
     Labelled,
     check_scales,
@@ -43,10 +41,12 @@ from fedsampling.data.user_arrays import (
     with_numbered_labels,
 )
 from fedsampling.data.user_tables import (
+    Encode,
     is_dataset,
     is_table,
     read_client_info,
     samples_of,
+    standardised,
     train_and_test,
 )
 

@@ -58,9 +58,8 @@ def sentence(runs: Sequence[Recomputed]) -> str:
 def compare(recomputed: pd.DataFrame, stored: pd.DataFrame) -> tuple[Outcome, float, int | None]:
     """Compare the tables of a run.
 
-    Returns `difference`: largest difference of a metric, relative to its largest value; −1 if rows
-    differ, or if NaN occurs in different places; `until`: first round that differs; None if there
-    is none, or if rows differ.
+    Returns the outcome; the largest difference of a metric, relative to its largest value, or −1 if
+    rows or NaNs differ; and the first round that differs, if any.
     """
     if len(recomputed) != len(stored) or not (
         np.array_equal(recomputed["at"], stored["at"])

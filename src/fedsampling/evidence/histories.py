@@ -183,10 +183,9 @@ def scores(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
 def score_trials(runs: "pd.DataFrame", keys: list[str]) -> "pd.DataFrame":
     """Score each trial of each sampler, larger being better, as all tuning does.
 
-    `runs`: columns ``at``, ``score`` and `keys`, of which one is ``sampler``. Returns columns
-    `keys`; ``score``: the mean over seeds and over the second half of the rounds, −∞ if a run
-    diverged; and ``chosen``: whether the trial is the sampler's best (the first in case of a tie;
-    published runs are rounded, so scores that are equal to six decimals count as tied).
+    The score is the mean over seeds and the second half of the rounds, −∞ if a run diverged. The
+    best trial is ``chosen``, the first in case of a tie; published runs are rounded, so scores that
+    are equal to six decimals are a tie.
     """
     late = runs[runs["at"] >= runs["at"].max() / 2].groupby(keys)
     means = late["score"].agg(lambda values: values.mean(skipna=False))
@@ -203,11 +202,9 @@ def is_at_edge(value: Any, grid: Iterable[Any]) -> bool:
 
 
 def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
-    """Return a metric against rounds or cumulative costs.
+    """Return a metric against rounds or cumulative costs, a row per measurement.
 
-    `x`: bits and seconds are summed up to each measurement, mean over seeds. `y`: a metric. Returns
-    a row per measurement: ``x``; ``mean`` over seeds with its 95 % interval ``low``, ``high``,
-    which is NaN for a single seed.
+    Bits and seconds are summed up to each; the mean over seeds has its 95 % interval, NaN for one.
     """
     import pandas as pd
 

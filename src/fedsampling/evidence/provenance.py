@@ -45,11 +45,9 @@ class RunEvidence:
 class Provenance:
     """The runs behind an artefact; fields that were not recorded are empty.
 
-    `scale`, `data`: ``data`` lists sources, as in ``embedded, generated``. Both are meaningless
-    without runs. `seeds`: seeds of a case, as in ``5 to 20``. `spec_digest`: digest of the hashes
-    of all runs. `code`: fingerprints of the code that computed the runs. `seconds`: total computing
-    time of the runs. `peak_mb`: largest memory of a run, in MB. `started`, `finished`: start of the
-    first run and end of the last run, ISO 8601. `inputs`: SHA-256 of each data file, by name.
+    `data` lists sources, as in ``embedded, generated``; `seeds` are those of a case, as in ``5 to
+    20``. `spec_digest` is of the hashes of all runs, `code` has the fingerprints of the code that
+    computed them, and `inputs` SHA-256 of data files by name. Times are ISO 8601.
     """
 
     scale: str
@@ -76,11 +74,7 @@ class Provenance:
 
 
 def badges(summaries: Summaries, facts: Mapping[str, str]) -> list[str]:
-    """Return why an artefact is not evidence; empty if it is, or if it has no runs.
-
-    `summaries`: summaries of the artefact's experiments, by name. `facts`: ``scale`` and ``data``
-    of the configuration.
-    """
+    """Return why an artefact is not evidence; empty if it is, or if it has no runs."""
     scale = _scale(summaries, facts)
     words = [SCALES[scale]] if summaries and scale != "paper" else []
     if scale == "changed":
@@ -107,12 +101,8 @@ def assess_runs(
     """Assess how much evidence the runs behind a claim provide.
 
     A case counts if each of its samplers has at least :data:`FEWEST_SEEDS` seeds, or as many as the
-    paper's experiment.  Quick scale, substitute data, and runs without a case that counts are not
-    even preliminary evidence.
-
-    `summaries`: summaries of the experiments that were run. `experiments`: all experiments of the
-    claim, from the paper's file. `cases`: cases of the claim.  In an experiment that has none of
-    them, all cases count. `facts`: ``scale`` and ``data`` of the configuration.
+    paper's experiment; in an experiment with none of the claim's `cases`, all count. Quick scale,
+    substitute data, and runs without a case that counts are not even preliminary evidence.
     """
     if not experiments:
         quick = facts["scale"] == "quick"  # for claims that compute their own numbers

@@ -125,10 +125,7 @@ def compare(
 def _comparison(
     first: ArrayLike, second: ArrayLike, contrast: Contrast, fewest: int | None = None
 ) -> Callable[[float], Estimate]:
-    """Return :func:`compare` as a function of the level; all levels share the resamples.
-
-    `fewest` is the number of seeds that chooses the method; by default that of this comparison.
-    """
+    """Return :func:`compare` as a function of the level; all levels share the resamples."""
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     n = len(first)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -350,9 +347,6 @@ def show_estimates(estimates: Mapping[str, Estimate], unit: str = "") -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Join words with commas and a final 'and': ``a, b and c``.
-
-    Words that contain a comma are separated by semicolons.
-    """
+    """Join words with commas, or semicolons if they contain commas, and a final 'and'."""
     separator = "; " if any("," in word for word in words) else ", "
     return " and ".join([part for part in (separator.join(words[:-1]), *words[-1:]) if part])

@@ -52,10 +52,7 @@ class Summary:
     by_case: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def only(self, cases: Collection[str]) -> "Summary":
-        """Keep some cases, with their settings and provenance.
-
-        Returns the summary itself if it has none of these cases.
-        """
+        """Keep some cases; return the summary itself if it has none of these cases."""
         names = tuple(name for name in self.by_case if name in cases)
         if not names or names == tuple(self.settings["cases"]):
             return self
@@ -107,10 +104,7 @@ class Summary:
         since: float = -np.inf,
         until: float = np.inf,
     ) -> pd.DataFrame:
-        """Select rows by samplers, metrics and cases, with ``since ≤ at ≤ until``.
-
-        Returns columns of ``rows``; empty if no row matches.
-        """
+        """Select rows by samplers, metrics and cases, with ``since ≤ at ≤ until``."""
         if isinstance(case, str) and isinstance(sampler, str) and isinstance(metric, str):
             positions = self._positions.get((case, sampler, metric))
             parts = [] if positions is None else [positions]
@@ -162,11 +156,7 @@ def _matches(value: str, options: str | Sequence[str] | None) -> bool:
 def runs_of_manifest(
     manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[Path]
 ) -> list[Run]:
-    """Load the runs that a manifest lists.
-
-    `manifest`: ``.../<case>/<sampler>/block-<b>.json``. `seeds`: seeds of the job's runs, by hash;
-    the manifest must list exactly these runs.
-    """
+    """Load the runs that a manifest lists, which must be exactly those in `seeds`, by hash."""
     try:
         digests = _digests_in(manifest, job, seeds)
         runs = {run: _listed(stores, run, digests[run]) for run in seeds}
@@ -213,11 +203,7 @@ def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str,
 def write(
     runs: Sequence[Run], settings: Mapping[str, Any], facts: Mapping[str, Any], out: Path
 ) -> None:
-    """Gather runs into one file.
-
-    `settings`: the experiment as it was resolved. `facts`: ``scale`` and ``data`` of the
-    configuration, which runs do not record.
-    """
+    """Gather runs into one file, with the experiment's settings and the configuration's `facts`."""
     metadata: dict[str, list[Mapping[str, Any]]] = {}
     for case, _, result in runs:
         metadata.setdefault(case, []).append(result.metadata)
@@ -323,10 +309,7 @@ def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _unverified_delays(run: Mapping[str, Any]) -> bool:
-    """Whether only this project has checked a file that a run's delays are drawn from.
-
-    A run itself records this only for its dataset.
-    """
+    """Whether only this project has checked a file that a run's delays are drawn from."""
     delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
     if run["spec"]["data"] != "official" or "name" not in delays:
         return False

@@ -68,12 +68,10 @@ Part = Literal["holds", "fails", "open"]
 class Interval:
     """An estimate of ours next to the paper's statement, as the report draws it.
 
-    `name`: the quantity that is measured or compared. `unit`: ``"times"`` for a ratio. `least`,
-    `most`: the claim's rule accepts values from `least` to `most`; None means no bound. `paper`:
-    the number that the paper prints. `seeds`: runs behind the estimate. `level`: coverage of the
-    interval; above 0.95 if several comparisons are corrected together. `effect`: the effect that
-    the paper prints for a number that is not the paper's own, such as the lead of its fastest
-    sampler; forecasts of the number of seeds use it, and no figure shows it.
+    The unit is ``"times"`` for a ratio. The claim's rule accepts values from `least` to `most`;
+    None means no bound. `level` is above 0.95 if several comparisons are corrected together.
+    `effect` is what the paper prints for a number that is not its own, such as the lead of its
+    fastest sampler; forecasts of the number of seeds use it, and no figure shows it.
     """
 
     name: str
@@ -187,14 +185,11 @@ def verdict(
     partly: bool = True,
     drawn: tuple[Interval, ...] = (),
 ) -> Finding:
-    """Combine a claim's parts into a finding.
+    """Combine a claim's parts, by their names in a sentence, into a finding.
 
-    `parts`: parts by their names, as a sentence uses them. `ours`: our values, as the claims table
-    shows them. `why`: a sentence for some verdicts; by default the sentence lists the parts that
-    hold. `contrary_decides`: whether one failing part contradicts the claim even if another part
-    holds; otherwise the claim is ``partly reproduced``. `partly`: whether a claim can hold in part;
-    otherwise it is open until all parts hold. Returns ``reproduced`` if every part holds; ``not
-    run`` if there is none.
+    It is ``reproduced`` if every part holds. If some fail, it is ``partly reproduced``, or
+    contradicted by one failing part with `contrary_decides`; without `partly`, it is open until all
+    parts hold. `why` has sentences for some verdicts; by default the parts that hold are listed.
     """
     if not parts:
         return Finding("not run", ours, "There is nothing to compare.")
@@ -222,9 +217,8 @@ def ordering(
 ) -> Finding:
     """Judge a claimed order: every difference, or every ratio, must lie above `bound`.
 
-    `gaps`: first minus second sampler of each pair, or first over second, with joint intervals
-    (:func:`~.statistics.holm`). `quantity`: their unit, such as ``loss, MD − Uniform`` or ``times
-    random selection's seconds``. `why`, `contrary_decides`, `partly`: passed to :func:`verdict`.
+    `gaps` are first minus second sampler of each pair, or first over second, with joint intervals
+    (:func:`~.statistics.holm`). Other arguments are passed to :func:`verdict`.
     """
     return verdict(
         {name: above(gap, bound) for name, gap in gaps.items()},
@@ -256,13 +250,9 @@ def equivalence(
 ) -> Finding:
     """Judge whether two samplers are equal up to a margin, in every pair.
 
-    `pairs`: the numbers of two samplers per seed, by the name of the comparison. `margin`: on the
-    scale of `contrast`. `quantity`: unit of the comparison, such as ``times MD's loss``. `level`:
-    coverage of the intervals that are shown. `why`, `contrary_decides`, `partly`: passed to
-    :func:`verdict`.
-
-    A pair holds and fails as in :func:`close`.  For k pairs, intervals that fail have the level
-    1 − 5 %/k (Bonferroni).  Tests that hold are not corrected, because a claim needs all of them.
+    `pairs` has the numbers of both per seed; the margin is on the scale of `contrast`. A pair holds
+    and fails as in :func:`close`. For k pairs, intervals that fail have the level 1 − 5 %/k
+    (Bonferroni). Tests that hold are not corrected, because a claim needs all of them.
     """
     wide, narrow = 1 - (1 - LEVEL) / max(len(pairs), 1), 1 - 2 * (1 - LEVEL)
     parts = {
@@ -292,8 +282,7 @@ PARTS: Mapping[Part, str] = {
 def by_chance(largest: float, count: int, noun: str, error: float) -> Finding:
     """Judge a code check: deviations from a closed form are no larger than chance allows.
 
-    `largest`: the largest of the deviations, |z| in standard errors. `noun`: name of the deviating
-    quantities, such as ``coordinates``. `error`: probability that any of them exceeds the limit by
+    `largest` is the largest |z|, and `error` the probability that any of them exceeds the limit by
     chance (:func:`~.statistics.bound`).
     """
     limit = bound(error, count)
@@ -315,13 +304,9 @@ def _sentence(by_state: Mapping[Part, list[str]]) -> str:
 def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
     """Judge a claim over all tried values of settings that the paper does not give.
 
-    One rule for all claims: if every value gives the same verdict, it is the claim's verdict;
-    otherwise the claim ``depends on unstated choices``.  An undecided value counts like any other,
-    because the conclusion then rests on this choice, too.  So a claim is inconclusive only if it is
-    inconclusive under every value.
-
-    `readings`: the claim's finding under each setting, by the setting's name. `main`: the reading
-    whose numbers are shown.
+    If every value gives the same verdict, it is the claim's; otherwise the claim ``depends on
+    unstated choices``. An undecided value counts like any other, because the conclusion then rests
+    on this choice, too. The numbers shown are those of the reading `main`.
     """
     table = tuple(Reading(name, row.verdict, row.ours, row.drawn) for name, row in readings.items())
     finding = replace(readings[main], readings=table)
@@ -414,11 +399,10 @@ LABELS: Mapping[str, str] = {
 
 
 def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> Finding:
-    """Grade a finding by the runs behind it.
+    """Grade a finding by the evidence of the runs behind it.
 
-    `finding`: outcome of the claim's rule. `evidence`: evidence that these runs provide.
-    `transfer`: whether the runs use other data than the paper. Returns with the preliminary verdict
-    if the runs are smaller than the paper's, and ``not run`` if they are not evidence.
+    Its verdict is preliminary if the runs are smaller than the paper's, and ``not run`` if they are
+    no evidence. With `transfer`, the runs use other data than the paper.
     """
     if finding.verdict == "not run":
         return replace(finding, grade="not run")
@@ -445,10 +429,7 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
 
 
 def not_run(experiments: Mapping[str, str]) -> Finding:
-    """Withhold the verdict of a claim with experiments that were not run.
-
-    `experiments`: the reason, by experiment.
-    """
+    """Withhold the verdict of a claim with experiments that were not run, by their reasons."""
     by_reason: dict[str, list[str]] = {}
     for name, why in experiments.items():
         by_reason.setdefault(why, []).append(name)
@@ -457,10 +438,7 @@ def not_run(experiments: Mapping[str, str]) -> Finding:
 
 
 def unfit(changes: Sequence[str]) -> Finding:
-    """Withhold the verdict where a claim's rule does not fit the settings that were changed.
-
-    `changes`: such as ``rounds 20 (300)``.
-    """
+    """Withhold the verdict where a claim's rule does not fit the settings that were changed."""
     keys = listed(list(changes)) or "other experiments are left out"
     reason = f"The rule does not fit the changed settings: {keys}."
     return Finding("not run", "–", reason, grade="not run")

@@ -6,7 +6,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -145,8 +144,7 @@ class Config(Strict):
         "quick.",
     )
     shipped: bool = Field(
-        True,
-        description="Whether to use published runs; false recomputes everything.",
+        True, description="Whether to use published runs; false recomputes everything."
     )
     papers: list[PathText] | None = Field(
         None,
@@ -181,8 +179,7 @@ class Config(Strict):
         f"{MIRROR_VARIABLE} is used.",
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto",
-        description="Device that trains the networks; auto: the GPU if there is one.",
+        "auto", description="Device that trains the networks; auto: the GPU if there is one."
     )
     products: Literal["auto", "mkl", "onednn"] = Field(
         "auto",
@@ -308,13 +305,7 @@ def load(path: Path) -> Config:
 
 
 def parse(content: dict[str, Any]) -> Config:
-    """Validate plain data as a configuration.
-
-    Loads the files listed in `schemes`, which registers the samplers they define.
-    """
-    if "together" in content:
-        print("fedsampling: together: no longer has any effect; remove it", file=sys.stderr)
-        content = {key: content[key] for key in content if key != "together"}
+    """Validate plain data as a configuration; load and register the samplers in `schemes`."""
     config = check(Config, content, "")
     mirror = "mirror"
     if config.mirror is None and os.environ.get(MIRROR_VARIABLE):
@@ -369,9 +360,7 @@ def _unusable_store(store: str) -> str:
 def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
     """Prefix each error line about a configuration key with the file or option that sets the key.
 
-    `lines`: such as ``overrides.rizk2022importance.few.rounds: …``; other lines are returned
-    unchanged. `*files`: later files override earlier files; unreadable files are ignored.
-    `**options`: settings that override the files, by the name of the option that sets them.
+    Later files override earlier ones, and options override files.
     """
     origins: dict[str, Any] = {}
     for file in files:

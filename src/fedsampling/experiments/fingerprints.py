@@ -35,9 +35,7 @@ NEUTRAL = tuple(
         "base.stopping",
         "data.sources.",
         "experiments.config",
-        "experiments.cross_matrix",
         "experiments.fingerprints",
-        "experiments.paper_selection",
         "experiments.papers",
         "experiments.resolving",
         "experiments.specs",
@@ -51,12 +49,10 @@ NEUTRAL = tuple(
 
 @cache
 def fingerprint(*modules: str, papers: Path = PAPERS) -> str:
-    """Hash the code of `modules` and of everything that they import.
+    """Hash the code of `modules` and of everything that they import, to sixteen hexadecimal digits.
 
-    `*modules`: such as ``"fedsampling.experiments.simulations.federated"``,
-    ``"papers.<key>.figures"``, or the module of a sampler in a user's file. `papers`: folder that
-    contains the papers' folders. Returns sixteen hexadecimal digits, independent of dates, git and
-    the version of Python.
+    The hash does not depend on dates, git or the version of Python. A module may be in a paper's
+    folder, ``papers.<key>.figures``, or in a user's file.
     """
     content = hashlib.sha256()
     for module in sorted(sources(modules, papers)):
@@ -67,10 +63,7 @@ def fingerprint(*modules: str, papers: Path = PAPERS) -> str:
 
 
 def sources(modules: Iterable[str], papers: Path = PAPERS) -> set[str]:
-    """Return `modules` and all modules of this project that they import, directly or not.
-
-    Modules in ``NEUTRAL`` are left out unless `modules` names them.
-    """
+    """Return `modules` and all that they import of this project, but not those in ``NEUTRAL``."""
     visited: set[str] = set()
     pending = [module for module in modules if _is_module(module, papers)]
     while pending:
@@ -134,10 +127,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _code(node: object) -> object:
-    """Return a syntax tree as tuples, without docstrings, typing-only code and empty fields.
-
-    Newer versions of Python add fields, which are empty for code that older versions can parse.
-    """
+    """Return a syntax tree as tuples, without docstrings, typing-only code and empty fields."""
     if isinstance(node, list):
         return tuple(_code(child) for child in node if not (_is_text(child) or _for_types(child)))
     if not isinstance(node, ast.AST):

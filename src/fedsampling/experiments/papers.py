@@ -5,9 +5,8 @@ paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``,
 Any folder with a ``paper.yaml`` is a paper; no list has to be edited.
 
 From a paper's file to its jobs: :func:`load_paper` reads and checks the file, and writes out its
-shorthand; :mod:`.paper_selection` leaves out what the configuration does not select,
-:mod:`.resolving` applies the scale and the user's overrides, and :mod:`.specs` expands the
-experiments into hashed runs.
+shorthand; :mod:`.resolving` applies the scale and the user's overrides, and :mod:`.specs` expands
+the experiments into hashed runs.
 """
 
 import ast
@@ -29,12 +28,19 @@ from pydantic import Field, field_validator
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.experiments.cross_matrix import TUNING
 
 if TYPE_CHECKING:
     from fedsampling.experiments.simulations.simulation import Simulation
 
 
+CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
+TUNING = "tuning_"  # samplers are tuned, on each dataset
+BENCH = "bench_"  # the benchmark on each dataset
+WORLDS = "worlds_"  # the benchmark in several worlds
+CLIENTS = "clients_"  # each client is recorded
+REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
+FULL = "full"  # full participation: the upper limit in rounds, selects no clients
+MEASURES = ("rounds", "bits", "seconds")
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
 NO_PAPERS = "{}: contains no papers; set their folder with --papers"
 ClaimKind = Literal["empirical", "text against tables", "code check"]
@@ -263,10 +269,7 @@ def _without_shorthand(paper: Paper, origin: str) -> Paper:
 
 
 def as_plain(paper: Paper) -> dict[str, Any]:
-    """Return a paper as plain data from which :class:`Paper` can restore it.
-
-    Unlike ``paper.model_dump()`` the data include the fields that are not in ``paper.yaml``.
-    """
+    """Return a paper as plain data, with its other files, for :class:`Paper` to restore it."""
     return paper.model_dump(mode="json") | {
         "folder": str(paper.folder),
         "scales": paper.scales,
@@ -432,11 +435,7 @@ def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
 
 
 def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
-    """Return the modules of a paper that define some functions, without importing them.
-
-    `folder`: the paper's folder. `files`: prefix of the modules' names. `*names`: ids of artefacts
-    or claims. Returns such as ``papers.rizk2022importance.figures``.
-    """
+    """Return the modules of a paper that define artefacts or claims, without importing them."""
     return sorted({_module(folder, files, name) for name in names})
 
 

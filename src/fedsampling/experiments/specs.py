@@ -109,10 +109,7 @@ class Job:
 
 
 def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None = None) -> list[Job]:
-    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
-
-    With ``worlds``, the seed of a run is also its ``problem_seed``.
-    """
+    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file."""
     listed = []
     for name, (experiment, simulations) in (resolved or resolve_experiments(paper, config)).items():
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
@@ -160,10 +157,7 @@ class DatasetUse:
 
 
 def dataset_uses(jobs: Iterable[Job]) -> dict[str, tuple[DatasetUse, ...]]:
-    """Group jobs by dataset; jobs of one experiment with the same dataset settings are one use.
-
-    Parameter studies without details (``detail: false``) are left out.
-    """
+    """Group jobs by dataset; jobs of one experiment with the same dataset settings are one use."""
     groups: dict[str, dict[tuple[str, ...], tuple[Job, list[str]]]] = {}
     for job in jobs:
         settings = job.runs[0].settings

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fedsampling.base.blame import described
-from fedsampling.base.errors import nearest
+from fedsampling.base.errors import described, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Positive
@@ -35,10 +34,7 @@ class Model(Named, package="fedsampling.learning"):
     """A network architecture and its settings."""
 
     def build(self, sample: tuple[int, ...], classes: int | None) -> "Network":
-        """Build the network for a dataset.
-
-        `sample`: shape of one sample. `classes`: number of labels; None for regression.
-        """
+        """Build the network for samples of a shape; `classes` is None for regression."""
         network: Network = getattr(import_module(self.code), self.named)(self, sample, classes)
         return network
 
@@ -96,7 +92,7 @@ class Mlp(Model, name="mlp", code=f"{CODE}.layers"):
     hidden: Positive = 50
 
 
-class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
+class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.layers"):
     """Three convolutions and two dense layers, Fraboni et al. 2021 on CIFAR-10: 122,570."""
 
     third_relu: bool = Field(
@@ -105,27 +101,27 @@ class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
     dropout: Rate = Field(0.2, description="after each convolution")
 
 
-class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.convolutional"):
+class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.layers"):
     """Two convolutions and two dense layers, Chen et al. 2022 on digits: 1,663,370."""
 
     dense: Positive = 512
 
 
-class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.convolutional"):
+class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.layers"):
     """Six convolutions and three dense layers, Chen et al. 2022 on CIFAR-100: 5,897,508."""
 
 
-class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
-    """LEAF's network for FEMNIST, harshvardhan2025latency: 6,603,710 with 62 classes."""
+class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.layers"):
+    """LEAF's network for FEMNIST, Harshvardhan et al. 2025: 6,603,710 with 62 classes."""
 
     dense: Positive = 2048
 
 
-class ConvNet(Model, name="convnet", code=f"{CODE}.convolutional"):
+class ConvNet(Model, name="convnet", code=f"{CODE}.layers"):
     """Two convolutions and two dense layers, Harshvardhan et al. 2025 on MNIST: 431,080."""
 
 
-class ResNet18(Model, name="resnet18", code=f"{CODE}.convolutional"):
+class ResNet18(Model, name="resnet18", code=f"{CODE}.layers"):
     """Residual network for images of 32 × 32, Harshvardhan et al. 2025 on CIFAR-10: 11,173,962."""
 
     norm: Literal["batch", "group"] = Field(
@@ -142,7 +138,7 @@ class Lstm(Model, name="lstm", code=f"{CODE}.recurrent"):
 
 
 class LeafLstm(Model, name="leaf_lstm", code=f"{CODE}.recurrent"):
-    """LEAF's StackedLSTM for the next character, harshvardhan2025latency: 817,872 with 80."""
+    """LEAF's StackedLSTM for the next character, Harshvardhan et al. 2025: 817,872 with 80."""
 
     embedding: Positive = 8
     hidden: Positive = 256

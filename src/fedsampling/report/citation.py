@@ -19,11 +19,7 @@ from fedsampling.experiments.papers import Paper
 
 @dataclass(frozen=True)
 class Software:
-    """The fields of CITATION.cff that the report uses.
-
-    `title`, `version`, `abstract`, `licence`: as in the file; `licence` is an SPDX identifier such
-    as ``Apache-2.0``. `authors`: one name per person or organisation.
-    """
+    """The fields of CITATION.cff that the report uses; `licence` is an SPDX identifier."""
 
     title: str
     version: str
@@ -60,9 +56,8 @@ def read(path: Path) -> Software:
 def software_bibtex(software: Software, finished: str | None, settings: Iterable[str]) -> str:
     """Write the BibTeX entry that cites a report.
 
-    `software`: from :func:`read`. `finished`: ISO 8601 time at which the last run finished; None
-    without runs.  It determines the year. `settings`: settings for the note, such as ``scale:
-    quick``.
+    `finished`, the ISO 8601 time of the last run, or None, gives the year; `settings` is for the
+    note.
     """
     authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
     fields = {

@@ -1,18 +1,21 @@
-"""Axes of claim cards: our intervals and the paper's statement as positions on a line.
+"""Our values next to the paper's: axes of claim cards, and the numbers that a figure prints.
 
 Positions are in per cent of the axis' width; ``templates/parts.html.j2`` draws them as inline SVG,
 which fits any page width.  :func:`settings_plots` places the settings that a paper leaves open.
+Printed numbers come from the paper's text, tables and captions, as listed in ``reported.csv``.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import isfinite, log10
+from math import isclose, isfinite, log10
 
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from fedsampling.evidence.statistics import listed, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.experiments.papers import Reported
 
 _MARGIN = 0.06  # of the axis, at either end
 _DOT, _DOT_WIDTH, _TICKS = 11, 1.5, 20  # a dot's height in pixels and width in per cent; the ticks
@@ -21,10 +24,7 @@ _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an ax
 
 @dataclass(frozen=True)
 class Bar:
-    """An interval on its axis; positions are in per cent from the left.
-
-    `name`, `text`: name of the quantity; its value and interval as text.
-    """
+    """An interval on its axis; positions are in per cent from the left."""
 
     name: str
     text: str
@@ -78,10 +78,7 @@ class SettingsPlot:
 
 
 def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
-    """Lay out one plot for each number that a claim has under several settings.
-
-    Dots whose places would overlap are stacked, so their height counts settings.
-    """
+    """Lay out a plot for each number with several settings; dots that would overlap are stacked."""
     names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
     plots = []
     for name in names:
@@ -203,3 +200,66 @@ def _legend(least: float | None, most: float | None, paper: float | None) -> str
 def _round(value: float) -> str:
     """Format a bound or a tick without trailing zeros."""
     return f"{value:.4g}".replace("-", "−")
+
+
+_DECIMAL = re.compile(r"-?\d+(?:\.(?P<digits>\d+))?(?:e(?P<power>[+-]?\d+))?")
+_MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were rounded
+
+
+@dataclass(frozen=True)
+class PrintedNumber:
+    """A number that the paper prints, as text: fields of ``reported.csv``, and our value.
+
+    `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
+    `claim` compares the number with `ours` and its interval; empty without one.
+    """
+
+    quantity: str
+    value: str
+    unit: str
+    where: str
+    rounding: str
+    claim: str
+    ours: str
+
+
+def printed_numbers(
+    artefact: str, reports: Iterable[Reported], claims: Iterable[Claim]
+) -> tuple[PrintedNumber, ...]:
+    """Return the numbers that a paper prints for an artefact; compared numbers come first."""
+    by_id = {claim.id: claim for claim in claims}
+    rows = [
+        PrintedNumber(
+            row.quantity,
+            row.value,
+            row.unit,
+            row.where,
+            rounding(row.value, row.unit),
+            row.claim if row.claim in by_id else "",
+            _ours(by_id.get(row.claim), row.value),
+        )
+        for row in reports
+        if row.artefact == artefact
+    ]
+    return tuple(sorted(rows, key=lambda row: (not row.ours, not row.claim)))
+
+
+def rounding(value: str, unit: str) -> str:
+    """Return half a unit of the last printed digit, such as ``± 0.05`` for 23.1."""
+    match = _DECIMAL.fullmatch(value)
+    if not match or (match["digits"] is None and match["power"] is None and unit not in _MEASURED):
+        return ""
+    exponent = int(match["power"] or 0) - len(match["digits"] or "")
+    return f"± {0.5 * 10.0**exponent:g}"
+
+
+def _ours(claim: Claim | None, value: str) -> str:
+    """Return our estimate of a number that a claim compares."""
+    if claim is None or not _DECIMAL.fullmatch(value):
+        return ""
+    number = float(value)
+    return "; ".join(
+        show_interval(interval.value, interval.low, interval.high)
+        for interval in claim.drawn
+        if interval.paper is not None and isclose(interval.paper, number, rel_tol=1e-9)
+    )

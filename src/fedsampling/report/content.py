@@ -18,6 +18,7 @@ from fedsampling.evidence.verdicts import GRADES, UNDECIDED, Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
+from fedsampling.report.drawing.views import RECORD
 from fedsampling.report.findings import as_published
 from fedsampling.report.names import paper_name
 
@@ -63,11 +64,10 @@ class Chapter:
 def load(
     results: Path, papers: Mapping[str, Paper], judged: Path | None = None
 ) -> tuple[Chapter, ...]:
-    """Read every paper with artefacts or with artefacts that could not be drawn.
+    """Read every paper with artefacts, or with artefacts that could not be drawn.
 
-    `results`: contains ``artefacts/<paper>/<artefact>/artefact.json`` with the files that each
-    lists, and ``claims/<paper>.json``. `papers`: papers of the configuration.  Other papers and
-    undeclared artefacts are ignored. `judged`: folder of the claims; ``results/claims`` if None.
+    `results` has ``artefacts/<paper>/<artefact>/artefact.json`` with its files; `judged` has
+    ``<paper>.json``, by default in ``results/claims``. Undeclared artefacts are ignored.
     """
     judged = judged or results / "claims"
     chapters = (_chapter(paper, results, judged / f"{paper.key}.json") for paper in papers.values())
@@ -168,3 +168,50 @@ def validated(kind: type[Record], content: Any, path: Path) -> Record:
                 for problem in error.errors()
             )
         ) from error
+
+
+@dataclass(frozen=True)
+class View:
+    """The views of an experiment."""
+
+    paper: str
+    experiment: str
+    title: str
+    metrics: Mapping[str, str]  # title of each metric with curves
+    samplers: Mapping[str, str]  # readable name of each sampler, by key
+    cases: tuple[str, ...]
+    seeds: int
+    badges: tuple[str, ...]  # reasons why its runs are not evidence; empty if they are
+    digests: Mapping[str, str]  # SHA-256 of each script file
+    figures: tuple[str, ...]  # artefacts drawn from the experiment
+
+    @property
+    def key(self) -> str:
+        """Paper and experiment."""
+        return f"{self.paper}/{self.experiment}"
+
+
+def load_views(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
+    """Read the views of each paper's experiments; experiments without curves are left out."""
+    views = []
+    for chapter in chapters:
+        for experiment in chapter.paper.experiments:
+            path = folder / chapter.key / experiment / RECORD
+            if not path.is_file():
+                continue  # an earlier version, without views, drew these results
+            figures = [
+                exhibit.artefact
+                for exhibit in chapter.exhibits
+                if experiment in chapter.paper.artefacts[exhibit.artefact].experiments
+            ]
+            names = {"paper": chapter.key, "experiment": experiment, "figures": figures}
+            view: View = validated(View, {**read_record(path), **names}, path)
+            for name, digest in view.digests.items():
+                script = path.with_name(name)
+                if not script.is_file() or sha256(script) != digest:
+                    raise InputError(
+                        f"{script}: missing or changed; run 'fedsampling draw {chapter.key}'"
+                    )
+            if view.metrics:
+                views.append(view)
+    return tuple(views)

@@ -51,11 +51,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Partition:
-    """The clients' data in experiments that load the dataset in the same way.
+    """The clients' data in experiments, `users`, that load the dataset in the same way.
 
-    `users`: ``paper/experiment: case, ...``. `settings`: settings of the loader. `statistics`: from
-    :meth:`~fedsampling.data.federated.FederatedDataset.describe`. `labels`, `labels_test`: samples
-    of each class over all clients; empty if targets are not classes.
+    `labels`, `labels_test`: samples of each class over all clients; empty if targets are no
+    classes.
     """
 
     users: tuple[str, ...]
@@ -121,11 +120,10 @@ class _Loaded:
 def build(
     name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[DatasetUse] = ()
 ) -> Card:
-    """Build the card of a dataset.
+    """Build the card of a dataset, named in the experiments or in ``SOURCES``.
 
-    `name`: name in the experiments or in ``SOURCES``. `data`: if official files are not available,
-    the card describes the stand-in and says so. `cache`, `mirror`: arguments of
-    :func:`fedsampling.data.sources.fetch.fetch`. `uses`: how the papers' experiments load it.
+    If official files are not available, the card describes the stand-in and says so. `uses`: how
+    the papers' experiments load it.
     """
     origins = _origins(name, uses, cache, mirror)
     members = _members()
@@ -166,11 +164,7 @@ def write(card: Card, folder: Path) -> Path:
 def load(
     folder: Path, papers: Collection[str], datasets: Collection[str] | None = None
 ) -> tuple[Card, ...]:
-    """Read the cards of the datasets that the papers use, sorted by name.
-
-    `folder`: contains ``<dataset>.json``; may be missing. `papers`: keys of the papers in the
-    report. `datasets`: names of the datasets to read; all if None.
-    """
+    """Read the cards of `datasets`, or all, that the papers use, sorted by name."""
     paths = [p for p in sorted(folder.glob("*.json")) if datasets is None or p.stem in datasets]
     cards = (validated(Card, read_record(path), path) for path in paths)
     return tuple(card for card in cards if set(papers) & set(card.papers))

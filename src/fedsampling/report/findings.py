@@ -75,12 +75,7 @@ def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
 
 
 def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[str, str]:
-    """Return a paper's findings and its notes on data, with the numbers of its results.
-
-    Both are empty if the paper has none.
-
-    `artefacts`: contains ``<artefact>/<artefact>.csv``.
-    """
+    """Return a paper's findings and its notes on data, with the numbers of its results."""
     path = paper.folder / FILE
     if not path.is_file():
         return "", ""
@@ -98,10 +93,7 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
 
 
 def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
-    """Return a paper's findings as HTML; empty if ``docs/findings.md`` has other numbers.
-
-    HTML in the text itself is escaped.
-    """
+    """Return a paper's findings as HTML; empty if ``docs/findings.md`` has other numbers."""
     published = paper.folder.resolve().parents[1] / DOCS
     try:
         text = section(paper, claims, artefacts)

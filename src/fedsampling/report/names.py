@@ -132,11 +132,7 @@ DATASETS: Mapping[str, str] = {
 
 
 def display_name(key: str) -> Name:
-    """Return the display name of a key.
-
-    An entry with settings, such as ``oort-m-5``, is named after its sampler and the settings.  An
-    unknown key is its own name.
-    """
+    """Return a key's display name: of its sampler with settings, or the key if unknown."""
     if key in NAMES:
         return NAMES[key]
     base = max((key_of for key_of in NAMES if key.startswith(f"{key_of}-")), key=len, default="")

@@ -144,10 +144,7 @@ def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
 
 
 def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
-    """Tabulate verdicts by paper and grade in Markdown, for the README.
-
-    `papers`: with their claims, by key.  Papers without claims are left out.
-    """
+    """Tabulate verdicts by paper and grade in Markdown, for the README."""
     labels = (LABELS.get(grade, grade) for grade in GRADES)
     heads = ["paper", *labels, *COLUMNS[len(GRADES) :]]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -220,8 +217,6 @@ def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
     """Return the claims that hold and those that do not.
 
     If no claim at full size has the verdict, preliminary evidence takes its place.
-
-    Returns empty without claims.
     """
     if not empirical(chapters):
         return ()

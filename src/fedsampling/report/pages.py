@@ -18,25 +18,26 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.evidence.agreement import (
-    ACCURACY_TOLERANCE,
-    TOLERANCE,
-    Recomputed,
-    sentence,
-)
+from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, TOLERANCE, Recomputed, sentence
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
-from fedsampling.experiments.cross_matrix import PAPER, REFERENCE
-from fedsampling.report import citation, linked_data
+from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
+from fedsampling.report import citation
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
-from fedsampling.report.claim_axes import accepted_values, axes, settings_plots
-from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, period, provenances
+from fedsampling.report.claim_axes import accepted_values, axes, printed_numbers, settings_plots
+from fedsampling.report.content import (
+    FROM_PUBLISHED_RUNS,
+    Chapter,
+    View,
+    period,
+    provenances,
+)
+from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
-from fedsampling.report.explorer import LIBRARY_VERSION, View
 from fedsampling.report.formats import (
     as_json,
     exhibit_name,
@@ -46,6 +47,9 @@ from fedsampling.report.formats import (
     setting,
     size_attributes,
     statistic,
+    symbols,
+    typeset,
+    typeset_html,
     with_labelled_cells,
 )
 from fedsampling.report.names import dataset_name
@@ -63,9 +67,7 @@ from fedsampling.report.overview import (
     tallies,
     text_checks,
 )
-from fedsampling.report.printed_numbers import printed_numbers
-from fedsampling.report.typesetting import symbols, typeset, typeset_html
-from fedsampling.report.which_sampler import clients, reading
+from fedsampling.report.which_sampler import reading
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import Comparison
 
@@ -92,6 +94,8 @@ SITE_PAGES: Mapping[str, str] = {
 # Figures and tables by the paper's own number; all others are folded away.
 NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _TEMPLATES = Path(__file__).with_name("templates")
+_VENDOR = Path(__file__).with_name("vendor")
+LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["version"]
 
 
 def write(
@@ -103,21 +107,15 @@ def write(
     recomputed: Sequence[Recomputed] = (),
     explored: Sequence[View] = (),
 ) -> list[str]:
-    """Write index.html, a page per paper, the style sheet and the linked text files into `root`.
+    """Write the pages and all files that they need into `root`; return those that are results.
 
-    Also write a page of the datasets if there are cards, a page of all samplers if the cross matrix
-    is shown, and the run explorer if there are views.
-
-    `root`: holds the artefacts' files already, as ``<paper>/<artefact>/``. `chapters`: the papers
-    to show. `software`: for the citation. `targets`: the folder of artefacts, as in Snakemake's
-    targets. `cards`: cards of the datasets; their files are in ``cards/`` already. `recomputed`:
-    published runs that were recomputed on this machine. `explored`: the run explorer's views; their
-    files are in ``explorer/`` already. Returns the files written, relative to `root`, without the
-    style sheet.
+    There is a page of the datasets if there are cards, a page of all samplers if the cross matrix
+    is shown, and the run explorer if there are views. Files of artefacts, cards and views are in
+    `root` already. `targets` is the folder of artefacts, as in Snakemake's targets.
     """
     environment = _environment()
-    matrix = next((chapter for chapter in chapters if chapter.key == PAPER), None)
-    comparisons = reading.comparisons(root / PAPER) if matrix else {}
+    matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
+    comparisons = reading.comparisons(root / CROSS_MATRIX) if matrix else {}
     comparison = comparisons.get("rounds")
     environment.globals |= {
         "cards": cards,
@@ -177,7 +175,7 @@ def write(
         ),
         "index.html": environment.get_template("index.html.j2").render(
             overall,
-            metadata=_json_ld(linked_data.dataset(software, chapters)),
+            metadata=_json_ld(linked_report(software, chapters)),
             map_rows=evidence_map(chapters),
             run=run,
             outcomes=main_outcomes(chapters),
@@ -187,7 +185,7 @@ def write(
     for chapter in chapters:
         texts[f"{chapter.key}.html"] = environment.get_template("paper.html.j2").render(
             chapter=chapter,
-            metadata=_json_ld(*linked_data.reviews(software, chapter)),
+            metadata=_json_ld(*linked_claims(software, chapter)),
             settings=_settings([chapter]),
             **_tallies([chapter]),
             tables=_tables(root, chapter),
@@ -209,7 +207,7 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=clients.read(root / PAPER, matrix),
+            left_out=reading.read_clients(root / CROSS_MATRIX, matrix),
             as_json=as_json,
         )
     for name, text in texts.items():
@@ -262,7 +260,7 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
     """Return the address of the first view: the cross matrix with the best candidates."""
-    matrix = [view for view in explored if view.paper == PAPER]
+    matrix = [view for view in explored if view.paper == CROSS_MATRIX]
     if not matrix or comparison is None:
         return f"view={explored[0].key}"
     advice = comparison.advice()

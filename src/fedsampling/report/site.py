@@ -12,15 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from PIL import Image
 
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
+from fedsampling.base.files import replacing
 from fedsampling.evidence.agreement import Recomputed
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import citation, content, crate, data_cards, explorer, pages, thumbnails
-from fedsampling.report.content import Chapter
+from fedsampling.report import citation, content, crate, data_cards, pages
+from fedsampling.report.content import Chapter, View
 from fedsampling.report.data_cards import Card
 
+_EXPLORER = "explorer"
+_VENDOR = Path(__file__).with_name("vendor")
+_LIBRARY = {
+    "uPlot.iife.min.js": "uPlot.js",
+    "uPlot.min.css": "uPlot.css",
+    "LICENSE": "uPlot.LICENSE",
+}
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
@@ -41,29 +50,24 @@ def build(
     """Write the whole report into `out`, replacing an earlier report.
 
     Pages are built in a temporary folder next to `out` and moved when complete, so `out` never
-    holds half a report.
-
-    `results`: as in :func:`fedsampling.report.content.load`; the datasets' cards are in ``cards``.
-    `papers`: the papers to show. `out`: a new or empty folder, or an earlier report. `project`: the
-    repository; CITATION.cff and the workflow are copied from it. `config`: the settings of the
-    runs, as plain data. `claims`: folder of ``<paper>.json``; ``results/claims`` if None. `cards`:
-    datasets to show, if they have a card.  Without cards, the report has no page of datasets.
-    `recomputed`: published runs that were recomputed on this machine.
+    holds half a report. CITATION.cff and the workflow come from `project`, the repository; `config`
+    has the settings of the runs. `claims` has ``<paper>.json``. Without `cards`, the report has no
+    page of datasets. `recomputed` are published runs that this machine recomputed.
     """
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)
     shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in chapters], cards)
-    views = explorer.load(results / "explorer", chapters)
+    views = content.load_views(results / "explorer", chapters)
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, config)
         objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, chapters)}
         outputs = [
             *_copy_artefacts(root, results / "artefacts", chapters),
-            *thumbnails.write(root, chapters),
+            *_write_thumbnails(root, chapters),
             *_copy_claims(root, claims, chapters),
             *_copy_cards(root, results / "cards", shown_cards),
-            *explorer.copy(root, results / "explorer", views),
+            *_copy_views(root, results / "explorer", views),
             *pages.write(
                 root, chapters, software, _within(results, project), shown_cards, recomputed, views
             ),
@@ -160,6 +164,20 @@ def _copy_cards(root: Path, folder: Path, cards: Sequence[Card]) -> Iterator[str
         yield f"cards/{name}"
 
 
+def _copy_views(root: Path, folder: Path, views: Sequence[View]) -> Iterator[str]:
+    """Copy the views and the chart library; yield the names of the views relative to `root`."""
+    if not views:
+        return
+    (root / _EXPLORER).mkdir(parents=True)
+    for name, target in _LIBRARY.items():
+        shutil.copyfile(_VENDOR / name, root / _EXPLORER / target)
+    for view in views:
+        (root / _EXPLORER / view.key).mkdir(parents=True)
+        for name in view.digests:
+            shutil.copyfile(folder / view.key / name, root / _EXPLORER / view.key / name)
+            yield f"{_EXPLORER}/{view.key}/{name}"
+
+
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
@@ -175,3 +193,28 @@ def _within(results: Path, project: Path) -> str:
 
 def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+_THUMBNAILS = "thumbnails"
+WIDTH_PIXELS = 320
+QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
+
+
+def _write_thumbnails(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
+    """Write a WebP picture of each figure in `root`; yield their names relative to it."""
+    (root / _THUMBNAILS).mkdir(parents=True, exist_ok=True)
+    for chapter in chapters:
+        for exhibit in chapter.exhibits:
+            if exhibit.kind == "figure":
+                source = root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
+                name = f"{_THUMBNAILS}/{exhibit.paper}-{exhibit.artefact}.webp"
+                _shrink(source, root / name)
+                yield name
+
+
+def _shrink(source: Path, target: Path) -> None:
+    with Image.open(source) as image:
+        small = image.convert("RGB")
+        small.thumbnail((WIDTH_PIXELS, WIDTH_PIXELS))
+        with replacing(target) as path:
+            small.save(path, format="WEBP", quality=QUALITY, method=6)

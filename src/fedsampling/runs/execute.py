@@ -29,8 +29,8 @@ from fedsampling.experiments.simulations.simulation import Simulated, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
-from fedsampling.runs.leases import hold_leases
 from fedsampling.runs.places import run_stores
+from fedsampling.runs.store import hold_leases
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 # Environment variables that select kernels, and so the rounding, of libraries.
@@ -70,18 +70,12 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def execute_stacked(
-    jobs: Sequence[Job],
-    config: Config,
-    results: Path,
-    progress: Progress,
-    stop: Stop | None = None,
+    jobs: Sequence[Job], config: Config, results: Path, progress: Progress, stop: Stop | None = None
 ) -> list[Path]:
     """Compute the missing runs of jobs that :func:`stacks` has grouped; write their manifests.
 
-    Runs that another process is computing are waited for and reused.
-
-    `progress`: called with the job's name, the number of finished steps, and the total. `stop`:
-    polled by simulations with checkpoints. Returns the manifests.
+    Runs that another process is computing are waited for and reused. `progress` gets the job's
+    name, the number of finished steps and the total; simulations with checkpoints poll `stop`.
     """
     check_writable(results)
     choose_products(config)
@@ -126,11 +120,7 @@ def _write_manifest(job: Job, digests: Mapping[str, str], config: Config, result
 
 
 def _where(
-    job: Job,
-    due: Sequence[tuple[Job, RunSpec]],
-    config: Config,
-    results: Path,
-    stop: Stop | None,
+    job: Job, due: Sequence[tuple[Job, RunSpec]], config: Config, results: Path, stop: Stop | None
 ) -> Where:
     """Return the data folder, device and checkpoint for the simulation of these runs."""
     key = digest([job.code, *(run.hash for _, run in due)])
@@ -193,10 +183,7 @@ def device(config: Config) -> str:
 
 
 def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.Result | None:
-    """Return a finished run: of this code from the store `target`, of any code from shared stores.
-
-    None if the run is not finished.
-    """
+    """Return a finished run: of this code from `target`, of any code from shared stores."""
     return store.find([target], run_hash, code) or locate_shared(run_hash, shared, code)
 
 
@@ -208,11 +195,7 @@ def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Res
 
 @cache
 def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
-    """Return the environment of a run: package, commit, libraries, kernel settings, device.
-
-    `device`: device that trains networks. `networks`: whether networks are trained; if so, the
-    kernels include the library of their products.
-    """
+    """Return the environment of a run: package, commit, libraries, kernel settings, device."""
     kernels = {name: os.environ[name] for name in KERNELS if os.environ.get(name)}
     if networks and device == "cpu":
         from fedsampling.learning.models import products

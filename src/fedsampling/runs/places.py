@@ -31,11 +31,6 @@ def path_of(store: Path, run_hash: str, code: str) -> Path:
     return store / run_hash[:2] / f"{run_hash}-{code}.parquet"
 
 
-def path_before_versions(store: Path, run_hash: str) -> Path:
-    """Return the path of a run that an early version stored, without its fingerprint."""
-    return store / run_hash[:2] / f"{run_hash}.parquet"
-
-
 def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
     """Return the files of a run in a store, of any version of the code, the newest first."""
     folder = store / run_hash[:2]
@@ -49,26 +44,17 @@ def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
 
 
 def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
-    """Return the files in a store of a job's runs that other versions of the code computed.
-
-    No file is opened: a file without fingerprint counts only if there is one with this version's.
-    """
-    others = []
-    for run in job.runs:
-        paths = paths_of_versions(store, run.hash)
-        current = path_of(store, run.hash, job.code)
-        if current not in paths:
-            current = path_before_versions(store, run.hash)
-        others += [path for path in paths if path != current]
-    return others
+    """Return the files in a store of a job's runs that other versions of the code computed."""
+    return [
+        path
+        for run in job.runs
+        for path in paths_of_versions(store, run.hash)
+        if path != path_of(store, run.hash, job.code)
+    ]
 
 
 def published_runs(folder: Path) -> Mapping[str, Path]:
-    """Return the file of each published run in a folder, by the run's hash.
-
-    Returns empty if the folder has no index or does not exist.  A wheel has no index, to be
-    smaller: in an installed package the hashes are read from the files.
-    """
+    """Return the file of each published run in a folder, by hash; wheels have no index."""
     path = folder / INDEX
     try:
         with reading(path):
@@ -147,9 +133,8 @@ def unfinished_runs(job: "Job", stores: Collection[Path], target: Path | None = 
 
 
 def _is_stored(store: Path, run_hash: str, code: str) -> bool:
-    paths = path_of(store, run_hash, code), path_before_versions(store, run_hash)
     with reading(store):
-        return any(path.is_file() for path in paths)
+        return path_of(store, run_hash, code).is_file()
 
 
 def finished_runs(stores: Collection[Path]) -> set[str]:

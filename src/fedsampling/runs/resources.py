@@ -47,10 +47,7 @@ DEFAULTS: Mapping[str, Need] = {
 }
 PAPER_KIND_DEFAULT = Need(60, 4000)  # for run kinds that a paper defines
 # Other steps that are submitted as cluster jobs.
-OTHER_STEPS: Mapping[str, Need] = {
-    "card": Need(20, 4000),
-    "draw": Need(30, 4000),
-}
+OTHER_STEPS: Mapping[str, Need] = {"card": Need(20, 4000), "draw": Need(30, 4000)}
 
 
 @dataclass(frozen=True)
@@ -63,11 +60,9 @@ class Measured:
 
 
 def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: float = 1.0) -> Need:
-    """Return the needs of a job.
+    """Return the needs of a job: estimated times a margin, otherwise defaults that include one.
 
-    `measured`: by :func:`measurement_key`; times are ignored if the job will run on another device.
-    `cluster`: its ``gpu`` decides whether jobs that can use a GPU request it. `margin`: factor for
-    estimated times; the defaults already include a margin.
+    Estimated times are ignored if the job will run on another device.
     """
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
         PAPER_KIND_DEFAULT, gpu=job.uses_gpu
@@ -81,10 +76,7 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
 
 
 def largest(needs: Iterable[Need]) -> Need:
-    """Return the needs of a process that runs several small jobs one after the other.
-
-    Minutes are not summed: each job takes seconds but requests minutes.
-    """
+    """Return the needs of a process that runs several small jobs, each of which takes seconds."""
     jobs = list(needs)
     minutes, mem_mb = max(job.minutes for job in jobs), max(job.mem_mb for job in jobs)
     return Need(minutes, mem_mb, any(job.gpu for job in jobs))
@@ -96,10 +88,7 @@ def measurement_key(job: Job) -> str:
 
 
 def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
-    """Return Snakemake's resources for a need; resources that are None are not requested.
-
-    `attempt`: from 1; multiplies time and memory.
-    """
+    """Return Snakemake's resources for a need; `attempt`, from 1, multiplies time and memory."""
     minutes = math.ceil((START_UP_MINUTES + need.minutes) * attempt)
     mem_mb = math.ceil(need.mem_mb * attempt)
     gpu = cluster.gpu if need.gpu else "none"
@@ -115,10 +104,7 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
 
 
 def excesses(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cluster) -> list[str]:
-    """Return a line for each request that exceeds the limits of this site's partitions.
-
-    SLURM would accept such jobs but never start them.
-    """
+    """Return a line for each request that SLURM would accept but never start."""
     limits = partition_limits()
     requested: dict[str, int] = {}
     needs = [need(job, measured, cluster, cluster.margin) for job in jobs]

@@ -1,22 +1,29 @@
 """The run store: reading and writing of result files.
 
 A finished run is a Parquet file named by the hash of its spec and the fingerprint of its code:
-``<store>/<first two digits>/<hash>-<code>.parquet``.  Files of early versions, ``<hash>.parquet``,
-are still read.  The table has the columns ``at``, ``metric`` and ``value``; the file's metadata
-record its origin.  Writes are atomic.  Reads verify digests of table and metadata, so that a
-truncated or corrupt file is never used as a result.
+``<store>/<first two digits>/<hash>-<code>.parquet``.  The table has the columns ``at``, ``metric``
+and ``value``; the file's metadata record its origin.  Writes are atomic.  Reads verify digests of
+table and metadata, so that a truncated or corrupt file is never used as a result.
 
 Published runs have the same tables and metadata, but one file per experiment,
 ``<folder>/<paper>/<experiment>.parquet``.  It has a row per run, with ``hash``, ``metadata`` as
 JSON, and the columns ``at`` and ``metric`` as lists.  The values are lists, too: each metric has a
 column ``value/<metric>``, or all metrics share the column ``value``, if that file is smaller.
+
+Leases let only one process at a time compute a run: two need the same run if Snakemake was killed
+on a cluster and its successor submits the job again, or if two users share a store.  The second
+waits and uses the result.  A lease is a file (:class:`filelock.SoftFileLease`), because ``flock``
+does not work across the nodes of many clusters.  Its owner touches it regularly.  Another process
+takes a lease over if its owner is known to be dead or has not touched it for
+:data:`LEASE_SECONDS`.  Leases only save work: if two processes hold the same lease, for example
+after a machine was suspended, both write the same table, and the second file replaces the first.
 """
 
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -27,12 +34,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import SoftFileLease, Timeout
 from numpy.typing import ArrayLike
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import DamagedError
-from fedsampling.base.files import decoding, read_bytes, replacing
-from fedsampling.runs.places import path_before_versions, path_of, paths_of_versions, published_runs
+from fedsampling.base.files import decoding, read_bytes, replacing, writing
+from fedsampling.runs.places import path_of, paths_of_versions, published_runs
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -61,10 +69,7 @@ def lease_of(store: Path, run_hash: str, code: str) -> Path:
 
 
 def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
-    """Write a run atomically; add its digest to the metadata.
-
-    Returns the file, named by ``metadata["hash"]`` and ``metadata["code"]``.
-    """
+    """Write a run atomically, with its digest; return the file, named by hash and code."""
     path = path_of(store, metadata["hash"], metadata["code"])
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     _make_folder(store, path.parent)
@@ -75,13 +80,10 @@ def save(store: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> Path:
 
 
 def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | None:
-    """Return a finished run, or None.
+    """Return a finished run, or None, from the first of the stores that has it.
 
-    `stores`: searched in order; may include folders of published runs. `code`: accept only runs of
-    this version of the code.  None accepts any, the newest first, for shared stores; the report
-    shows the provenance of their runs.
-
-    A damaged file is renamed to ``*.damaged`` and ignored.
+    `code` accepts only runs of this version of the code; None accepts any, the newest first, for
+    shared stores; the report shows their provenance. A damaged file is renamed to ``*.damaged``.
     """
     return next(
         (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
@@ -92,10 +94,7 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | No
 def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> Iterator[Result]:
     """Yield a run as several versions of the code computed it; as for :func:`find`."""
     for store in stores:
-        if code is None:
-            paths = paths_of_versions(store, run_hash)
-        else:
-            paths = [path_of(store, run_hash, code), path_before_versions(store, run_hash)]
+        paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
         # Later files are read only if no earlier one fits.
         for run in chain(map(_stored, paths), (_shipped(store, key) for key in [run_hash])):
             if run and run.metadata["hash"] == run_hash:
@@ -163,8 +162,7 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
         counts = np.bincount(row[is_metric], minlength=len(ordered))
         by_metric[f"{VALUES}{metric}"] = _lists(values[is_metric], counts)
     rows, options = smallest(
-        pa.table({**columns, **by_metric}),
-        pa.table({**columns, "value": _lists(values, lengths)}),
+        pa.table({**columns, **by_metric}), pa.table({**columns, "value": _lists(values, lengths)})
     )
     notes = json.dumps({"digest": _digest_of_all(metadata)})
     write(path, RUNS, rows, notes, **options)
@@ -302,12 +300,7 @@ COMPRESSION: dict[str, Any] = {
 def write(
     path: Path, kind: str, rows: pa.Table, notes: str, mode: int | None = None, **options: Any
 ) -> None:
-    """Write rows and notes atomically.
-
-    `kind`: kind of file; readers reject other kinds. `notes`: A JSON object, with a ``digest`` of
-    the rows. `mode`: the file's permissions. `**options`: passed to
-    :func:`pyarrow.parquet.write_table`.
-    """
+    """Write rows, and notes with a ``digest`` of the rows, atomically; readers check `kind`."""
     text = notes.encode()
     noted = {kind.encode(): text, _seal(kind): hashlib.sha256(text).hexdigest().encode()}
     with replacing(path, mode) as temporary:
@@ -367,13 +360,61 @@ def verified(schema: pa.Schema, kind: str) -> dict[str, Any]:
 
 
 def as_written(values: ArrayLike) -> bytes:
-    """Return numbers as bytes, with the same bytes for all NaNs.
-
-    Processors differ in the sign bit of inf − inf, which files do not preserve.
-    """
+    """Return numbers as bytes, with the same bytes for all NaNs, whose sign bit can differ."""
     numbers = np.asarray(values, np.float64)
     return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
 
 
 def _seal(kind: str) -> bytes:
     return f"{kind}.sha256".encode()
+
+
+HEARTBEAT_SECONDS = 15.0  # time between two touches
+LEASE_SECONDS = 120.0  # time without a touch after which an owner elsewhere counts as dead
+POLL_SECONDS = 1.0  # time between two checks of a lease that another process holds
+LEASE_MODE = 0o644  # all users of a shared store must be able to read who holds a lease
+
+
+@contextmanager
+def hold_leases(
+    paths: Iterable[Path], on_wait: Callable[[str], None] = lambda owner: None
+) -> Iterator[None]:
+    """Hold several leases, acquired in order; tell `on_wait` the owner of each that is held."""
+    with ExitStack() as stack:
+        for path in sorted(paths):
+            lease = SoftFileLease(
+                path,
+                lease_duration=LEASE_SECONDS,
+                heartbeat_interval=HEARTBEAT_SECONDS,
+                poll_interval=POLL_SECONDS,
+                mode=LEASE_MODE,
+            )
+            _acquire(lease, path, on_wait)
+            stack.callback(lease.release)
+        yield
+
+
+def _acquire(lease: SoftFileLease, path: Path, on_wait: Callable[[str], None]) -> None:
+    timeout = 0.0
+    with writing(path):
+        while not lease.is_locked:
+            try:
+                lease.acquire(timeout=timeout)
+            except Timeout:
+                if not timeout:
+                    owner = lease.owner
+                    on_wait(
+                        f"process {owner.pid} on {owner.hostname}"
+                        if owner
+                        else "an unknown process"
+                    )
+                elif _empty(path):
+                    path.unlink(missing_ok=True)
+                timeout = LEASE_SECONDS
+
+
+def _empty(path: Path) -> bool:
+    """Whether a lease is empty because its writer crashed; filelock would wait forever."""
+    with suppress(OSError):
+        return path.stat().st_size == 0
+    return False

@@ -25,7 +25,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Share
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.drawing import smallest
+from fedsampling.samplers.interface.slots import smallest
 from fedsampling.samplers.power_of_choice import candidates
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
@@ -238,10 +238,7 @@ def preferred_duration(seconds: Array, percentile: float) -> float:
 
 
 def pool(scores: Array, k: int, cutoff: float) -> Bools:
-    """Mark the clients that k are drawn from: all above the cut-off, and at least 10 k of them.
-
-    The cut-off is `cutoff` times the (k + 1)-th largest score.
-    """
+    """Mark the clients above `cutoff` times the (k + 1)-th largest score, and at least 10 k."""
     best = smallest(-scores, POOL_FACTOR * k + 1)
     admitted: Bools = scores >= cutoff * scores[best[min(k, len(best) - 1)]]
     admitted[best] = True

@@ -21,7 +21,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.drawing import are_smallest, smallest
+from fedsampling.samplers.interface.slots import are_smallest, smallest
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 

@@ -34,10 +34,12 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, check
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface import remembered
-from fedsampling.samplers.interface.guest import Guest, is_user, lent
-from fedsampling.samplers.interface.slots import Batch, Setup, Slots, View
-from fedsampling.samplers.numerics.drawing import (
+from fedsampling.samplers.interface.guest import Guest, is_user, lent, pack, unpack
+from fedsampling.samplers.interface.slots import (
+    Batch,
+    Setup,
+    Slots,
+    View,
     candidate_set,
     distinct,
     invert,
@@ -273,13 +275,13 @@ class Scheme(Named, package="fedsampling.samplers"):
             for name, value in vars(self).items()
             if not name.startswith("_") and name not in type(self).model_fields
         }
-        return named | remembered.pack(plain, self.named)
+        return named | pack(plain, self.named)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Set the attributes that :meth:`state` returned, bit for bit."""
         for name in self.memory:
             setattr(self, f"_{name}", state[name].copy())
-        for name, value in remembered.unpack(state).items():
+        for name, value in unpack(state).items():
             setattr(self, name, value)
 
     def __init_subclass__(cls, name: str = "", **options: Any) -> None:

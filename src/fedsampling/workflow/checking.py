@@ -17,25 +17,17 @@ from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.runs.cost_model import measure
 from fedsampling.runs.places import run_stores, unfinished_runs
-from fedsampling.runs.resources import (
-    Measured,
-    excesses,
-    measurement_key,
-    save_measurements,
-)
+from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 
 def check_all(project: Project) -> list[str]:
-    """Check the configuration, every paper's file and every run.
+    """Check the configuration, every paper's file and every run; return a summary.
 
-    For experiments with overrides, the clients are also loaded if their data are available.  Each
+    For experiments with overrides, the clients are also loaded if their data are available. Each
     paper must have a citation and all functions that its figures and claims name.
-
-    Returns a summary; and a line for each experiment that has overrides but is left out at scale
-    best.
     """
     plan, config = project.plan, project.config
     problems: list[str] = []
@@ -113,12 +105,7 @@ _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
 def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
-    """Check a sampler within a time limit.
-
-    `seconds`: time limit. `name`: name of a sampler, or path of a Python file that defines a
-    sampler. `options`: settings of the sampler, such as ``m=4``. Returns `out`, `err`: output of
-    the check.
-    """
+    """Check a sampler, by name or file and settings such as ``m=4``, within a time limit."""
     command = [*_CHECK, "--timeout", "0", "--", name, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -17,7 +17,7 @@ from fedsampling.base.plain_text import align, format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.evidence.histories import is_at_edge
-from fedsampling.experiments.cross_matrix import BENCH, PAPER, TUNING
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, TUNING
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
@@ -84,20 +84,20 @@ def compare(options: Options, project: Project, echo: Callable[[str], None]) -> 
         datasets = [name for name in datasets if overrides[name]]
     names = [member.named for member in members]
     subfolder = "compare/" + "-".join(filter(None, [*names, problem.name]))
-    compared = matrix.with_config(overrides={PAPER: overrides}).in_subfolder(subfolder)
+    compared = matrix.with_config(overrides={CROSS_MATRIX: overrides}).in_subfolder(subfolder)
     compared.write()
     titles = [problem.data.name] if problem.data else datasets
-    jobs = [compared.plan.jobs[job] for job in compared.plan.jobs_to_run(PAPER)]
+    jobs = [compared.plan.jobs[job] for job in compared.plan.jobs_to_run(CROSS_MATRIX)]
     for source, size in _download_sizes(compared).items():
         echo(f"to download: {source}, {format_bytes(size) if size else 'unknown size'}")
     runs = sum(len(job.runs) for job in compared.plan.jobs.values() if job.sampler in entries)
     echo(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, compared, lambda manifest: None):
         return status
-    if status := draw(PAPER, compared):
+    if status := draw(CROSS_MATRIX, compared):
         return status
     report = build_report(compared)
-    artefacts = compared.folder / "artefacts" / PAPER
+    artefacts = compared.folder / "artefacts" / CROSS_MATRIX
     by_experiment = dict(zip(datasets, titles, strict=True))
     for line in result_lines(artefacts, entries, by_experiment, own_data=problem.data is not None):
         echo(line)
@@ -142,7 +142,7 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
     return project.with_config(
         scale=scale,
         data="embedded" if scale == "quick" else "official",
-        papers=[PAPER],
+        papers=[CROSS_MATRIX],
         experiments=None,
         beside=None,
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),

@@ -212,11 +212,9 @@ def download_sizes(
 def describe_each(
     names: Sequence[str], project: Project, as_json: bool, ship: bool
 ) -> Iterator[str]:
-    """Describe datasets.
+    """Describe datasets: yield each card as text, or the file that it was written to.
 
-    `as_json`: whether to write each card to the results folder, for the report. `ship`: whether to
-    write each card to the published runs, for users without the data files. Yields a card as text,
-    or the file that it was written to.
+    `as_json` writes cards to the results folder, `ship` to the published runs.
     """
     from fedsampling.report import data_cards
 

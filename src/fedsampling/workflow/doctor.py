@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MIN_SPEED_RATIO = 1.2  # from which the other library is recommended
-TURNS, PRODUCTS_IN_A_TURN = 20, 20  # of timing the two libraries
 CLIENTS, BATCH = 3, 8  # size of the small round
 ROUND = LocalWork(batch=BATCH, step=0.01, steps=2)
 ONE_STEP = LocalWork(batch=BATCH, step=1, steps=1)  # the update is exactly the gradient
@@ -85,7 +82,8 @@ def examine(config: Config, echo: Callable[[str], None]) -> bool:
     echo("Results of one small round of each network: largest relative difference from double")
     echo("precision, and from one slot at a time")
     failed = 0
-    for finding in _findings(device):
+    for name in networks():
+        finding = check_network(name, device)
         echo(str(finding))
         failed += bool(finding.fix)
     if failed:
@@ -93,12 +91,6 @@ def examine(config: Config, echo: Callable[[str], None]) -> bool:
     else:
         echo("All checks pass.")
     return not failed
-
-
-def _findings(device: str) -> Iterator[Finding]:
-    yield product_library()
-    for name in networks():
-        yield check_network(name, device)
 
 
 def machine_facts(device: str) -> Iterator[str]:
@@ -117,35 +109,6 @@ def machine_facts(device: str) -> Iterator[str]:
         yield "GPU: not visible to PyTorch, or not requested"
     else:
         yield f"GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
-
-
-def product_library() -> Finding:
-    """Time both libraries on the hidden layer of MNIST's network; check that the faster is used.
-
-    They take turns, measured in CPU time.  A library counts as faster if it is faster in three
-    quarters of the turns.
-    """
-    x, weight, g = torch.rand(50, 784), torch.rand(50, 784), torch.rand(50, 50)
-    libraries, chosen = products.libraries(), products.library()
-
-    def cpu_seconds(multiply: Callable[[Tensor, Tensor], Tensor]) -> float:
-        begin = time.process_time()
-        for _ in range(PRODUCTS_IN_A_TURN):
-            multiply(weight, x)
-            multiply(g, x.T)  # the gradient
-        return time.process_time() - begin
-
-    turns = [
-        {name: cpu_seconds(multiply) for name, multiply in libraries.items()}
-        for _ in range(TURNS + 1)
-    ][1:]
-    rival = next((name for name in libraries if name != chosen), chosen)
-    low, middle, _ = quantiles([turn[chosen] / turn[rival] for turn in turns], n=4)
-    if rival == chosen:
-        return Finding(f"products by {chosen}, the only available library")
-    text = f"products by {chosen}; {rival} is {middle:.2f} times as fast"
-    fix = f"write 'products: {rival.lower()}' into config.yaml" if low > MIN_SPEED_RATIO else ""
-    return Finding(text, fix)
 
 
 def networks() -> list[str]:
@@ -279,10 +242,7 @@ def recheck(
         late = until is not None and until > _first_round(table)
         if late and is_sensitive(job.simulation, run, table, where):
             outcome = "rounding"
-        if before.metadata["digest"] in (
-            store.digest(table),
-            store.digest(store.rounded(table)),
-        ):
+        if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
             outcome, difference = "equal", 0.0
         recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start

@@ -14,14 +14,13 @@ from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence import summaries
 from fedsampling.evidence.provenance import Summaries, changed, differing
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.experiments.paper_selection import no_experiment
 from fedsampling.experiments.papers import Paper, draw_function, load_kinds, load_paper
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import scale_of
+from fedsampling.experiments.resolving import no_experiment, scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.plain import plain
+from fedsampling.report.drawing.curves import plain
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
@@ -30,13 +29,7 @@ from fedsampling.workflow.project import Project
 
 
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
-    """Update a paper's summaries, artefacts and verdicts in one process.
-
-    Errors are printed on stderr.  They prevent only results that depend on the failed step.
-
-    `unfinished`: leave out experiments that were not computed, without an error, and the verdicts.
-    Returns exit status: 1 if something failed.
-    """
+    """Update the results of a paper that are out of date; return the exit status."""
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
     load_kinds(spec.folder)  # figures validate settings of the paper's run kinds

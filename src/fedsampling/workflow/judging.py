@@ -1,15 +1,27 @@
-"""Verdicts on a paper's claims, and the runs that undecided claims still require."""
+"""Verdicts on a paper's claims, and the runs and seeds that would decide the others.
+
+The number of seeds follows from the interval: it gives the standard deviation over seeds, and a
+claim is decided when the interval of its estimate contains no bound of the claim's rule.
+
+References
+----------
+Cohen: Statistical power analysis for the behavioral sciences. 2nd edition, 1988, chapter 2.
+"""
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
 
+from scipy.special import stdtrit
+from scipy.stats import nct
+
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import write_record
-from fedsampling.evidence import power, verdicts
+from fedsampling.evidence import verdicts
 from fedsampling.evidence.provenance import (
     RunEvidence,
     Summaries,
@@ -19,7 +31,7 @@ from fedsampling.evidence.provenance import (
 )
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import load_summaries
-from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding
+from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding, Interval
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
@@ -101,7 +113,7 @@ class _Judge:
             most_seeds=max(shown),
             covers=evidence.covers,
             settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
-            power=power.sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
+            power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
             drawn=finding.drawn,
             readings=finding.readings,
             caveat=finding.caveat or claim.caveat,
@@ -169,3 +181,83 @@ def in_one_line(error: Exception) -> str:
     """Format the type and the first line of an error, shortened."""
     first = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {shorten(first, 100, placeholder=' …')}"
+
+
+POWER = 0.8
+MAX_SEEDS = 1000  # more seeds are not practical
+FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
+WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
+
+
+def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
+    """Return the intervals that contain a bound of their claim's rule."""
+    return [
+        interval
+        for interval in drawn
+        if any(
+            bound is not None and interval.low <= bound <= interval.high
+            for bound in (interval.least, interval.most)
+        )
+    ]
+
+
+def seeds_needed(interval: Interval, effect: float | None = None) -> float:
+    """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
+
+    Ratios are compared by their logarithms. `effect` is the assumed true value, by default the
+    observed one. The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
+    """
+    scale = log if interval.unit.startswith("times") and interval.low > 0 else float
+    value = scale(interval.value if effect is None else effect)
+    bounds = [scale(bound) for bound in (interval.least, interval.most) if bound]
+    bounds += [0.0 for bound in (interval.least, interval.most) if bound == 0 and scale is float]
+    if interval.seeds < 2 or not bounds:
+        return inf
+    # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.
+    quantile = stdtrit(interval.seeds - 1, (1 + interval.level) / 2)
+    deviation = (scale(interval.high) - scale(interval.low)) / 2 * sqrt(interval.seeds) / quantile
+    distance = min(abs(value - bound) for bound in bounds)
+    if deviation == 0:
+        return 2
+    for seeds in range(2, MAX_SEEDS + 1):
+        critical = stdtrit(seeds - 1, (1 + interval.level) / 2)
+        if nct.sf(critical, seeds - 1, distance / deviation * sqrt(seeds)) >= POWER:
+            return seeds
+    return inf
+
+
+def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
+    """Write the number of seeds that would decide a claim, and their cost; empty if decided."""
+    drawn = list(drawn)
+    if not drawn:
+        return WITHOUT_INTERVAL
+    undecided = open_intervals(drawn)
+    if not undecided:
+        return ""
+    seeds = min(interval.seeds for interval in undecided)
+    seconds_per_seed = seconds / seeds if seeds else nan
+    counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
+    counts_for_paper = [
+        seeds_needed(interval, effect)
+        for interval in undecided
+        if (effect := interval.paper if interval.effect is None else interval.effect) is not None
+    ]
+    if counts_for_paper:
+        counts["if it is the paper's"] = max(counts_for_paper)
+    parts = [
+        f"{_number(count)} {effect}{_cost((count - seeds) * seconds_per_seed)}"
+        for effect, count in counts.items()
+    ]
+    rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
+    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
+
+
+def _number(seeds: float) -> str:
+    return f"{seeds:.0f}" if seeds < inf else f"more than {MAX_SEEDS:,}"
+
+
+def _cost(seconds: float) -> str:
+    """Write the processor time of additional seeds; empty if unknown or zero."""
+    if not 0 < seconds < inf:
+        return ""
+    return f" ({show(max(seconds / 3600, 0.1), 2)} core-hours more)"

@@ -15,13 +15,13 @@ from fedsampling.base.files import write_text
 from fedsampling.base.plain_text import align
 from fedsampling.base.records import Strict
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.clients.availability.availability import Availability
+from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.paper_selection import load_papers
 from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import load_papers
 from fedsampling.learning.model import Model
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project
@@ -69,11 +69,9 @@ KINDS = ("papers", "experiments", "artefacts", *FAMILIES, "metrics", "jobs")
 
 
 def listing(kind: str, project: Project) -> Sequence[str]:
-    """List names, with a short description of each.
+    """List names of one of KINDS, with a short description of each, in aligned lines.
 
     Papers, experiments and artefacts are those of the configured papers, at any scale.
-
-    `kind`: one of KINDS. Returns aligned lines of name and description; jobs have no description.
     """
     if kind in FAMILIES:
         members = FAMILIES[kind].members()

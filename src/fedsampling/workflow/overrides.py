@@ -18,8 +18,7 @@ from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.experiments.cross_matrix import PAPER, REFERENCE, TUNING
-from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE, TUNING, load_paper
 from fedsampling.experiments.simulations.network import (
     OPAQUE,
     Network,
@@ -41,14 +40,11 @@ CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at
 
 @dataclass(frozen=True)
 class OwnProblem:
-    """A user's own samples and model for a comparison.
+    """A user's own samples and model for a comparison, as given by the options.
 
-    `data`: samples in a .npz, .csv or .parquet file. `target`, `client`: columns of a table: labels
-    or targets, and owners. `test`: column that marks test samples; only with `data`. `client_info`:
-    Table of the clients' properties; only with `data`. `model`: ``my_model.py:Net``, or the name of
-    a model of the package. `loss`: a function in the model's file. `rounds`, `seeds`: number of
-    rounds, also in tuning, and number of seeds; only with `data`. `learning_rates`: the grid of
-    tuning, such as ``0.1,0.3``; only with `data`.  Empty: the grid of the scale.
+    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `model`
+    is ``my_model.py:Net``, or the name of a model of the package; `loss` a function in the model's
+    file. `learning_rates` is the grid of tuning, such as ``0.1,0.3``.
     """
 
     data: Path | None = None
@@ -83,10 +79,7 @@ class OwnProblem:
         return "-".join(filter(None, [data, model]))
 
     def settings(self, experiment: str, resolved: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that replace an experiment's.
-
-        `resolved`: its ``cases`` and ``settings`` at the scale of the comparison.
-        """
+        """Return the settings that replace those of an experiment, which is `resolved`."""
         changes: dict[str, Any] = {}
         if self.data is not None:
             holdout = ", learning rates on a holdout" if experiment.startswith(TUNING) else ""
@@ -223,10 +216,7 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
 
 
 def check_entry(entry: Entry, common: Mapping[str, Any]) -> None:
-    """Check that an entry works as its sampler declares.
-
-    `common`: settings that all entries of a sampler share; those of the entry have precedence.
-    """
+    """Check that an entry, with the settings `common` to its sampler, works as it declares."""
     settings = {**common, **entry.settings}
     options = {key: value for key, value in settings.items() if key != "name"}
     if isinstance(m := options.get("m"), int):
@@ -271,18 +261,14 @@ class Comparison:
     against: Sequence[str]  # the other samplers; if empty, all
 
     def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
-        """Return overrides with all samplers that can train the user's model on the user's data.
-
-        `common`: settings of all samplers of the cross matrix. `echo`: prints a line, for each
-        sampler that is left out.
-        """
+        """Return overrides with all samplers that can train the model; echo the others."""
         samplers = {entry.sampler for entry in self.entries.values()}
         compared = {REFERENCE, *self.against, *samplers} if self.against else {*common}
         reasons = self.problem.untrainable(
             {name: settings for name, settings in common.items() if name in compared}
         )
         overrides = self._overrides(self.datasets, reasons)
-        reasons |= misfits(self.matrix.with_config(overrides={PAPER: overrides}))
+        reasons |= misfits(self.matrix.with_config(overrides={CROSS_MATRIX: overrides}))
         of_entries = {
             label: reasons.get(label, reasons.get(entry.sampler))
             for label, entry in self.entries.items()
@@ -324,16 +310,15 @@ class Comparison:
         return overrides
 
     def _overrides(self, experiments: Sequence[str], left_out: Collection[str]) -> Overrides:
-        """Return overrides that add the entries to some experiments and remove all others.
-
-        `left_out`: samplers to remove.
-        """
+        """Return overrides that add the entries to some experiments and remove all others."""
         plan = self.matrix.plan
         compared = {*experiments, *(TUNING + name for name in experiments)}
         overrides: Overrides = {}
-        for experiment in load_paper(PAPER, plan.papers[PAPER].folder.parent).experiments:
+        for experiment in load_paper(
+            CROSS_MATRIX, plan.papers[CROSS_MATRIX].folder.parent
+        ).experiments:
             if experiment in compared:
-                resolved = plan.experiments[f"{PAPER}/{experiment}"]
+                resolved = plan.experiments[f"{CROSS_MATRIX}/{experiment}"]
                 overrides[experiment] = {
                     "samplers": self._samplers(experiment, resolved["samplers"], left_out),
                     **self.problem.settings(experiment, resolved),
@@ -363,13 +348,13 @@ class Comparison:
         if self.against:
             names = [name for name in names if name in (REFERENCE, *self.against)]
         samplers |= {name: common[name] for name in names}
-        written = self.matrix.plan.papers[PAPER].experiments[experiment]
+        written = self.matrix.plan.papers[CROSS_MATRIX].experiments[experiment]
         labels = merge(written, written.get(self.matrix.config.scale) or {})["samplers"]
         return samplers | {label: None for label in labels if label not in samplers}
 
     def _unfinished(self, overrides: Overrides) -> dict[str, list[str]]:
         """Return, by experiment, the other samplers with missing runs, tuning included."""
-        project = self.matrix.with_config(overrides={PAPER: overrides})
+        project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
         target, shared = run_stores(project.results, project.config)
         missing: dict[str, dict[str, None]] = {}  # by dataset; the inner dict is an ordered set
         for job in project.plan.jobs.values():
@@ -382,5 +367,5 @@ class Comparison:
             experiment: [*samplers]
             for name, samplers in missing.items()
             for experiment in (name, TUNING + name)
-            if samplers and f"{PAPER}/{experiment}" in project.plan.experiments
+            if samplers and f"{CROSS_MATRIX}/{experiment}" in project.plan.experiments
         }

@@ -20,17 +20,15 @@ from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import UNNAMED_RUN, Config
-from fedsampling.experiments.paper_selection import load_papers, without
 from fedsampling.experiments.papers import Paper, as_plain
-from fedsampling.experiments.resolving import Experiment, resolve_experiments
-from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import (
-    CARDS,
-    PUBLISHED,
-    finished_runs,
-    published_runs,
-    run_stores,
+from fedsampling.experiments.resolving import (
+    Experiment,
+    load_papers,
+    resolve_experiments,
+    without,
 )
+from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
+from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
 
 PAPERS, RESULTS = Path("papers"), Path("results")
@@ -116,10 +114,7 @@ class Plan:
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]
 
     def final_files(self) -> list[str]:
-        """Return the default targets of the workflow, relative to the results folder.
-
-        This is the report, or the summaries if the chosen experiments have no artefact.
-        """
+        """Return the default targets: the report, or summaries of experiments without artefacts."""
         if self.artefacts():
             return ["report/index.html"]
         return [file for paper in self.papers for file in self.report_inputs(paper)]
@@ -200,11 +195,7 @@ def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RES
 
 
 def resolve(config: Config, papers: Path, results: Path) -> Plan:
-    """Resolve and check the plan of a configuration.
-
-    `papers`: folder that holds one folder per paper. `results`: folder searched for finished runs
-    at scale best.
-    """
+    """Resolve and check the plan of a configuration."""
     other_run = config.other_run(results)
     if other_run and not (other_run / "summaries").is_dir():
         named = {path.parent.name for path in results.glob("*/summaries")}
@@ -466,11 +457,7 @@ def _listed(paper: Paper, config: Config) -> dict[str, Listed]:
 
 
 def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
-    """List the unfinished jobs of the paper's size, by experiment.
-
-    `paper`: with all its experiments. `config`, `results`: only the locations of finished runs
-    matter.
-    """
+    """List the unfinished jobs of the paper's size, by experiment."""
     at_paper_size = config.model_copy(
         update={"scale": "paper", "data": "official", "overrides": {}}
     )

@@ -21,9 +21,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import digest, sha256, write_json, writing
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.cross_matrix import PAPER as MATRIX
 from fedsampling.experiments.fingerprints import PACKAGE, fingerprint, own_code
-from fedsampling.experiments.papers import Paper, defining_modules
+from fedsampling.experiments.papers import CROSS_MATRIX, Paper, defining_modules
 from fedsampling.runs.places import plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan
@@ -287,7 +286,7 @@ def _card(plan: Plan, dataset: str) -> str:
 
 def _comparison(plan: Plan, file: Path, by_result: dict[str, str]) -> str:
     code = [own_code(member.code) for member in load_file(file)]
-    return digest([code, plan.config.scale, by_result.get(f"papers/{MATRIX}", "")])
+    return digest([code, plan.config.scale, by_result.get(f"papers/{CROSS_MATRIX}", "")])
 
 
 def _report(plan: Plan, by_result: dict[str, str]) -> str:

@@ -29,11 +29,8 @@ SCALES = ("paper", "reduced", "quick")  # the largest first
 def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLISHED) -> list[str]:
     """Add finished runs to the published runs, as :func:`store.as_published` rounds them.
 
-    A run that several experiments share is stored with the first.  Published runs stay unchanged.
-    The index and the table in the README are rewritten.
-
-    `names`: papers, or experiments as ``paper/experiment``; if empty, all configured ones.
-    `folder`: folder of the published runs. Returns one line for each experiment with added runs.
+    A run that several experiments share is stored with the first. Published runs stay unchanged.
+    The index and the table in the README are rewritten. Returns a line for each changed experiment.
     """
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}

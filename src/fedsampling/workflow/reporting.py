@@ -12,8 +12,8 @@ from fedsampling.base.files import write_text
 from fedsampling.evidence import agreement
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import Claim
-from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.workflow.drawing import draw

@@ -21,11 +21,7 @@ from fedsampling.workflow.project import Project
 
 
 def run_jobs(names: Sequence[str], project: Project) -> int:
-    """Run jobs one after another, and print the paths of their manifests.
-
-    `names`: such as ``rizk2022importance/regression/base/fedavg/block-0``. Returns exit status: 0,
-    or that of a stopped job that can be resumed.
-    """
+    """Run jobs one after another, print their manifests, and return the exit status."""
     problems: list[str] = []
     jobs = []
     for name in names:
@@ -37,11 +33,7 @@ def run_jobs(names: Sequence[str], project: Project) -> int:
 
 
 def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
-    """Run jobs one after another.
-
-    `notify`: called with the manifest of each finished job. Returns exit status; see
-    :func:`run_jobs`.
-    """
+    """Run jobs one after another; return the exit status of :func:`run_jobs`."""
     gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
     waits = "all GPUs are in use; waiting"
     current = ""
@@ -76,10 +68,7 @@ POLL_SECONDS = 0.5
 
 @contextmanager
 def assigned(uses_gpu: bool, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Restrict this process to one GPU; must be called before PyTorch is imported.
-
-    If all GPUs are in use, calls `on_wait` once, and waits.
-    """
+    """Restrict this process to a free GPU, before PyTorch is imported; wait for it if necessary."""
     gpus = visible() if uses_gpu and not os.environ.get("SLURM_JOB_ID") else []
     if not gpus:
         yield

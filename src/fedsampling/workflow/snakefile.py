@@ -36,12 +36,9 @@ def check_file(path: Path) -> None:
 
 
 def open_project(config: Mapping[str, Any], settings: Any) -> Project:
-    """Return the project of Snakemake's configuration.
+    """Return the project of Snakemake's configuration; print errors as lines and end the process.
 
-    Prints errors as lines and ends the process.
-
-    `config`: the whole configuration, as merged by Snakemake. `settings`: the part from the command
-    line: ``--configfile`` and ``--config``.
+    `settings` is the part from the command line: ``--configfile`` and ``--config``.
     """
     try:
         if "_call" in config:  # a job on a cluster, which reads the configuration of its call
@@ -77,13 +74,10 @@ def start(project: Project) -> None:
 
 
 def select_experiments(targets: Iterable[str], config: dict[str, Any], settings: Any) -> list[str]:
-    """Move targets that are experiments into the configuration's `experiments`.
+    """Move targets that are experiments into the configuration's `experiments`; return them.
 
-    The processes of a cluster's jobs do not receive the targets, only the configuration.
-
-    `targets`: ``paper/experiment`` is an experiment, unless a file with that name exists. `config`,
-    `settings`: as in :func:`open_project`; `experiments` is added to both. Returns the experiments
-    among the targets.
+    A cluster's jobs do not receive the targets, only the configuration. ``paper/experiment`` is an
+    experiment, unless a file with that name exists.
     """
     experiments = [
         name for name in targets if re.fullmatch(EXPERIMENT, name) and not Path(name).exists()

@@ -13,13 +13,8 @@ from pathlib import Path
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
-from fedsampling.runs.leases import LEASE_SECONDS
-from fedsampling.runs.places import (
-    path_of,
-    paths_of_other_versions,
-    run_stores,
-    unfinished_runs,
-)
+from fedsampling.runs.places import path_of, paths_of_other_versions, run_stores, unfinished_runs
+from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
@@ -41,10 +36,7 @@ class State:
 
 
 def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
-    """Describe the progress of runs, artefacts and report, and list failures.
-
-    Returns lines: all runs, unfinished experiments, artefacts, the report, and logs of failed jobs.
-    """
+    """Describe the progress of runs, artefacts and report, and list failures."""
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"

@@ -14,8 +14,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import write_text
 from fedsampling.evidence import summaries
-from fedsampling.experiments.cross_matrix import TUNING
-from fedsampling.experiments.papers import Paper, draw_function
+from fedsampling.experiments.papers import TUNING, Paper, draw_function
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
@@ -26,17 +25,11 @@ FOLDER = "tune"  # of the results, for the summaries of the trials
 
 
 def tune(
-    names: Sequence[str],
-    project: Project,
-    echo: Callable[[str], None],
-    runs_chosen: bool = True,
+    names: Sequence[str], project: Project, echo: Callable[[str], None], runs_chosen: bool = True
 ) -> int:
-    """Tune experiments, and run the chosen cases.
+    """Tune experiments ``paper/name``, which have ``paper/tuning_name``, and run the chosen cases.
 
-    `names`: experiments as ``paper/name``; each needs the experiment ``paper/tuning_name``.
-    `project`: its scale must not be ``best``, which computes no runs. `echo`: prints a line.
-    `runs_chosen`: whether the chosen cases are also run. Returns exit status: 0, or that of a
-    stopped job that can be resumed.
+    Returns the exit status: 0, or that of a stopped job that can be resumed.
     """
     if not project.config.computes:
         raise InputError("scale: best computes no runs; use scale=paper, or reduced")

@@ -5,7 +5,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
-from fedsampling.clients.availability.availability import Always, Bernoulli, Diurnal, Markov
+from fedsampling.clients.availability import Always, Bernoulli, Diurnal, Markov
 
 EVERY = [Always(), Bernoulli(), Markov(), Diurnal()]
 

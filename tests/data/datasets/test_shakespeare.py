@@ -18,7 +18,7 @@ from fedsampling.data.datasets.shakespeare import (
     verify,
     windows,
 )
-from fedsampling.data.partitions.natural import split
+from fedsampling.data.partitions.partition import split
 from fedsampling.data.sources.fetch import fetch_dataset
 
 TEXTS = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import starts
-from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
+from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
 
 owners = st.lists(st.integers(0, 9), min_size=1, max_size=80)
 

@@ -102,7 +102,7 @@ def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher
         fetch_all(sources, tmp_path, None, tell=interrupt)
     assert time.monotonic() - begin < 10  # of 30 s that they would take
     for folder in tmp_path.iterdir():
-        assert files_in(folder) == {"big.bin.part", "big.bin.part.json"}
+        assert files_in(folder) == {"big.bin.part"}
 
 
 class TestDisk:

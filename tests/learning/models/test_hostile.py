@@ -273,7 +273,7 @@ LOSSES = {
     "scalar": (nn.CrossEntropyLoss(), "loss: it returns shape () for 4 samples"),
     "labels": (lambda z, y: (z.argmax(-1) != y).float(), "loss: does not depend on the outputs"),
     "numpy": (lambda z, y: entropy(z, y) * np.random.rand(), "loss: draws from the global"),  # noqa: NPY002
-    "memory": (Memory(), "loss: returns different numbers for the same outputs"),
+    "memory": (Memory(), "loss: differs for the same outputs"),
     "parameters": (nn.Bilinear(3, 3, 1), "loss: its parameters would not be trained"),
     "error": (lambda z, y: 1 / 0, "loss: ZeroDivisionError"),
 }  # fmt: skip

@@ -16,8 +16,8 @@ from papers.harshvardhan2025latency.runtimes import (
 )
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.paper_selection import without
 from fedsampling.experiments.papers import judge_function
+from fedsampling.experiments.resolving import without
 from fedsampling.learning.model import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as page

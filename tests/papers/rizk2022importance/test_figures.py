@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.report.drawing.printed import LAYER
+from fedsampling.report.drawing.style import LAYER
 
 PAPER = load_paper("rizk2022importance", Path(__file__).parents[3] / "papers")
 

@@ -5,7 +5,7 @@ import re
 
 from matplotlib.figure import Figure
 
-from fedsampling.report.drawing.printed import (
+from fedsampling.report.drawing.style import (
     LABEL,
     WITHOUT,
     number_layer,

@@ -1,6 +1,6 @@
 """Delays of clients: constant seconds per client, plus random seconds in each round."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
+from fedsampling.data.user_files import ClientsTable
 
 if TYPE_CHECKING:
     from fedsampling.clients.mesh import Mesh
@@ -69,12 +70,9 @@ class Delays:
         return self.base + (0.0 if self.noise is None else self.noise.mean)
 
     def round_seconds(self, seed: ArrayLike, round: ArrayLike, clients: ArrayLike) -> Array:
-        """Draw the seconds of clients in a round.
+        """Draw the seconds of clients in a round; seeds, rounds and clients broadcast.
 
-        A client's delay depends only on seed, round and client.  The other selected clients and
-        their order do not matter, so all samplers see the same delays.
-
-        `seed`, `round`, `clients`, shape (...): broadcast against each other. Returns shape (...).
+        A client's delay depends only on these three, so all samplers see the same delays.
         """
         seeds, rounds, index = np.broadcast_arrays(
             *(np.asarray(key, np.int64) for key in (seed, round, clients))
@@ -89,8 +87,7 @@ class Delays:
 def assign(delays: Delays, clients: int, seed: int) -> Delays:
     """Assign each client of a training problem to a place, whose delays it gets.
 
-    `delays`: delays of n places. `clients`: number of clients.  If it exceeds n, places are reused;
-    their numbers of uses differ by at most one. `seed`: seed of the assignment.  Its first entries
+    If there are more clients than places, numbers of uses differ by at most one. The first entries
     do not depend on the number of clients.
     """
     n = len(delays.base)
@@ -103,10 +100,7 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
 
 
 class DelayModel(Named, package="fedsampling.clients.delays"):
-    """A model of delays: its settings, and how it draws a delay for each client.
-
-    Adding a file with such a class to this folder registers the model.
-    """
+    """A model of delays: its settings, and how it draws a delay for each client."""
 
     # Names of the official datasets in sources.yaml; empty if the delays are always generated.
     official: ClassVar[tuple[str, ...]] = ()
@@ -120,10 +114,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         return ()
 
     def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh | None":
-        """Read or generate the network that determines the delays; None without a network.
-
-        `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
-        """
+        """Read or generate the network that determines the delays; None without a network."""
         return None
 
     def draw(
@@ -148,10 +139,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         model_bytes: float,
         rounds: int,
     ) -> Delays:
-        """Draw the delays of a training problem's clients, of which `names`, shape (n,), are given.
-
-        Other arguments as in :meth:`draw`; `rounds`: number of rounds of the training.
-        """
+        """Draw the delays of a training's clients, by `names`, shape (n,); see :meth:`draw`."""
         return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
 
     @classmethod
@@ -163,10 +151,9 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
 class Synthetic(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
 
-    These are the synthetic delays of Harshvardhan et al. 2025, section 6.  The text gives τ_i no
-    round index, so both are drawn once per client.  With ``per_round``, the other reading,
-    computation is drawn in each round.  KB and MB are powers of ten.  The model is transmitted
-    once, as in the text's τ_comm = MS / c_i.
+    The synthetic delays of Harshvardhan et al. 2025, section 6. The text gives τ_i no round index,
+    so both are drawn once per client; with ``per_round``, the other reading, computation is drawn
+    in each round. KB and MB are powers of ten. The model is transmitted once.
     """
 
     clients: Positive | None = Field(
@@ -204,3 +191,64 @@ class Synthetic(DelayModel, name="synthetic"):
         if self.per_round:
             return Delays(size / c, noise)
         return Delays(size / c + noise.quantile(u[:, 1], np.arange(n)))
+
+
+if TYPE_CHECKING:
+    from fedsampling.clients.mesh import Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class DelaysByRound(Delays):
+    """Seconds that differ by round; samplers see their means, ``base``."""
+
+    by_round: Array = field(default_factory=lambda: np.empty((0, 0)))  # shape (rounds, n)
+
+    def round_seconds(self, seed: ArrayLike, round: ArrayLike, clients: ArrayLike) -> Array:
+        """Return the seconds of clients in a round, the same for all seeds."""
+        _, rounds, index = np.broadcast_arrays(seed, round, clients)
+        seconds: Array = self.by_round[rounds, index]
+        return seconds
+
+
+class Recorded(DelayModel, ClientsTable, name="recorded"):
+    """Your own delays, a table with the columns client, seconds and, if they differ, round."""
+
+    def for_clients(
+        self,
+        seed: int,
+        network: "Mesh | None",
+        names: NDArray[Any],
+        model_bytes: float,
+        rounds: int,
+    ) -> Delays:
+        """Return the delays by the clients' names."""
+        with naming("delays"):
+            seconds = self._seconds(names)
+            if not (np.isfinite(seconds) & (seconds >= 0)).all():
+                raise InputError("seconds must be finite and not negative; correct them")
+            if seconds.ndim == 1:
+                return Delays(seconds)
+            if len(seconds) < rounds:
+                raise InputError(f"{len(seconds)} rounds, but {rounds} are trained; add the others")
+            return DelaysByRound(seconds[:rounds].mean(0), by_round=seconds[:rounds])
+
+    def _seconds(self, names: NDArray[Any]) -> Array:
+        """Return seconds, shape (n,) or (rounds, n)."""
+        table = self.read(names, ("seconds",), ("round",))
+        if isinstance(table, np.ndarray):
+            if table.ndim > 2:
+                raise InputError(f"shape {table.shape}; must be (clients,) or (rounds, clients)")
+            return table.astype(np.float64)
+        n = len(names)
+        rounds = table.get("round", np.zeros(len(table["client"]), np.int64))
+        if rounds.dtype.kind != "i" or rounds.min() < 0 or table["seconds"].dtype.kind not in "if":
+            raise InputError("round must be integers from 0 up, and seconds numbers; convert them")
+        cell = rounds * n + table["client"]
+        counts = np.bincount(cell, minlength=(rounds.max() + 1) * n)
+        if wrong := np.flatnonzero(counts != 1).tolist():
+            round, client = divmod(wrong[0], n)
+            where = f"client {names.tolist()[client]!r}" + f" in round {round}" * ("round" in table)
+            raise InputError(f"{counts[wrong[0]]} rows for {where}; must be one")
+        seconds = np.zeros(len(counts))
+        seconds[cell] = table["seconds"]
+        return seconds.reshape(-1, n) if "round" in table else seconds

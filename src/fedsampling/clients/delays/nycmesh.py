@@ -48,10 +48,7 @@ class Nycmesh(DelayModel, name="nycmesh"):
         clients: int | None = None,
         model_bytes: float | None = None,
     ) -> Delays:
-        """Draw shadowing and computation of the clients, which are all nodes except hubs.
-
-        The size of the transmitted model is ``parameters.model_bytes``.
-        """
+        """Draw shadowing and computation of the clients, which are all nodes except hubs."""
         from fedsampling.clients import radio
 
         assert network is not None

@@ -24,8 +24,8 @@ from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.datasets.standins import COLOURED, balanced, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 _ARCHIVE = Bounds(members=20, size=200 << 20)
@@ -86,10 +86,7 @@ _TILES = 50  # images along each side of a sheet
 
 
 def read_binary(folder: Path) -> Samples:
-    """Read the six ``.bin`` files of the binary archive, unpacked in `folder`.
-
-    In the result, `x` is uint8 of shape (50000, 32, 32, 3), red, green and blue last.
-    """
+    """Read the six ``.bin`` files of the binary archive, unpacked in `folder`."""
     paths = [folder / f"{batch}.bin" for batch in (*BATCHES, TEST_BATCH)]
     *train, (x_test, y_test) = [_binary_batch(path) for path in paths]
     return Samples(

@@ -23,11 +23,9 @@ from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.datasets.standins import digits_like
 from fedsampling.data.datasets.tff_files import Part, unpack_edition, unpack_parts
 from fedsampling.data.federated import FederatedDataset, Samples, gather
-from fedsampling.data.partitions.natural import by_owner
-from fedsampling.data.partitions.partition import Number, unbalanced
-from fedsampling.data.sources.archives import Bounds, unpack
+from fedsampling.data.partitions.partition import Number, by_owner, unbalanced
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import converted
+from fedsampling.data.sources.local_files import Bounds, converted, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 TEST = "test.h5"
@@ -43,10 +41,7 @@ class Cookup(PublishedData, name="cookup"):
     set: Number
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Read (or generate) one of the sets; its writers are the clients.
-
-        Only the stand-in's imbalance is random; `seed` does not change the official files.
-        """
+        """Read (or generate) one of the sets; its writers are the clients."""
         if source == "official":
             samples = _official(self.set, cache, mirror)
         else:
@@ -119,10 +114,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Make each writer a client; pixels are float32 as in TFF, with background 1.
-
-        The arrays are cached, since reading TFF's database takes minutes.
-        """
+        """Make each writer a client, once, as reading takes minutes; pixels are as in TFF."""
         samples = _digits(source, cache, mirror)
         assert samples.writer is not None
         train = by_owner(samples.writer)
@@ -165,9 +157,5 @@ def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
     with np.load(converted(target, make), allow_pickle=False) as file:
         arrays = {array: file[array] for array in _ARRAYS}
     return Samples(
-        name="tff_emnist",
-        classes=10,
-        unverified=SOURCES[name].unverified,
-        inputs=inputs,
-        **arrays,
+        name="tff_emnist", classes=10, unverified=SOURCES[name].unverified, inputs=inputs, **arrays
     )

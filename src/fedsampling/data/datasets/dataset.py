@@ -40,19 +40,17 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Load the clients of one run.
 
-        `source`: ``official`` reads the published files, otherwise a stand-in is generated.
-        Ignored by datasets that the paper itself simulates. `seed`: seed of the partition, or of
-        the generated data. `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
+        `source`: ``official`` reads the published files, otherwise a stand-in is generated; ignored
+        by datasets that the paper itself simulates. `seed` is of the partition or the generated
+        data.
         """
         raise NotImplementedError
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts.
+        """Compare official files with the published shapes and counts; return the checks passed.
 
-        `dataset`: one of `official`. `edition`: edition of the files in sources.yaml. `folder`:
-        writable folder with all files of the edition. Returns one phrase for each check that
-        passed.
+        `dataset` is one of `official`; `folder` is writable and has all files of the edition.
         """
         return ("nothing compares them",)
 

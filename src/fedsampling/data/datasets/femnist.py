@@ -1,7 +1,7 @@
 """LEAF's FEMNIST as a federated dataset: each writer is a client with training and test images.
 
 Steps: NIST's two archives -> :func:`convert`, once -> :func:`read`, or a stand-in -> LEAF's steps
-in LEAF's order (:mod:`fedsampling.data.partitions.natural`): draw writers, drop those with few
+in LEAF's order (:mod:`fedsampling.data.partitions.partition`): draw writers, drop those with few
 images, split each writer's images at random.
 
 References
@@ -39,7 +39,7 @@ from fedsampling.data.federated import (
     passed_checks,
     starts,
 )
-from fedsampling.data.partitions.natural import at_least, by_owner, sample_clients, split
+from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
@@ -58,18 +58,15 @@ class Femnist(PublishedData, name="femnist"):
     min_samples: Positive = Field(1, description="minimum images of a writer, training and test")
     train: Share = Field(0.9, description="share of a writer's images for training")
     repeat_first: bool = Field(
-        False,
-        description="repeat the first image of each writer but the first, as LEAF does",
+        False, description="repeat the first image of each writer but the first, as LEAF does"
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Make each sampled writer a client.
+        """Make each sampled writer a client; pixels are bytes, 255 for the background.
 
-        The writers and their test images are random.  LEAF seeds them with the time of day, so the
-        papers' clients cannot be reproduced; here `seed` determines them.  With `repeat_first`, one
-        of two identical images may be in the test set.
-
-        In the result, `x` is uint8 of shape (images, 28, 28), 255 for the background; 62 labels.
+        LEAF seeds the draws of writers and test images with the time of day, so the papers' clients
+        cannot be reproduced; here `seed` determines them. With `repeat_first`, one of two identical
+        images may be in the test set.
         """
         samples = _read_or_generate(source, cache, mirror)
         if self.repeat_first:
@@ -102,14 +99,7 @@ def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
         # No test part: load() splits each writer's images.
         drawn = images(
-            rng,
-            "femnist-like",
-            GRAY,
-            y,
-            y[:0],
-            classes=62,
-            writer=writer,
-            writer_test=writer[:0],
+            rng, "femnist-like", GRAY, y, y[:0], classes=62, writer=writer, writer_test=writer[:0]
         )
         return replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
     paths = fetch_dataset("nist_sd19", cache, mirror)
@@ -167,21 +157,11 @@ def convert(by_class: Path, by_write: Path, target: Path) -> None:
     by_writer = groupby(PurePosixPath(name).parts[2] for name in names)
     writers, sizes = zip(*((writer, len(list(group))) for writer, group in by_writer), strict=True)
     with replacing(target) as temporary:
-        np.savez(
-            temporary,
-            x=x,
-            y=y,
-            start=starts(sizes),
-            writers=np.array(writers),
-        )
+        np.savez(temporary, x=x, y=y, start=starts(sizes), writers=np.array(writers))
 
 
 def read(path: Path) -> Samples:
-    """Read the result of :func:`convert` as training data, which LEAF splits later.
-
-    In the result, `x` is uint8 of shape (N, 28, 28), 255 for the background; labels in the order of
-    ``CLASSES``.
-    """
+    """Read the result of :func:`convert` as training data; 255 is the background."""
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
     writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -207,10 +187,7 @@ def first_repeated(samples: Samples) -> Samples:
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare writers, images and labels with the known numbers; return the checks passed.
-
-    NIST publishes the number of images; the number of writers is known from users of LEAF.
-    """
+    """Compare writers, images and labels with the known numbers; return the checks passed."""
     writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = PUBLISHED_IMAGES + PUBLISHED_WRITERS - 1
     findings = {

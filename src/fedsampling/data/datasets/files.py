@@ -18,10 +18,10 @@ from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Share
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.mixed_tables import Encode
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_data import federated, from_frame
 from fedsampling.data.user_files import TABLES, blaming_file, read_table, with_digest
+from fedsampling.data.user_tables import Encode
 
 TEST_SHARE = 0.2
 ARRAYS = {"x", "y", "client", "x_test", "y_test", "client_test"}

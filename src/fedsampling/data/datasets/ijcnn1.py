@@ -30,11 +30,7 @@ Rows = tuple[Array, Array]  # features and labels
 
 
 def parse_libsvm(text: bytes, features: int) -> Rows:
-    """Parse sparse LIBSVM text: ``label index:value ...`` per line, indices rising from 1.
-
-    `text`: lines may also end with a carriage return; empty lines are skipped. `features`: number
-    of columns; a larger index is an error. Returns `x`, shape (rows, features); `y`, shape (rows,).
-    """
+    """Parse sparse LIBSVM text, ``label index:value ...`` per line, as x (rows, features) and y."""
     lines = [line for line in text.splitlines() if line.strip()]
     # Fast: Python loops over rows only, and one C call converts all numbers.
     entries = np.array([line.count(b":") for line in lines], np.int64)
@@ -86,9 +82,8 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed.
 
-        The bounds of N_k, both attained, are for the 35,000 official samples.  For the smaller
-        stand-in, both are reduced in proportion.  The lower bound is rounded down (at least 1) and
-        the upper bound up, so that feasible bounds remain feasible unless the minimum of 1 applies.
+        The bounds of N_k, both attained, are for the 35,000 official samples. For the stand-in they
+        are reduced in proportion and rounded outwards (at least 1), so that they remain feasible.
         """
         smallest, largest = self.smallest, self.largest
         inputs: dict[str, str] = {}

@@ -51,11 +51,7 @@ _LABEL, _WRITER = 0, 2  # columns: label, series, writer, index within writer, c
 def read(
     name: str, train_images: Path, train_labels: Path, test_images: Path, test_labels: Path
 ) -> Samples:
-    """Read the four files, gzipped or plain.
-
-    `train_images`, `train_labels`, `test_images`, `test_labels`: verified files. In the result, `x`
-    is uint8 of shape (60000, 28, 28), 0 for the background.
-    """
+    """Read the four verified files, gzipped or plain, as images of bytes, 0 for the background."""
     paths = (train_images, train_labels, test_images, test_labels)
     x, y, x_test, y_test = (read_idx(path) for path in paths)
     return Samples(
@@ -96,10 +92,7 @@ def read_idx(path: Path) -> NDArray[Any]:
 
 
 def parse_idx(content: bytes) -> NDArray[Any]:
-    """Parse the IDX format: two zero bytes, type, rank, sizes as big-endian int32, numbers.
-
-    Returns type and shape from the header, in this machine's byte order.
-    """
+    """Parse the IDX format: two zero bytes, type, rank, sizes as big-endian int32, numbers."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
         raise ValueError(f"not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
     dtype, rank = np.dtype(_TYPES[content[2]]), content[3]
@@ -117,9 +110,8 @@ def parse_idx(content: bytes) -> NDArray[Any]:
 def add_writers(mnist: Samples, train: Path, test: Path) -> Samples:
     """Return MNIST with its writers, numbered as by NIST.
 
-    `mnist`: result of :func:`read`. `train`, `test`:
-    ``qmnist-train-labels-idx2-int`` and ``qmnist-test-labels-idx2-int``, gzipped or plain. QMNIST's
-    test set is longer than MNIST's; its first 10,000 images are MNIST's.
+    `train` and `test` are QMNIST's label files; of its longer test set, the first 10,000 are
+    MNIST's.
     """
     return replace(
         mnist,

@@ -2,7 +2,7 @@
 
 Steps: Gutenberg's text -> :func:`read` (text by role, one
 byte per character, all roles pooled) -> :func:`windows` (a sample is a position in that text) ->
-sampling, filter and split (:mod:`fedsampling.data.partitions.natural`) -> :func:`encode_windows`
+sampling, filter and split (:mod:`fedsampling.data.partitions.partition`) -> :func:`encode_windows`
 (arrays).
 
 References
@@ -38,7 +38,7 @@ from fedsampling.data.federated import (
     select,
     starts,
 )
-from fedsampling.data.partitions.natural import at_least, sample_clients, split
+from fedsampling.data.partitions.partition import at_least, sample_clients, split
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -107,10 +107,7 @@ def parse(text: str) -> Roles:
 
 
 def pooled(texts: Mapping[tuple[str, str], str]) -> Roles:
-    """Pool the texts of roles, by (play, role), with single spaces.
-
-    Roles without a sample (80 characters or fewer) are left out.
-    """
+    """Pool the texts of roles with more than 80 characters, by (play, role), with single spaces."""
     encoded = {key: re.sub(" {2,}", " ", text).encode("latin-1") for key, text in texts.items()}
     users = sorted((_user(*key), key) for key, text in encoded.items() if len(text) > LENGTH)
     return Roles(
@@ -156,10 +153,7 @@ SIZES = {name: len(symbols) for name, symbols in VOCABULARIES.items()}
 
 
 def encode(text: NDArray[np.uint8], vocabulary: str) -> NDArray[np.int8]:
-    """Replace the characters of a text by their indices in the vocabulary.
-
-    `text`: Latin-1 codes. Returns shape of `text`.
-    """
+    """Replace the characters of a text, Latin-1 codes, by their indices in the vocabulary."""
     symbols = VOCABULARIES[vocabulary].encode("latin-1")
     table = np.full(256, _UNKNOWN.get(vocabulary, -1), np.int8)
     table[np.frombuffer(symbols, np.uint8)] = np.arange(len(symbols))
@@ -253,22 +247,14 @@ def verify(roles: Roles) -> tuple[str, ...]:
 
 
 def windows(roles: Roles) -> Shares:
-    """Return every sample of every role: the position in the text where its 80 characters begin.
-
-    Returns client k is role k; each role's samples in order, one for each character from its 81st
-    on.
-    """
+    """Return the positions in the text where the 80 characters of each role's samples begin."""
     sizes = np.diff(roles.begin) - LENGTH
     start = starts(sizes)
     return np.repeat(roles.begin[:-1] - start[:-1], sizes) + np.arange(start[-1]), start
 
 
 def encode_windows(roles: Roles, index: Ints, vocabulary: str) -> tuple[NDArray[np.int8], Ints]:
-    """Encode samples as symbol numbers.
-
-    `index`, shape (B,): positions from :func:`windows`. Returns `x`, shape (B, 80); `y`, shape
-    (B,): the character after each window.
-    """
+    """Encode samples at positions `index`, shape (B,): x, shape (B, 80), and the next character."""
     codes = encode(roles.text, vocabulary)
     x = np.lib.stride_tricks.sliding_window_view(codes, LENGTH)[index]
     return x, codes[index + LENGTH].astype(np.int64)

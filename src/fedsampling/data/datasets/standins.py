@@ -33,11 +33,9 @@ def images(
     writer: Ints | None = None,
     writer_test: Ints | None = None,
 ) -> Samples:
-    """Generate an image for each label.
+    """Generate an image of bytes for each label; each writer has a style.
 
-    `y`, `y_test`, shape (N,). `shape`: shape of an image: height and width in multiples of four
-    pixels, optionally colours. `writer`, `writer_test`, shape (N,): writer of each image; each
-    writer has a style. In the result, `x` is uint8 of shape (N, ...).
+    `shape` is that of an image: height and width in multiples of four pixels, optionally colours.
     """
     owners = 1 if writer is None else int(writer.max()) + 1
     template = _coarse(rng, classes, shape)
@@ -73,14 +71,7 @@ def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int
     writer, writer_test = (rng.integers(writers, size=size) for size in (train, test))
     y, y_test = balanced(rng, train, 10), balanced(rng, test, 10)
     return images(
-        rng,
-        "digits-like",
-        GRAY,
-        y,
-        y_test,
-        classes=10,
-        writer=writer,
-        writer_test=writer_test,
+        rng, "digits-like", GRAY, y, y_test, classes=10, writer=writer, writer_test=writer_test
     )
 
 
@@ -130,11 +121,7 @@ def play_like(rng: np.random.Generator) -> dict[tuple[str, str], str]:
 def vectors(
     rng: np.random.Generator, samples: int, features: int, positive: float
 ) -> tuple[Array, Array]:
-    """Draw feature vectors whose labels -1 and +1 follow a linear rule with noise.
-
-    `positive`: share of the labels +1, rounded. Returns `x`, shape (samples, features); `y`, shape
-    (samples,).
-    """
+    """Draw feature vectors whose labels -1 and +1 follow a linear rule with noise."""
     x = 0.5 * rng.standard_normal((samples, features))
     score = x @ rng.standard_normal(features) + rng.logistic(size=samples)
     return x, np.where(score > np.quantile(score, 1 - positive), 1.0, -1.0)

@@ -27,8 +27,7 @@ from fedsampling.base.records import NotNegative, Positive, Range, Strict, Varia
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, NetworkData, PublishedData
 from fedsampling.data.federated import FederatedDataset, Samples, gather, starts
-from fedsampling.data.partitions.natural import split
-from fedsampling.data.partitions.partition import Variant
+from fedsampling.data.partitions.partition import Variant, split
 
 DIMENSION, CLASSES = 60, 10
 SMALLEST = 50  # samples of a client

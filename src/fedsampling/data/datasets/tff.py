@@ -46,7 +46,7 @@ from fedsampling.data.federated import (
     passed_checks,
     share_of_largest,
 )
-from fedsampling.data.partitions.natural import at_least, by_owner
+from fedsampling.data.partitions.partition import at_least, by_owner
 
 Snippets = dict[str, tuple[bytes, ...]]
 
@@ -100,11 +100,8 @@ def read_digits(name: str, train: Part, test: Part) -> Samples:
 def read_cifar100(train: Part, test: Part) -> Samples:
     """Read Federated CIFAR-100 with its fine labels.
 
-    Its 100 test clients are not among the 500 training clients, although they share names.  The
-    test part therefore has no writers here.
-
-    `train`, `test`: with ``image`` (n, 32, 32, 3) and ``label`` (n,) for every client. In the
-    result, `x` is uint8.
+    Its 100 test clients are not among the 500 training clients, although they share names. The test
+    part therefore has no writers here.
     """
     image = FeatureType((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.download import CorruptError
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import copy_unpacked
+from fedsampling.data.sources.local_files import Bounds, copy_unpacked, unpack
 from fedsampling.data.sources.sources import SOURCES, editions
 
 # Reader of TensorFlow's example records that does not need TensorFlow.
@@ -48,10 +47,7 @@ _WIDTHS = {_LONG: 8, _SHORT: 4}
 
 
 def parse_example(content: bytes) -> dict[str, Feature]:
-    """Parse one record.
-
-    Returns values by feature name: list of bytes, float32 array or int64 array, each of length k.
-    """
+    """Parse one record: values by feature name, a list of bytes, float32 or int64."""
     features: dict[str, Feature] = {}
     for field, value in _fields(content):
         for inner, entry in _fields(_message(value)) if field == 1 else ():
@@ -172,10 +168,7 @@ _SPLITS = {"tff_emnist": ("digits_only_train", "digits_only_test")}  # others: "
 
 @contextmanager
 def fetch_parts(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Part, Part, bool]]:
-    """Fetch a dataset in the first available layout; it is unpacked while the ``with`` block runs.
-
-    `cache`, `mirror`: as in :func:`fedsampling.data.sources.fetch.fetch`.
-    """
+    """Fetch a dataset in the first available layout; it is unpacked during the ``with`` block."""
     ((name, archive),) = fetch_dataset(dataset, cache, mirror).items()
     with TemporaryDirectory(dir=cache) as folder:
         train, test = unpack_parts(archive, dataset, SOURCES[name].edition, Path(folder))
@@ -211,11 +204,7 @@ _LONGEST = 1 << 20  # bytes of one value; a CIFAR image has about 12,000
 def sqlite_examples(
     database: Path, split: str, kinds: Mapping[str, FeatureType]
 ) -> Iterator[Examples]:
-    """Open one split of a database, read-only.
-
-    `split`: such as ``"train"``. `kinds`: features to read; others are ignored. Yields `opened`:
-    features with exactly these shapes and types.
-    """
+    """Open one split of a database, read-only; yield features of exactly these `kinds`."""
     where = f"{database}: {split}"
     try:
         with closing(_opened(database)) as connection:
@@ -288,11 +277,7 @@ def _values(
 
 @contextmanager
 def hdf5_examples(path: Path, kinds: Mapping[str, FeatureType]) -> Iterator[Examples]:
-    """Open an HDF5 file.
-
-    `kinds`: features to read; the length of the first one is the number of samples. Yields
-    `opened`: features as stored, of any shape and type.
-    """
+    """Open an HDF5 file; yield features as stored, as many as the first has samples."""
     # Imported late, since only this layout needs h5py.
     import h5py
 

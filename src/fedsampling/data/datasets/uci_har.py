@@ -27,8 +27,8 @@ from fedsampling.data.datasets.standins import blobs
 from fedsampling.data.datasets.tables import split_by_label, standardised
 from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.sources.archives import Bounds, unpack
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 FILES, ARCHIVE = "uci_har", "human+activity+recognition+using+smartphones.zip"
@@ -99,10 +99,7 @@ _PARTS = "train", "test"
 
 
 def features(x: NDArray[np.float32]) -> Array:
-    """Return mean, standard deviation, least, largest and mean absolute step of each signal.
-
-    `x`, shape (windows, 9, 128). Returns shape (windows, 45).
-    """
+    """Return mean, standard deviation, least, largest and mean absolute step of each signal."""
     signals = x.astype(np.float64)
     step = np.abs(np.diff(signals, axis=2)).mean(2)
     least, largest = signals.min(2), signals.max(2)

@@ -54,10 +54,7 @@ def equal_shares(total: int, n: int, rng: np.random.Generator) -> Shares:
 
 
 def rotate(
-    images: NDArray[np.uint8],
-    start: Ints,
-    angle: Array,
-    interpolation: Interpolation,
+    images: NDArray[np.uint8], start: Ints, angle: Array, interpolation: Interpolation
 ) -> NDArray[np.uint8]:
     """Rotate every client's images anticlockwise about their centre, like torchvision's `rotate`.
 
@@ -117,13 +114,7 @@ def _origins(height: int, width: int, degrees: float) -> tuple[Array, Array]:
     return sin * x + cos * y + (height - 1) / 2, cos * x - sin * y + (width - 1) / 2
 
 
-def _matrix(
-    row: Array,
-    column: Array,
-    weight: Array,
-    height: int,
-    width: int,
-) -> Any:
+def _matrix(row: Array, column: Array, weight: Array, height: int, width: int) -> Any:
     """Build the matrix from old to new pixels, with interpolation weights; 0 from outside."""
     from scipy.sparse import csr_array
 

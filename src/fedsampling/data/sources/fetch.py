@@ -50,10 +50,7 @@ def fetch_dataset(
     tell: Tell | None = None,
     patience: Patience = _PATIENCE,
 ) -> dict[str, Path]:
-    """Fetch one edition of a dataset: preferably from the cache, then the mirror, then its URLs.
-
-    Returns files of this edition, by the names of their sources.
-    """
+    """Fetch one edition of a dataset: preferably from the cache, then the mirror, then its URLs."""
     lines: list[str] = []
     for files in ordered_editions(dataset, cache, mirror):
         with gathering([] if lines else lines):
@@ -62,11 +59,7 @@ def fetch_dataset(
 
 
 def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tuple[Source, ...]]:
-    """List a dataset's editions in the order in which they are tried.
-
-    Editions that are complete in the cache come first, then editions in the mirror's folder, then
-    editions with URLs for all files.
-    """
+    """List a dataset's editions: those in the cache, those in the mirror, those with all URLs."""
     listed = list(editions(dataset).values())
     if not listed:
         raise InputError(no_files(dataset))
@@ -90,10 +83,7 @@ def fetch_all(
     patience: Patience = _PATIENCE,
     threads: int = 4,
 ) -> dict[str, Path]:
-    """Fetch several files in parallel; a failure does not stop the others.
-
-    Returns by the sources' names, in their order.
-    """
+    """Fetch several files in parallel, by name; a failure does not stop the others."""
     turn, stopped = Lock(), Event()
 
     def tell_in_turn(name: str, received: int, total: int) -> None:
@@ -132,10 +122,9 @@ def fetch(
 ) -> Path:
     """Return the path of a source's verified file, fetching the file if necessary.
 
-    `cache`: the file is stored as ``<cache>/<dataset>/<file>`` and verified at each use. `mirror`:
-    a folder or http(s) URL that is searched before the publisher for ``<mirror>/<dataset>/<file>``
-    and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz. `tell`: called with the source's name,
-    the bytes received and the total (or an upper bound). `patience`: when to give up on a server.
+    `mirror` is a folder or URL that is searched before the publisher for
+    ``<mirror>/<dataset>/<file>`` and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz. `tell`
+    gets the source's name, the bytes received and the total (or an upper bound).
     """
     target = source.path_in(cache)
     if is_verified(source, target):
@@ -233,36 +222,33 @@ def _download(job: _Job, url: str) -> bool:
         job.tell(source.name, received, total)
 
     def write(new: Path) -> None:
-        download(url, part, bound, job.patience, tell)
+        download(url, part, bound, job.patience, tell, resume)
         name = urlsplit(url).path
         if is_packed(source, name):
             copy(source, name, part, new)
         else:
             part.replace(new)
 
-    def discard() -> None:
-        part.unlink(missing_ok=True)
-        Path(f"{part}.json").unlink(missing_ok=True)
-
-    may_resume = part.exists()
+    resume = bool(source.checksum or source.published)  # then mixed content cannot pass
+    may_resume = resume and part.exists()
     while True:
         try:
             job.install(write)
         except AbsentError:
-            discard()
+            part.unlink(missing_ok=True)
             return False
         except UnreachableError:
             if not (part.exists() and part.stat().st_size):
-                discard()
+                part.unlink(missing_ok=True)
             raise
         except CorruptError:
-            discard()
+            part.unlink(missing_ok=True)
             # The partial file of an earlier run may be corrupt: try once more from the start.
             if not may_resume:
                 raise
             may_resume = False
         else:
-            discard()
+            part.unlink(missing_ok=True)
             return True
 
 

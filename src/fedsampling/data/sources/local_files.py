@@ -1,15 +1,25 @@
-"""Local data files: verification against the published file, and unpacking."""
+"""Local data files: verification against the published file, and unpacking of archives.
+
+Nothing of an archive is written outside the folder; links, devices and members above the size limit
+are rejected.
+"""
 
 import bz2
 import gzip
 import hashlib
 import lzma
 import os
+import shutil
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any, cast
 
 from filelock import FileLock
 
@@ -22,11 +32,7 @@ MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
 # How to read a packed file, by its suffix.
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 # First bytes of files without a checksum, to reject login and error pages.
-_BEGINNINGS = {
-    ".h5": (b"\x89HDF\r\n\x1a\n",),
-    ".json": (b"{", b"["),
-    ".zip": (b"PK\x03\x04",),
-}
+_BEGINNINGS = {".h5": (b"\x89HDF\r\n\x1a\n",), ".json": (b"{", b"["), ".zip": (b"PK\x03\x04",)}
 
 
 class UnreadableError(Exception):
@@ -160,13 +166,86 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def converted(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a cached file that is slow to derive from verified files; create it once.
-
-    `target`: its name contains a digest of its inputs, so it is never out of date. `make`: writes
-    `target` atomically.
-    """
+    """Return a cached file that is slow to derive from verified files; create it once."""
     if not target.is_file():
         with locked(target):
             if not target.is_file():
                 make(target)
     return target
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of an archive: number of members, and total bytes of unpacked members."""
+
+    members: int
+    size: int
+
+
+# Name, size, and the function that opens a member; None for a folder.
+_Member = tuple[str, int, Callable[[], IO[bytes] | None] | None]
+_CORRUPT = (
+    EOFError,
+    LookupError,
+    LZMAError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    zlib.error,
+)
+
+
+def unpack(
+    archive: Path,
+    folder: Path,
+    bounds: Bounds,
+    selected: Callable[[str], bool] = lambda name: True,
+) -> dict[str, Path]:
+    """Unpack the selected files of a .zip or .tar, .tar.gz, .tar.bz2 or .tar.xz, by member name.
+
+    Members that are not selected count as members of `bounds`, but not for its size.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: dict[str, Path] = {}
+    remaining = bounds.size
+    try:
+        read = _zip if zipfile.is_zipfile(archive) else _tar
+        for count, (name, size, opened) in enumerate(read(archive), 1):
+            path = folder / name
+            if count > bounds.members:
+                raise ValueError(f"it has more than {bounds.members:,} members")
+            if "\0" in name or not path.resolve().is_relative_to(folder.resolve()):
+                raise ValueError(f"member {name[:60]!r} is outside {folder}")
+            if opened and selected(name):
+                remaining -= size
+                if remaining < 0:
+                    raise ValueError(f"it unpacks to more than {bounds.size:,} bytes")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with cast(IO[bytes], opened()) as packed, path.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+                paths[name] = path
+    except (*_CORRUPT, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or f"invalid or corrupt: {error}"
+        raise InputError(
+            f"{archive}: cannot be unpacked ({reason}); delete it and fetch it again into a "
+            "writable folder with free space"
+        ) from error
+    return paths
+
+
+def _zip(archive: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(archive) as opened:
+        for info in opened.infolist():
+            yield (
+                info.filename,
+                info.file_size,
+                None if info.is_dir() else partial(opened.open, info),
+            )
+
+
+def _tar(archive: Path) -> Iterator[_Member]:
+    with tarfile.open(archive, "r|*") as opened:  # a stream: a compressed one is read only once
+        for info in opened:
+            if not (info.isreg() or info.isdir()):
+                raise ValueError(f"member {info.name!r} is a link or device")
+            yield info.name, info.size, None if info.isdir() else partial(opened.extractfile, info)

@@ -143,12 +143,11 @@ def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array])
 
 
 def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array]:
-    """Measure classifiers on the test set.
+    """Measure classifiers `theta`, shape (runs, M), on the test set.
 
-    `theta`, shape (runs, M). Returns shape (runs,): ``error``: share of labels that differ from the
-    margin's sign (a margin of zero counts as wrong); ``balanced_error``: the same share averaged
-    over the two classes, 1/2 for a constant prediction; ``loss``: mean logistic loss, without the
-    ridge.
+    ``error`` is the share of labels that differ from the margin's sign (a margin of zero counts as
+    wrong), ``balanced_error`` its average over the two classes, and ``loss`` the mean logistic
+    loss, without the ridge.
     """
     # Run by run: the rounding of one product would depend on the number of runs.
     margins = np.stack([problem.x_test @ w for w in theta]) * problem.y_test
@@ -171,9 +170,6 @@ def distances(sampler: ISFedAvg, learner: ConvexLearner, optimum: Mapping[str, A
         held = sampler.state()
         agents = np.linalg.norm(held["p_agents"] - p_agents, axis=-1)
         data = np.linalg.norm(held["p_data"] - p_data, axis=-1).mean(-1)
-        return {
-            "agent_distance": agents,
-            "data_distance": np.broadcast_to(data, agents.shape),
-        }
+        return {"agent_distance": agents, "data_distance": np.broadcast_to(data, agents.shape)}
 
     return measure

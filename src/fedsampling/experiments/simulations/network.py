@@ -18,7 +18,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
-from fedsampling.clients.availability.availability import Availability
+from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays.delays import DelayModel, Delays
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
@@ -224,11 +224,7 @@ class Training(Strict):
         client.
         """
         from fedsampling.learning.models.network import keep_memory
-        from fedsampling.learning.training.evaluation import (
-            evaluate,
-            measure,
-            on_own_samples,
-        )
+        from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
         from fedsampling.learning.training.observing import observations_for
 
         keep_memory()
@@ -323,10 +319,7 @@ class Network(Training, Simulation, name="network"):
         where: Where,
         progress: Progress = lambda _: None,
     ) -> Simulated:
-        """Train runs that differ in learning rates, all on the same clients.
-
-        `variants`: settings of each run in `seeds`.
-        """
+        """Train runs with the learning rates of `variants`, all on the same clients."""
         problem = load_problem(self, data, where)
         differing = variants if any(variant != self for variant in variants) else ()
         tables = self.on(problem, data, seeds, where, progress, variants=differing)
@@ -355,10 +348,7 @@ def load_delays(
 
 
 def load_trace(
-    settings: Training,
-    clients: int,
-    labels: Ints | None = None,
-    names: NDArray[Any] | None = None,
+    settings: Training, clients: int, labels: Ints | None = None, names: NDArray[Any] | None = None
 ) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability

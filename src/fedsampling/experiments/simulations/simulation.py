@@ -87,9 +87,8 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 
-        `data`: source of the data; ``generated`` if no dataset is read. `seeds`: seeds of the job's
-        runs, which are computed together but independent. `progress`: called with the number of
-        finished rounds or draws.
+        `source` of the data is ``generated`` if no dataset is read. Runs of a job are computed
+        together but are independent. `progress` gets the number of finished rounds or draws.
         """
         return Simulated([self.table(seed, progress) for seed in seeds])
 
@@ -117,11 +116,7 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
         return 0.0
 
     def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
-        """Return an error line if the sampler exceeds memory or time, else an empty string.
-
-        `seeds`: number of simultaneous runs. `memory`: available bytes. `seconds`: time limit of
-        one selection.
-        """
+        """Return an error line if the sampler exceeds memory or time, else an empty string."""
         return ""
 
     def files(self) -> tuple[str, ...]:

@@ -227,10 +227,7 @@ class ClientCounts(Simulation, name="partition"):
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
     ) -> Simulated:
-        """Partition the dataset with each seed and count.
-
-        Returns per client: ``samples``, and for class labels ``count/label=<c>``.
-        """
+        """Partition the dataset with each seed; count ``samples`` and ``label=<c>`` per client."""
         tables = []
         inputs: dict[str, str] = {}
         unverified = False

@@ -23,9 +23,7 @@ from fedsampling.data.federated import FederatedDataset
 class Linear:
     """The loss Q(w; x, y) = loss(z, y) + rho ‖w‖² of the margin z = xᵀw.
 
-    `slope`, `curvature`: first and second derivative of the loss with respect to the margin: (z, y)
-    -> array of z's shape. `rho`: weight of the ridge penalty. `quadratic`: whether the curvature is
-    constant.
+    `slope` and `curvature` are derivatives of the loss with respect to the margin.
     """
 
     name: str
@@ -52,10 +50,7 @@ class Linear:
         return self._norms(self.slope(z, y), z, squares, np.einsum("sm,sm->s", w, w)[:, None])
 
     def client_gradients(self, w: Array, data: FederatedDataset) -> Array:
-        """Compute the gradients of every client, ∇P_k(w): the mean over its samples, equation (2).
-
-        `w`, shape (runs, M). `data`: K clients. Returns shape (runs, K, M).
-        """
+        """Return ∇P_k(w) of all K clients, shape (runs, K, M): equation (2)."""
         columns = np.ascontiguousarray(data.x.T)
         if self.quadratic:
             return self._quadratic_gradients(w, columns, data)
@@ -81,10 +76,7 @@ class Linear:
         return gradient + 2 * self.rho * w[:, None]
 
     def mean_norms(self, w: Array, data: FederatedDataset) -> Array:
-        """Compute the mean norm of every client's gradients, (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖.
-
-        Returns shape (runs, K).
-        """
+        """Return (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖ of every client, shape (runs, K)."""
         columns = np.ascontiguousarray(data.x.T)
         squares = np.einsum("nm,nm->n", data.x, data.x)
         total = np.empty((len(w), data.n_clients))
@@ -97,10 +89,7 @@ class Linear:
         return mean
 
     def minimiser(self, data: FederatedDataset) -> Array:
-        """Minimise the aggregate risk Σ_k p_k P_k(w), equation (1), by Newton's method.
-
-        Returns shape (M,).
-        """
+        """Minimise Σ_k p_k P_k(w), equation (1), by Newton's method; shape (M,)."""
         weight = np.repeat(data.p / data.n_samples, data.n_samples)
         w = np.zeros(data.x.shape[1])
         for _ in range(100):

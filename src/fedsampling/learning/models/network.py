@@ -30,8 +30,7 @@ from torch import Tensor
 
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array
-from fedsampling.base.blame import described
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described
 
 Parts = Mapping[str, Tensor]
 Keep = Callable[[Tensor, float], Tensor]
@@ -140,11 +139,7 @@ class Network:
         }
 
     def outputs(
-        self,
-        theta: Tensor,
-        x: Tensor,
-        keep: Keep = everything,
-        sizes: Sequence[int] | None = None,
+        self, theta: Tensor, x: Tensor, keep: Keep = everything, sizes: Sequence[int] | None = None
     ) -> Tensor:
         """Apply every copy to its own batch: [slots, batch, ..., classes]."""
         return self.apply(self.parts(theta), x, keep, sizes)
@@ -270,9 +265,7 @@ _NEVER = 2**31 - 1
 class Operations:
     """Floating-point operations of one slot's batch, in products and convolutions only.
 
-    An addition and a multiplication count as two.
-
-    `forward`, `step`: operations for the outputs, and for outputs and gradient.
+    An addition and a multiplication count as two; `step` includes the gradient.
     """
 
     forward: int
@@ -280,10 +273,7 @@ class Operations:
 
 
 def operations(network: Network, sample: tuple[int, ...], batch: int) -> Operations:
-    """Count the operations of a batch, where possible on a device without data.
-
-    `sample`: shape of one sample.
-    """
+    """Count the operations of a batch, where possible on a device without data."""
     from torch.utils.flop_counter import FlopCounterMode  # the import takes a second
 
     theta, x = blank(network, sample, batch, "meta" if network.module is None else "cpu")
@@ -299,11 +289,8 @@ def step_bytes(network: Network, sample: tuple[int, ...], batch: int) -> int:
     """Estimate the peak memory of one slot's step, without its model and batch.
 
     Arrays for the backward pass are kept until the outputs are computed; they are counted in a
-    forward pass of one slot on this machine's CPU.  The backward pass adds the gradient of the
-    largest of these arrays, the gradients of the parameters, and as much again for temporary
-    arrays.
-
-    `sample`: shape of one sample.
+    forward pass on the CPU. The backward pass adds the gradients of the largest of these arrays and
+    of the parameters, and as much again for temporary arrays.
     """
     theta, x = blank(network, sample, batch, "cpu")
     saved_bytes: dict[int, int] = {}
@@ -340,10 +327,7 @@ def keep_memory() -> bool:
 def blank(
     network: Network, sample: tuple[int, ...], batch: int, device: str
 ) -> tuple[Tensor, Tensor]:
-    """Return one slot's parameters [1, size], with gradients, and a batch [1, batch, ...] of zeros.
-
-    Inputs of an embedding are integers.
-    """
+    """Return one slot's parameters [1, size], with gradients, and a batch of zeros."""
     theta = torch.zeros(1, network.dimension, device=device, requires_grad=True)
     if network.module is not None:  # which may have no outputs at zero
         theta = torch.from_numpy(network.initial(np.random.default_rng(0)))[None].requires_grad_()

@@ -4,17 +4,16 @@
 ``torch.vmap`` applies it to all slots at once.  Modules that draw random numbers, change buffers,
 mix the samples of a batch, or that ``vmap`` does not support, are applied slot by slot.
 
-Users' code is a guest: it gets copies, or memory that is copied when it is written to, and numbers
-from PyTorch's generator that are keyed as all others.  :class:`OwnModule` and :class:`OwnLoss` are
-tried on a few samples before training, and what cannot be isolated is refused in one line.
+Users' code gets copies, or memory that is copied when it is written to, and keyed numbers from
+PyTorch's generator.  Both are tried on a few samples before training, and what cannot be isolated
+is refused in one line.
 """
 
 import copy
 import inspect
-import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -27,15 +26,22 @@ from torch.func import functional_call
 from torch.nn.parameter import is_lazy
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.blame import described, import_error_lines, import_file
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described, import_error_lines, import_file
 from fedsampling.learning.model import ModelFile
 from fedsampling.learning.models.network import Keep, Network, Parts, blamed, blank, private
+from fedsampling.learning.models.trials import (
+    ROWS,
+    equal,
+    keyed,
+    padded,
+    seedable,
+    slot_seeds,
+    trial_samples,
+)
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OwnModel = nn.Module | Callable[[], nn.Module]
 
-ROWS = 4  # samples in the test of a module; of two, BatchNorm returns ±1 whatever they are
 WRAPPERS = {  # modules that only run another one, and their attribute with it
     "DataParallel": "module",
     "DistributedDataParallel": "module",
@@ -44,18 +50,14 @@ WRAPPERS = {  # modules that only run another one, and their attribute with it
 
 
 def own_network(
-    module: OwnModel,
-    sample: tuple[int, ...],
-    classes: int | None,
-    loss: Loss | None = None,
+    module: OwnModel, sample: tuple[int, ...], classes: int | None, loss: Loss | None = None
 ) -> Network:
     """Convert a module to a network.
 
-    `module`: with a module, all runs start from its parameters.  A function is called for each run,
-    after PyTorch's generator has been seeded with the run's seed. `sample`: shape of one sample.
-    `classes`: number of labels; None for regression. `loss`: ``loss(outputs, targets)`` returns one
-    number per sample, shape (batch,).  The default is cross entropy, or half the squared error for
-    regression.
+    All runs start from a module's parameters; a function is called for each run, after PyTorch's
+    generator has been seeded with the run's seed. `classes` is None for regression. ``loss(outputs,
+    targets)`` returns one number per sample; the default is cross entropy, or half the squared
+    error.
     """
     make = _maker(module)
     template, symbols = _fitted(make(0), sample, classes)
@@ -126,11 +128,8 @@ class Trial(NamedTuple):
 class OwnModule:
     """A module as a function of all slots' parameters, buffers and batches.
 
-    Training mode is on in local steps, where `keep` has seeds, and off otherwise.
-
-    `buffers`: the buffers that the module changes. `outputs_shape`: shape of the outputs for
-    ``ROWS`` samples. `separate`: whether slots are computed one after the other, on their own
-    samples.
+    Training mode is on in local steps, where `keep` has seeds, and off otherwise.  `buffers` are
+    those that the module changes; `separate` slots are computed one after the other.
     """
 
     def __init__(self, module: nn.Module, symbols: bool, sample: tuple[int, ...]) -> None:
@@ -142,12 +141,12 @@ class OwnModule:
         self._parameters = {key: value.detach().clone() for key, value in _trained(module).items()}
         self._buffers = {key: value.detach().clone() for key, value in module.named_buffers()}
         self._tied = _tied(module)
-        self._samples = _samples(sample, symbols)
+        self._samples = trial_samples(sample, symbols)
         self._writes = False  # into its samples
         self._expected = {training: self._repeated(training) for training in (True, False)}
         for trial in self._expected.values():
             for key, value in self._buffers.items():
-                if not _equal(value, trial.buffers[key]):
+                if not equal(value, trial.buffers[key]):
                     self.buffers[key] = value.dtype
         trained = self._expected[True]
         self.outputs_shape = tuple(trained.outputs.shape)
@@ -155,7 +154,7 @@ class OwnModule:
 
     def __call__(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
         """Return the outputs [slots, batch, ..., classes]; see :class:`.network.Guest`."""
-        seeds = _seeds(keep, 0, len(x))
+        seeds = slot_seeds(keep, 0, len(x))
         x = x.long() if self._symbols else x
         self._set(seeds is not None, x.device)
         if seeds is None or self.separate:
@@ -185,7 +184,7 @@ class OwnModule:
         """Compute the slots one after the other, each from its own seed and buffers."""
         parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
         outputs = []
-        with _seedable(x.device) as seed:
+        with seedable(x.device) as seed:
             for k in range(len(x)):
                 rows = x[k] if sizes is None else x[k, : sizes[k]]
                 arguments = {name: part[k] for name, part in parts.items()}
@@ -202,7 +201,7 @@ class OwnModule:
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
-                outputs.append(_padded(z, x.shape[1]))
+                outputs.append(padded(z, x.shape[1]))
         return torch.stack(outputs)
 
     def _store(self, column: Tensor, name: str, value: Tensor) -> None:
@@ -261,7 +260,7 @@ class OwnModule:
             z = self._checked(arguments, copied := samples.clone())
         self._writes |= not torch.equal(copied, samples)
         for key, value in self._parameters.items():
-            if not _equal(arguments[key], value):
+            if not equal(arguments[key], value):
                 raise InputError(
                     f"model: {self.name}: forward changes the parameter {key!r}; change a copy"
                 )
@@ -312,49 +311,41 @@ class OwnModule:
 
 
 class OwnLoss:
-    """A user's loss ``loss(outputs, targets)``, for all slots.
-
-    `loss`: returns one number per sample. `shape`: shape of the outputs for a few samples.
-    `classes`: as for :func:`own_network`.
-    """
+    """A user's loss ``loss(outputs, targets)``, one number per sample, for all slots."""
 
     def __init__(self, loss: Loss, shape: tuple[int, ...], classes: int | None) -> None:
         if not callable(loss):
-            raise InputError(
-                f"loss: {loss!r} is invalid; must be a function of outputs and targets"
-            )
+            raise InputError(f"loss: {loss!r:.60} is invalid; must be a function")
         if isinstance(loss, nn.Module) and _trained(loss):
             raise InputError("loss: its parameters would not be trained; move them to the model")
         self._loss = loss
-        self._z = _samples(shape[1:], symbols=False)
+        self._z = trial_samples(shape[1:], symbols=False)
         labels = torch.arange(prod(shape[:-1])).view(shape[:-1])
         self._y = torch.arange(ROWS) / ROWS if classes is None else labels % classes
         self._writes = self.separate = False
         self._expected, self._draws = self._trial(self._z)
-        if not _equal(self._expected, self._trial(self._z)[0]):
-            raise InputError(
-                "loss: returns different numbers for the same outputs; remove its memory"
-            )
+        if not equal(self._expected, self._trial(self._z)[0]):
+            raise InputError("loss: differs for the same outputs; remove its memory")
         others = torch.cat([self._z[:1], self._z[1:].flip(0)])
         self.separate = self._draws or not torch.equal(self._trial(others)[0][0], self._expected[0])
 
     def __call__(self, z: Tensor, y: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
         """Return the losses [slots, batch]; see :class:`.network.Guest`."""
-        seeds = _seeds(keep, 1, len(z))
+        seeds = slot_seeds(keep, 1, len(z))
         losses = []
-        with _seedable(z.device) as seed:
+        with seedable(z.device) as seed:
             for k, outputs in enumerate(z.unbind()):
                 n = z.shape[1] if sizes is None else sizes[k]
                 rows = outputs[:n].clone() if self._writes else outputs[:n]
                 targets = y[k, :n].clone() if seeds is None or self._writes else y[k, :n]
                 if self._draws:
                     seed(0 if seeds is None else seeds[k])
-                losses.append(_padded(self._checked(rows, targets), z.shape[1]))
+                losses.append(padded(self._checked(rows, targets), z.shape[1]))
         return torch.stack(losses)
 
     def verify(self) -> None:
         """Compare the loss with its first trial; raise InputError if it has changed."""
-        if not _equal(self._trial(self._z)[0], self._expected):
+        if not equal(self._trial(self._z)[0], self._expected):
             raise InputError("loss: has changed during training; remove its memory")
 
     def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
@@ -386,81 +377,9 @@ class OwnLoss:
         return losses
 
 
-@contextmanager
-def keyed(place: str, device: torch.device, key: int = 0) -> Iterator[list[bool]]:
-    """Key PyTorch's generator in the body, and refuse the use of NumPy's and Python's.
-
-    At the end, the list says whether the body has drawn from PyTorch's generator.
-    """
-    legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
-    with _seedable(device) as seed:
-        seed(key)
-        before = torch.default_generator.get_state()
-        drew: list[bool] = []
-        yield drew
-        drew.append(not torch.equal(before, torch.default_generator.get_state()))
-    after = np.random.get_state()  # noqa: NPY002
-    same = all(np.array_equal(*pair) for pair in zip(legacy, after, strict=True))
-    if not same or random.getstate() != python:
-        np.random.set_state(legacy)  # noqa: NPY002
-        random.setstate(python)
-        raise InputError(
-            f"{place}: draws from the global generator of NumPy or Python, which no seed of a run "
-            "determines; use PyTorch's"
-        )
-
-
-@contextmanager
-def _seedable(device: torch.device) -> Iterator[Callable[[int], None]]:
-    """Yield a function that seeds PyTorch's generators, and restore them at the end."""
-    generators = [torch.default_generator]
-    if device.type == "cuda":
-        generators.append(torch.cuda.default_generators[device.index or 0])
-    states = [generator.get_state() for generator in generators]
-
-    def seed(value: int) -> None:
-        for generator in generators:
-            generator.manual_seed(value)
-
-    try:
-        yield seed
-    finally:
-        for generator, state in zip(generators, states, strict=True):
-            generator.set_state(state)
-
-
-def _seeds(keep: Keep, purpose: int, slots: int) -> list[int] | None:
-    """Return the seed of each slot in a local step; None in an evaluation."""
-    seeds: Callable[[int], Tensor] | None = getattr(keep, "seeds", None)
-    return None if seeds is None else seeds(purpose).tolist()
-
-
-def _padded(rows: Tensor, n: int) -> Tensor:
-    """Append zeros up to `n` rows."""
-    if len(rows) == n:
-        return rows
-    return torch.cat([rows, rows.new_zeros(n - len(rows), *rows.shape[1:])])
-
-
 def _same(first: Trial, second: Trial) -> bool:
     pairs = zip(first.buffers.values(), second.buffers.values(), strict=True)
-    return _equal(first.outputs, second.outputs) and all(_equal(*pair) for pair in pairs)
-
-
-def _equal(first: Tensor, second: Tensor) -> bool:
-    """Whether tensors are equal up to the rounding of a kernel that sums in another order."""
-    if first.shape != second.shape:
-        return False
-    if not first.is_floating_point():
-        return torch.equal(first, second)
-    return torch.allclose(first, second, rtol=1e-6, atol=1e-7, equal_nan=True)
-
-
-def _samples(sample: tuple[int, ...], symbols: bool) -> Tensor:
-    """Draw samples for trials: numbers in [0, 1), or the symbols 0 and 1."""
-    numbers = np.random.default_rng(0).random((ROWS, *sample))
-    drawn = torch.from_numpy(numbers.round() if symbols else numbers)
-    return drawn.long() if symbols else drawn.float()
+    return equal(first.outputs, second.outputs) and all(equal(*pair) for pair in pairs)
 
 
 def _trained(module: nn.Module) -> dict[str, Tensor]:
@@ -505,10 +424,7 @@ def _maker(module: OwnModel) -> Callable[[int], Any]:
 
 
 def _fitted(instance: Any, sample: tuple[int, ...], classes: int | None) -> tuple[nn.Module, bool]:
-    """Copy a module, apply it to zeros, and return the copy and whether samples are symbols.
-
-    Lazy layers get their shapes from the zeros.
-    """
+    """Copy a module and apply it to zeros, which gives lazy layers their shapes."""
     while (wrapper := type(instance).__name__) in WRAPPERS and hasattr(instance, WRAPPERS[wrapper]):
         instance = getattr(instance, WRAPPERS[wrapper])
     name = type(instance).__name__
@@ -572,12 +488,12 @@ def _refuse_unkeyed(guest: OwnModule, first: nn.Module, again: nn.Module, other:
         raise InputError(f"model: {guest.name} differs from call to call; use one architecture")
     changing = {*_trained(first), *guest.buffers}
     for key, value in states[0].items():
-        if not _equal(value, states[1][key]):
+        if not equal(value, states[1][key]):
             raise InputError(
                 f"model: {guest.name}: {key} is not drawn from PyTorch's generator; "
                 "use torch.rand, …"
             )
-        if key not in changing and not _equal(value, states[2][key]):
+        if key not in changing and not equal(value, states[2][key]):
             raise InputError(
                 f"model: {guest.name}: {key} is random but not trained, so it would differ from "
                 "seed to seed; pass one module in place of the function"

@@ -39,11 +39,7 @@ _TEST_STACKS = (2, 3, 5)  # numbers of stacked slots in the tests
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiply by each slot's weights, x Wᵀ, with gradients.
-
-    `x`, shape (slots, rows, inputs); `weight`, shape (slots, outputs, inputs). Returns shape
-    (slots, rows, outputs).
-    """
+    """Return x Wᵀ of each slot, shape (slots, rows, outputs), with gradients."""
     z: Tensor = _Product.apply(x, weight)  # type: ignore[no-untyped-call]
     return z
 
@@ -65,22 +61,14 @@ def multiply(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def gradient(g: Tensor, x: Tensor) -> Tensor:
-    """Return gᵀ x of each slot, the gradient of `multiply` with respect to its weights.
-
-    `g`, shape (slots, rows, outputs); `x`, shape (slots, rows, inputs). Returns shape (slots,
-    outputs, inputs).
-    """
+    """Return gᵀ x of each slot, the gradient of `multiply` with respect to its weights."""
     if g.shape[2] <= x.shape[2]:  # oneDNN is faster with the smaller matrix on the left
         return multiply(g.transpose(1, 2), x.transpose(1, 2))
     return multiply(x.transpose(1, 2), g.transpose(1, 2)).transpose(1, 2)
 
 
 def subtract_product(weight: Tensor, g: Tensor, x: Tensor) -> None:
-    """Subtract g x of each slot from its weights, in place.
-
-    `weight`, shape (slots, outputs, inputs); `g`, shape (slots, outputs, rows); `x`, shape (slots,
-    rows, inputs).
-    """
+    """Subtract g x of each slot, shape (slots, outputs, inputs), from its weights, in place."""
     if _needs_single_slots(g, g.shape[1], x.shape[2]):
         for slot_weight, a, b in zip(weight.unbind(), g.unbind(), x.unbind(), strict=True):
             if _uses_onednn(g):
@@ -145,11 +133,7 @@ def prepared(weight: Tensor, rows: int) -> Weights:
 
 
 def add_product(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
-    """Return start + x Wᵀ of each slot, a recurrent layer's step.
-
-    `x`, shape (slots, rows, inputs); `start`, shape (slots, rows, outputs). `weights`: result of
-    :func:`prepared`. Returns shape (slots, rows, outputs).
-    """
+    """Return start + x Wᵀ of each slot, a recurrent layer's step; `weights` are prepared."""
     if isinstance(weights, Tensor):
         return _batched(x, weights, start)
     slots = zip(x.unbind(), weights, start.unbind(), strict=True)

@@ -197,29 +197,21 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def lstm_layer(x: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor) -> Tensor:
-    """Run one layer of long short-term memory.
+    """Run one layer of long short-term memory on x, shape (slots, steps, batch, inputs).
 
-    i, f, o = σ(·) and g = tanh(·) of W_x x_t + W_h h_{t−1} + b, in the order i, f, g, o;
-    c_t = f c_{t−1} + i g;  h_t = o tanh(c_t).
-
-    `x`, shape (slots, steps, batch, inputs); `w_x`, shape (slots, 4 hidden, inputs); `w_h`, shape
-    (slots, 4 hidden, hidden). `bias`, shape (slots, 4 hidden): the sum of PyTorch's two biases.
-    Returns shape (slots, steps, batch, hidden).
+    i, f, o = σ(·) and g = tanh(·) of W_x x_t + W_h h_{t−1} + b, in the order i, f, g, o; c_t = f
+    c_{t−1} + i g; h_t = o tanh(c_t). `bias` is the sum of PyTorch's two biases.
     """
     h: Tensor = _Lstm.apply(x, w_x, w_h, bias)  # type: ignore[no-untyped-call]
     return h
 
 
 def gru_layer(x: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
-    """Run one layer of gated recurrent units.
+    """Run one layer of gated recurrent units on x, shape (slots, steps, batch, inputs).
 
-    With a = W_x x_t + b_x and u = W_h h_{t−1} + b_h, each in the order r, z, n:
-    r, z = σ(a + u);  n = tanh(a_n + r u_n);  h_t = (1 − z) n + z h_{t−1}.
-    This is PyTorch's definition, and Keras' with ``reset_after=True``, its default.
-
-    `x`, shape (slots, steps, batch, inputs); `w_x`, shape (slots, 3 hidden, inputs); `w_h`, shape
-    (slots, 3 hidden, hidden); `b_x`, `b_h`, shape (slots, 3 hidden). Returns shape (slots, steps,
-    batch, hidden).
+    With a = W_x x_t + b_x and u = W_h h_{t−1} + b_h, each in the order r, z, n: r, z = σ(a + u); n
+    = tanh(a_n + r u_n); h_t = (1 − z) n + z h_{t−1}. This is PyTorch's definition, and Keras' with
+    ``reset_after=True``, its default.
     """
     h: Tensor = _Gru.apply(x, w_x, w_h, b_x, b_h)  # type: ignore[no-untyped-call]
     return h

@@ -90,11 +90,7 @@ def bits(
 
 
 def request_shares(
-    needs: frozenset[str],
-    n_samples: Ints,
-    trained: Ints,
-    batch: int,
-    mini_batch: int = 1,
+    needs: frozenset[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
 ) -> Array:
     """Compute the cost of a request for each client, relative to its local training, shape (n,).
 
@@ -169,10 +165,9 @@ def _none() -> Array:
 class Participation:
     """How often each client has taken part.
 
-    `evenness`: whether each round records :func:`fedsampling.learning.training.charges.evenness`.
-    `by_client`: whether :meth:`by_client_metrics` is called at the end, which also needs sums of
-    weights. `rounds`, `weights`, shape (runs, n): rounds in which each client's update was used,
-    and the sums of its weights.
+    `evenness`: whether each round records it. `by_client`: whether :meth:`by_client_metrics` is
+    called at the end, which needs `weights`: sums by client, shape (runs, n), of weights as of
+    rounds.
     """
 
     evenness: bool = False
@@ -199,12 +194,10 @@ class Participation:
         return evenness(self.rounds) if self.evenness else {}
 
     def by_client_metrics(self, data: FederatedDataset, offered: Array) -> Mapping[str, Array]:
-        """Return each client's participation so far.
+        """Return each client's participation so far, in `offered` rounds, shape (runs, n).
 
-        `offered`, shape (n,): rounds in which each client was available. Returns shape (runs, n):
-        ``client_samples``: training samples; ``client_importance``: p_i; ``client_offered``;
-        ``client_rounds``: rounds in which the client's update was used; ``client_weight``: Σ_t
-        ω_i(t), without updates that a sampler remembers and adds later.
+        ``client_rounds``: rounds in which its update was used; ``client_weight``: Σ_t ω_i(t),
+        without updates that a sampler remembers and adds later.
         """
         client_values = {
             "client_samples": data.n_samples,

@@ -28,10 +28,7 @@ from fedsampling.learning.training.history import History, Rows
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a job before a round.
-
-    `learner`, `sampler`: states of learner and sampler, as arrays.
-    """
+    """The state of a job before a round, with the states of learner and sampler."""
 
     round: int
     history: History
@@ -95,9 +92,7 @@ class Checkpoint:
             return Progress(
                 int(header["round"]),
                 History(
-                    _unpack("measured", arrays),
-                    _unpack("charged", arrays),
-                    arrays["diverged_at"],
+                    _unpack("measured", arrays), _unpack("charged", arrays), arrays["diverged_at"]
                 ),
                 _below("learner/", arrays),
                 _below("sampler/", arrays),

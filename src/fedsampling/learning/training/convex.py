@@ -45,9 +45,7 @@ class ConvexWork(Strict):
 class ConvexLearner:
     """Convex models as a :class:`~fedsampling.learning.training.loop.Learner`.
 
-    θ has shape (runs, M) and starts at zero.
-
-    `E`, `B`, shape (K,): epochs of each client, and size of each epoch's mini-batch.
+    θ has shape (runs, M) and starts at zero. E and B, shape (K,): epochs, and batch size.
     """
 
     model: Linear
@@ -192,11 +190,7 @@ def local_sgd(
 
 
 def with_replacement(n_samples: Ints, size: Ints, u: Array) -> Batch:
-    """Draw uniform mini-batches with replacement, with weight 1/B_k for each sample.
-
-    `n_samples`, `size`, shape (slots,). `u`, shape (slots, B): uniform on [0, 1); B is at least the
-    size of the largest batch.
-    """
+    """Draw uniform mini-batches with replacement, with weight 1/B_k for each sample."""
     index = (u * n_samples[:, None]).astype(np.int64)
     weight = (np.arange(u.shape[1]) < size[:, None]) / size[:, None]
     return Batch(index, weight)

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.blame import described
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Keep, Network, everything, private
-from fedsampling.learning.models.own import keyed
+from fedsampling.learning.models.trials import keyed
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses
 
@@ -217,10 +216,7 @@ Metric = Callable[[Model, Tensor, Tensor], Any]
 def measure(
     learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
 ) -> dict[str, Array]:
-    """Compute users' metrics of every run's global model, each of shape (runs,).
-
-    Each call gets its own model and samples, and the same random numbers from PyTorch's generator.
-    """
+    """Compute users' metrics of every run's global model, each on its own copy and samples."""
     data = learner.data
     x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))
     y = torch.tensor(data.y_test, device=learner.device)

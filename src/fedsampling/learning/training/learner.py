@@ -164,10 +164,7 @@ class NetworkLearner:
         return {"observation_bits": sum(sent)} if sent else {}
 
     def train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
-        """Train all slots, in stacks that fit into memory; return updates [slots, size] and losses.
-
-        In place of the buffers' updates, it returns the trained buffers.
-        """
+        """Train all slots, in stacks that fit into memory; return updates and losses."""
         batches = self.local.batches(self.n_samples[slots.client], slots, rng)
         order = np.argsort(-(batches.size > 0).sum(0), kind="stable")  # by decreasing steps
         updates = theta.new_empty(len(slots), theta.shape[1])
@@ -184,10 +181,7 @@ class NetworkLearner:
     def _train_stack(
         self, start: Tensor, slots: Slots, batches: Batches, part: Ints, rng: Draws
     ) -> tuple[Tensor, Array, Array]:
-        """Train the slots of `part`, sorted by decreasing number of steps, from their first models.
-
-        Returns `total`, `squares`, shape (slots of `part`,): as in :class:`SlotLosses`.
-        """
+        """Train the slots of `part`, sorted by decreasing number of steps."""
         client = slots.client[part]
         w = start.clone()
         velocity = torch.zeros_like(w) if self.local.momentum else w.new_empty(len(w), 0)
@@ -235,10 +229,7 @@ class NetworkLearner:
         omega: Array,
         added: NDArray[np.float32] | None = None,
     ) -> Tensor:
-        """Return θ + η_g Σ ω_i (θ_i − θ); run by run, since one product would round differently.
-
-        `added`, shape (runs, d): the sampler's addition to Σ ω_i (θ_i − θ).
-        """
+        """Return θ + η_g (Σ ω_i (θ_i − θ) + added), run by run: a product rounds differently."""
         vectors, theta = theta, self._parameters(theta)
         moved = theta.clone()
         if added is not None:

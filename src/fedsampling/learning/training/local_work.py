@@ -199,9 +199,9 @@ def fresh(n_samples: Ints, B: int, u: Array) -> Batches:
 def epochs(n_samples: Ints, B: int, E: int, remainder: bool, u: Array) -> Batches:
     """Pass over all of a client's samples E times, each time in a new random order.
 
-    `n_samples`, shape (slots,). `remainder`: whether to keep the last, smaller batch of an epoch; a
-    client with fewer than B samples always keeps its only batch. `u`, shape (slots, E, at least max
-    n): uniform on [0, 1); sorting the first n numbers of an epoch gives the order of the samples.
+    `remainder`: whether to keep the last, smaller batch of an epoch; a client with fewer than B
+    samples keeps its only batch. `u`, shape (slots, E, at least max n), is uniform: sorting the
+    first n numbers of an epoch gives the order of the samples.
     """
     keep_last = remainder | (n_samples < B)
     steps = np.where(keep_last, -(-n_samples // B), n_samples // B)

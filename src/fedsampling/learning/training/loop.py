@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-Models = NDArray[np.floating]
 Measure = Callable[[Any, Any], Mapping[str, Array]]
 Watch = Callable[[list["pd.DataFrame"]], bool]
 
@@ -79,9 +78,9 @@ def train(
 ) -> History:
     """Train all seeds of a job together.
 
-    `seeds`: one run for each seed. `callbacks`: called in order between the rounds; they measure,
-    report progress, or end the job early. `checkpoint`: file from which a stopped job resumes, bit
-    for bit.  A run whose model is no longer finite has *diverged*: later values are NaN.
+    `callbacks` are called in order between the rounds; they measure, report progress, or end the
+    job early. A stopped job resumes from `checkpoint`, bit for bit. A run whose model is no longer
+    finite has *diverged*: later values are NaN.
     """
     seed_array = np.asarray(seeds, np.int64)
     if saved := checkpoint.load():
@@ -124,10 +123,7 @@ def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]
 def play_round(
     learner: "Learner", checked: Checked, theta: Any, rng: Draws
 ) -> tuple[Any, Mapping[str, Array]]:
-    """Run one round: select clients, train them, weigh their updates, and update the models.
-
-    Returns the new global models, and the round's costs, each of shape (runs,).
-    """
+    """Play a round: select, train, weigh, update; return the new models and the round's costs."""
     sampler = checked.sampler
     with checked.blaming(rng.round):
         offered = learner.offered(rng.round)
@@ -184,10 +180,7 @@ class Learner(Protocol):
         omega: Array,
         added: NDArray[np.float32] | None = None,
     ) -> Any:
-        """Return θ after the server's step.
-
-        `added`, shape (runs, d): the sampler's addition to the updates.
-        """
+        """Return θ after the server's step; `added`, shape (runs, d), is the sampler's addition."""
 
     def finite(self, theta: Any) -> Bools:
         """Return which runs have a finite model, shape (runs,); for updates, which slots."""

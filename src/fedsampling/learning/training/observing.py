@@ -48,11 +48,7 @@ class Observation:
         """Update the memory with the participants' reports on the models they received."""
 
     def bits(self, requested: Bools | None = None) -> Array:
-        """Return the bits that were sent since the last call, shape (runs,).
-
-        `requested`, shape (runs, n): the clients that the sampler's selection required, if it names
-        them.
-        """
+        """Return the bits sent since the last call, shape (runs,), by `requested` clients."""
         sent, self.sent = self.sent, np.zeros_like(self.sent)
         return sent
 
@@ -82,10 +78,7 @@ class Losses(Observation):
 
 
 class BatchLosses(Losses):
-    """Loss of every client at the global model on one mini-batch, shape (runs, n).
-
-    The mini-batch is as large as in local training; each round draws a new one.
-    """
+    """Loss of every client at the global model on a new mini-batch, shape (runs, n)."""
 
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
@@ -218,10 +211,7 @@ class Heterogeneity(Observation):
 
 
 class HeterogeneityBlocks(Heterogeneity):
-    """Feature heterogeneity of the pairs that the sampler reads, for large populations.
-
-    The sampler gets one :class:`Blocks` for each run instead of an array (n, n).
-    """
+    """Feature heterogeneity of the pairs that the sampler reads, for large populations."""
 
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Any:
         """Return one object for each run, which computes blocks of B."""
@@ -235,11 +225,10 @@ class HeterogeneityBlocks(Heterogeneity):
 
 @dataclass(frozen=True)
 class Blocks:
-    """B of one run, computed on demand.
+    """B of one run, computed on demand, by ``blocks[np.ix_(clients, clients)]``.
 
-    ``blocks[np.ix_(clients, clients)]`` is B_ij of these clients as
-    :func:`fedsampling.theory.heterogeneity.pairwise` computes it from their features alone: A is
-    the mean over these clients.
+    It is as :func:`fedsampling.theory.heterogeneity.pairwise` computes it from these clients'
+    features alone: A is the mean over them.
     """
 
     # shape (n, samples, features): the features that each client sent last

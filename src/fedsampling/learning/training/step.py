@@ -36,9 +36,8 @@ def sgd_step(
 ) -> Tensor:
     """Take one SGD step of every copy, in place; return each copy's batch loss, shape [slots].
 
-    `w`, `start`: local models, and the global models that local training started from. `velocity`:
-    momentum, updated in place; shape [slots, 0] without momentum. `step`: step sizes. `weight`:
-    weight of each sample in its batch's mean; zero for padding. `keep`: dropout.
+    `start` are the global models that training started from. `velocity`, the momentum, has shape
+    [slots, 0] without it. `weight` is each sample's in its batch's mean, zero for padding.
     """
     parts = network.parts(w)
     if network.layers and work.plain:
@@ -151,10 +150,7 @@ def dense_step(
 
 
 def dense_outputs(layers: Sequence[str], w: Parts, x: Tensor) -> Tensor:
-    """Return the outputs [slots, B, classes] of such a network, with the products of its steps.
-
-    Classes lie first in memory; shapes as in :func:`dense_step`.
-    """
+    """Return the outputs [slots, B, classes] of such a network, with the products of its steps."""
     return _affine(w, layers[-1], _layer_inputs(layers, w, x)[-1]).transpose(1, 2)
 
 
@@ -270,10 +266,7 @@ class Samples:
         return unit if self.inputs == "unit" else unit.sub_(0.5).div_(0.5)
 
     def converted(self, x: Tensor) -> Tensor | None:
-        """Convert all of `x` and keep the result; return None if that takes too much memory.
-
-        `x`: stored samples that stay in place as long as this object exists.
-        """
+        """Convert all of `x` and keep the result; return None if that takes too much memory."""
         if self.device != "cpu":
             return None
         if (key := x.data_ptr()) not in self._converted:

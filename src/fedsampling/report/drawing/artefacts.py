@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.provenance import Summaries as Summaries
-from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import ClaimSpec, Paper
+from fedsampling.experiments.papers import Paper
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,15 @@ class Artefact:
 
 
 Draw = Callable[[Summaries, Paper], Artefact]
-Judge = Callable[[Summaries, ClaimSpec, Paper], Finding]
 
 
 @dataclass(frozen=True)
 class Exhibit:
     """An artefact as files, described by its ``artefact.json``.
 
-    `paper`, `artefact`: keys. `files`: names of the files next to ``artefact.json``, by format.
-    `digests`: SHA-256 of these files, by format. `command`: command that redraws it. `badges`:
-    reasons why it is not evidence; empty if it is. `marks_printed`: whether the figure marks
-    numbers that the paper prints, in a layer that can be hidden.
+    Names and SHA-256 of files are by format. `command` redraws it; `badges` are reasons why it is
+    not evidence. `marks_printed`: whether the figure marks numbers that the paper prints, in a
+    layer that can be hidden.
     """
 
     paper: str

@@ -1,4 +1,8 @@
-"""Learning curves, alone and in grids of panels: means over seeds, bands, and diverged runs."""
+"""Learning curves, alone and in grids of panels: means over seeds, bands, and diverged runs.
+
+:func:`plain` replaces a figure whose layout needs a case, a sampler or a setting that overrides
+left out: a panel for each case and a curve for each sampler.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from fedsampling.evidence.statistics import mean
+from fedsampling.evidence.provenance import Summaries
+from fedsampling.evidence.statistics import listed, mean
 from fedsampling.evidence.summaries import Summary
+from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import (
     BLACK,
+    CLASSES,
     HATCH,
     RANGE,
     Line,
@@ -39,14 +46,10 @@ def learning_curve(
 ) -> None:
     """Draw the mean and 95 % band of a curve against rounds.
 
-    Up to :data:`FEW_SEEDS` seeds have a hatched band, from the smallest to the largest seed:
-    their t-intervals are wider than the axes.  With fewer than :data:`FEWEST_ROUNDS` measured
-    rounds, also draw the points, with their intervals.
-
-    `curve`: rows of :attr:`Summary.curves` of one metric; columns of :data:`SEEDS` may be missing.
-    After a run diverges the mean is NaN: the curve ends in a cross. `variant`: draw only a dashed
-    mean: a variant of another curve. `decibel`: show 10 log10 of the mean and of the interval's
-    ends.
+    Up to :data:`FEW_SEEDS` seeds have a hatched band, from the smallest to the largest seed: their
+    t-intervals are wider than the axes. Below :data:`FEWEST_ROUNDS` rounds, points are drawn, too.
+    A curve ends in a cross where a run diverges. A `variant` of another curve is only a dashed
+    mean. `decibel` shows 10 log10 of the mean and of the interval's ends.
     """
     curve = curve[curve["at"] >= 0].sort_values("at")
     columns: Mapping[str, np.ndarray] = {
@@ -94,11 +97,7 @@ def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **opt
 def learning_curves(
     axes: Axes, curves: pd.DataFrame, lines: Mapping[str, Line], metric: str, case: str = "base"
 ) -> None:
-    """Draw a learning curve of every sampler with runs of a case, in the order of `lines`.
-
-    `curves`: :attr:`Summary.curves`; the summary may come from :func:`only` or :func:`rolling`.
-    `lines`: by the sampler's key in the experiment.
-    """
+    """Draw a learning curve of every sampler with runs of a case, in the order of `lines`."""
     rows = curves[(curves["metric"] == metric) & (curves["case"] == case)]
     for sampler, line in lines.items():
         curve = rows[rows["sampler"] == sampler]
@@ -109,11 +108,10 @@ def learning_curves(
 
 @dataclass(frozen=True)
 class Panel:
-    """The learning curves of one panel.
+    """The learning curves of one panel: the rows of `curves` with a metric and a case.
 
-    `curves`: from :attr:`Summary.curves`. `lines`: by sampler; samplers without curves are omitted.
-    `metric`, `case`: selects rows of `curves`. `zero`: draw a line at zero and show bands in full,
-    as differences need.
+    Samplers of `lines` without curves are omitted. `zero` draws a line there and shows bands in
+    full, as differences need.
     """
 
     curves: pd.DataFrame
@@ -149,9 +147,7 @@ def learning_grid(
     """Draw panels row by row, with one legend below.
 
     The x label is below each column, the y label wherever it differs from the panel at the left.
-
-    `width`, `height`: inches. `legend`: columns of the legend. `**shared`: passed to
-    ``Figure.subplots``, such as ``sharex=True``. Returns in the order of `grid`.
+    `legend` is its number of columns; `shared` is passed to ``Figure.subplots``.
     """
     with style():
         figure, all_axes = panels(-(-len(grid) // columns), columns, width, height, **shared)
@@ -179,9 +175,8 @@ def losses_over_grid(
 ) -> pd.DataFrame:
     """Tabulate a loss over the cases of an experiment that varies some settings.
 
-    `losses_of`: maps a case to one loss per seed. `**settings`: paths of the varied settings, by
-    column, such as ``step="work.step"``. Returns a column for each of `settings`, then ``loss``
-    with its interval ``low`` and ``high``; NaN if a run diverged.
+    `losses_of` maps a case to one loss per seed; `settings` are paths by column, as
+    ``step="work.step"``. Losses have intervals ``low``, ``high``; they are NaN if a run diverged.
     """
     rows = []
     for case in summary.settings["cases"]:
@@ -194,11 +189,7 @@ def losses_over_grid(
 def over_grid(
     axes: Axes, table: pd.DataFrame, x: str, label: str, colour: str, top: float = 0.0
 ) -> None:
-    """Draw a loss over a grid; a diverged run is a cross at the height of the largest loss.
-
-    `table`: columns `x`, ``loss`` (NaN if a run diverged), ``low``, ``high``. `top`: height of the
-    crosses if all runs diverged.
-    """
+    """Draw a loss over a grid; a diverged run is a cross at the height of the largest loss."""
     table = table.sort_values(x)
     with_interval(axes, table[x], table, "loss", fmt="o-", color=colour, label=label)
     lost = table[table["loss"].isna()]
@@ -244,9 +235,8 @@ def focus(axes: Axes) -> None:
 def overlay(figure: Figure, other_figure: Figure) -> bool:
     """Add the differing curves of another version of a figure, dotted, with a pale outline.
 
-    Reference lines are not added.  Axes cover the range of both figures.
-
-    Returns whether any curve was added; always False if the numbers of panels differ.
+    Reference lines are not added. Axes cover both figures. Returns whether any curve was added;
+    none is if the numbers of panels differ.
     """
     added = False
     if len(figure.axes) != len(other_figure.axes):
@@ -320,3 +310,70 @@ def divergences(summary: Summary, lines: Mapping[str, Line]) -> tuple[str, ...]:
                 f"{int(lost.min())}; its mean ends there."
             )
     return tuple(sentences)
+
+
+# Draw the first of these metrics that an experiment measures; otherwise the first by name.
+METRICS = ("loss", "msd", "accuracy", "test_loss")
+COLUMNS = 3  # of panels
+MAX_PANELS = 12  # more are not legible on a page; the CSV has all
+PANEL_WIDTH, PANEL_HEIGHT = 3.1, 2.5  # inches
+
+
+def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefact:
+    """Draw the runs of some experiments in a plain layout, or tabulate their last values.
+
+    `changes`: settings that differ from ``paper.yaml``, such as ``rounds 20 (300)``, for the
+    caption.
+    """
+    curves = pd.concat(
+        [summary.curves.assign(experiment=name) for name, summary in summaries.items()],
+        ignore_index=True,
+    )
+    why = "The paper's own layout does not fit these settings"
+    why += f": {listed(list(changes))}." if changes else "."
+    if not figure:
+        last = curves.groupby(["experiment", *_CURVE])["at"].transform("max")
+        table = _tidy(curves[curves["at"] == last])
+        return Artefact(table, caption=f"Last values, mean over seeds with 95 % intervals. {why}")
+    case_panels = _panels(curves)
+    columns = min(COLUMNS, len(case_panels))
+    rows = -(-len(case_panels[:MAX_PANELS]) // columns)
+    width = max(PANEL_WIDTH * columns, 5.2)
+    drawn, _ = learning_grid(case_panels[:MAX_PANELS], columns, width, PANEL_HEIGHT * rows + 1)
+    omitted = len(case_panels) - MAX_PANELS
+    return Artefact(
+        _tidy(curves),
+        drawn,
+        alt=f"Curves of each sampler, a panel for each case of {listed(list(summaries))}.",
+        notes=(f"{omitted} more cases are in the CSV.",) if omitted > 0 else (),
+        caption=f"Mean over seeds with 95 % intervals, a panel for each case. {why}",
+    )
+
+
+_CURVE = ["case", "sampler", "metric"]
+
+
+def _panels(curves: pd.DataFrame) -> list[Panel]:
+    """Return a panel for each case of each experiment."""
+    samplers = list(dict.fromkeys(curves["sampler"]))
+    lines = {
+        name: Line(name, CLASSES[number % len(CLASSES)], variant=number >= len(CLASSES))
+        for number, name in enumerate(samplers)
+    }
+    has_several = curves["experiment"].nunique() > 1
+    panels = []
+    for (experiment, case), part in curves.groupby(["experiment", "case"], sort=False):
+        # Values of the whole run have at = −1.
+        over_rounds = part[part["at"] >= 0]
+        part = over_rounds if len(over_rounds) else part.assign(at=0)
+        metrics = sorted(set(part["metric"]))
+        metric = next((name for name in METRICS if name in metrics), metrics[0])
+        title = f"{experiment}, {case}" if has_several else str(case)
+        panels.append(Panel(part, lines, metric, str(case), title, metric))
+    return panels
+
+
+def _tidy(curves: pd.DataFrame) -> pd.DataFrame:
+    first = ["experiment", *_CURVE, "at"]
+    values = [name for name in curves if name not in (*first, *SEEDS)]
+    return curves[[*first, *values]]

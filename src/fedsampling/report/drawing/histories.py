@@ -7,13 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.evidence.histories import (
-    SIGNIFICANCE,
-    Histories,
-    by_label,
-    curve,
-    diverged_runs,
-)
+from fedsampling.evidence.histories import SIGNIFICANCE, Histories, by_label, curve, diverged_runs
 from fedsampling.evidence.statistics import show, show_alike
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE

@@ -28,8 +28,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit
 from fedsampling.report.drawing.curves import overlay
-from fedsampling.report.drawing.printed import number_layer, with_switch
-from fedsampling.report.drawing.style import VERMILION
+from fedsampling.report.drawing.style import VERMILION, number_layer, with_switch
 from fedsampling.report.drawing.tables import displayed, markup
 
 
@@ -44,9 +43,8 @@ def save(
 ) -> list[Path]:
     """Write an artefact's files, then ``artefact.json``, which describes them; return all paths.
 
-    `name`: key of the artefact within the paper. `summaries`: summaries that the artefact is drawn
-    from. `facts`: ``scale`` and ``data`` of the configuration. `pdf`: whether to write a figure as
-    PDF, too.  ``artefact.json`` does not list it, because no page links to it.
+    `facts` are ``scale`` and ``data`` of the configuration. A PDF is not listed, as no page links
+    to it.
     """
     spec = paper.artefacts[name]
     labels = badges(summaries, facts)
@@ -99,9 +97,7 @@ def with_overlay(
 ) -> Artefact:
     """Overlay the curves of another run; a label and a note list the differences.
 
-    `theirs`: the same figure, drawn from the other run. `name`: name of the other run. `summaries`,
-    `other_summaries`: summaries of this run and of the other run. `facts`: ``scale`` and ``data``
-    of the configuration.
+    `theirs` is the same figure, drawn from the run `name` with its summaries.
     """
     if not (artefact.figure and theirs.figure):
         return artefact

@@ -20,7 +20,7 @@ from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.provenance import badges
 from fedsampling.evidence.statistics import half_width, listed
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
-from fedsampling.experiments.cross_matrix import TUNING
+from fedsampling.experiments.papers import TUNING
 from fedsampling.report.names import NAMES
 
 RECORD = "views.json"
@@ -59,12 +59,9 @@ class _Curve:
 
 
 def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, str]) -> list[Path]:
-    """Write an experiment's views and their description; return all paths.
+    """Write an experiment's views, ``<metric>.js``, and their description; return all paths.
 
     Tuning runs of the cross matrix have no views: its figures show all their results.
-
-    `folder`: receives ``<metric>.js`` for each metric with curves, and :data:`RECORD`. `facts`:
-    ``scale`` and ``data`` of the configuration.
     """
     paper = folder.parent.name
     rows = summary.rows[summary.rows["at"] >= 0]
@@ -95,10 +92,7 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
 
 
 def labels(samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return readable names of an experiment's samplers, by key.
-
-    Samplers of the same class are distinguished by the settings that differ.
-    """
+    """Return readable names of samplers; those of one class get the settings that differ."""
     classes = {key: str(settings.get("name", key)) for key, settings in samplers.items()}
     names = {}
     for key, settings in samplers.items():

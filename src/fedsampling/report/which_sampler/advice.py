@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedsampling.base.arrays import Array
 from fedsampling.evidence.statistics import half_width, listed, show
-from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 
 MIN_FAMILIES = 3
@@ -64,9 +64,8 @@ class Situation:
 class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
-    `value`, `low`, `high`: geometric mean over families and Student's 95 % interval; NaN for a
-    single family. `families`, `missed`: families it was run on; runs that missed the target.
-    `worst_family`: its smallest speed-up on a family.
+    Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
+    of families and of runs that `missed` the target; and the smallest speed-up on a family.
     """
 
     sampler: str
@@ -107,11 +106,9 @@ class Candidate:
 class Advice:
     """The advice in a situation for one measure of cost.
 
-    `recommended`, `others`: samplers that the rule recommends; others that are faster than MD on
-    average.  The fastest is first. `families`, `datasets`: with the situation's answers. `worlds`:
-    smallest and largest number of worlds of a dataset. `regret`: mean and largest regret of
-    ``advice`` and ``md`` on a family that the advice was not learned from: the cost divided by that
-    of the best sampler there.  Empty below two families.
+    `others` are faster than MD on average; the fastest is first. `worlds`: smallest and largest
+    number of a dataset. `regret`: mean and largest regret of ``advice`` and ``md`` on a family that
+    the advice was not learned from: the cost divided by that of the best sampler there.
     """
 
     measure: str
@@ -164,12 +161,7 @@ class Advice:
 def advise(
     speed_ups: pd.DataFrame, usable: Collection[str], situation: Situation, measure: str
 ) -> Advice:
-    """Apply the rule.
-
-    `speed_ups`: in one measure: ``scheme``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``,
-    ``worlds``, ``speed_up``, ``reached`` and ``runs``. `usable`: samplers that the situation
-    allows.
-    """
+    """Apply the rule to speed-ups in one measure, for the samplers that the situation allows."""
     cell = speed_ups[speed_ups["away"] == situation.away]
     for answer in ("unequal", "skewed"):
         if (value := getattr(situation, answer)) is not None:

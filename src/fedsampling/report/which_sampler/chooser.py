@@ -1,16 +1,21 @@
-"""The chooser: the advice for a reader's situation, by :mod:`.advice`.
+"""The chooser and ``fedsampling rank``: the advice for a reader's situation, by :mod:`.advice`.
 
 A situation is an answer to each of :data:`QUESTIONS`.  This module looks up the advice for every
-situation; the page only shows it.
+situation; the page only shows it.  ``fedsampling rank`` prints the advice or all samplers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from textwrap import shorten
 from typing import Any
 
+from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.plain_text import align
+from fedsampling.experiments.papers import REFERENCE
+from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.which_sampler.advice import Situation
-from fedsampling.report.which_sampler.comparison import Comparison
+from fedsampling.report.which_sampler.comparison import DEPENDS, NOTHING, Comparison, SpeedUp
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,7 @@ OBSERVED = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "l
 
 
 def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
-    """Return the advice for every situation, as data for the page.
-
-    `comparisons`: by the measure of cost. Returns ``texts``: a list of lists of sentences.
-    ``picks``: by the answers joined with spaces, an index into ``texts``.
-    """
+    """Return the advice for every situation: ``texts``, and ``picks`` by the answers."""
     texts: dict[tuple[str, ...], int] = {}
     picks = {
         " ".join(answers.values()): texts.setdefault(
@@ -85,3 +86,47 @@ def situation_of(answers: Mapping[str, str]) -> Situation:
         truth[answers["unequal"]],
         truth[answers["skewed"]],
     )
+
+
+WIDTH = 100  # characters of a line
+
+
+def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) -> Iterator[str]:
+    """Write the advice in a situation, by the measure of cost: at most ten lines."""
+    yield f"Advice ({situation.in_words}):"
+    for measure, comparison in comparisons.items():
+        first, *others = comparison.advice(situation).lines
+        yield shorten(f"{measure}: {first}", WIDTH, placeholder=" …")
+        for line in others:
+            yield shorten(f"  {line}", WIDTH - 2, placeholder=" …").join(["  ", ""])
+
+
+def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None) -> Iterator[str]:
+    """Write a table of all samplers, or of those that need nothing but this information."""
+    names = (*INFORMATION_COSTS, NOTHING, DEPENDS)
+    if unknown := [name for name in needs or () if name not in names]:
+        raise InputError(*(f"--needs {name}: unknown; {nearest(name, names)}" for name in unknown))
+    rows = [
+        row for row in comparison.rows if needs is None or {*needs, NOTHING}.issuperset(row.needs)
+    ]
+    table = [
+        ["sampler", "needs", *(column.title for column in comparison.overall)],
+        *(
+            [
+                row.name,
+                shorten(",".join(row.needs), 17, placeholder="…"),
+                *(_cell(row.speed_up(column)) for column in comparison.overall),
+            ]
+            for row in rows
+        ),
+    ]
+    yield from align(table)
+    yield ""
+    yield f"Speed-up over {REFERENCE} until the late target (2 = half the cost): geometric mean"
+    yield "over families of datasets, and its 95 % interval. '!': some runs missed the target."
+    if comparison.badges:
+        yield f"These runs: {' · '.join(comparison.badges)}."
+
+
+def _cell(speed_up: SpeedUp) -> str:
+    return f"{speed_up.text} {speed_up.interval}{'!' * bool(speed_up.missed)}".strip()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import listed, show
-from fedsampling.experiments.cross_matrix import FULL, REFERENCE
+from fedsampling.evidence.statistics import show
+from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
 
@@ -22,9 +22,8 @@ IMPRACTICAL = frozenset({"labels", "optimum"})
 class SpeedUp:
     """Speed-up of a sampler over MD sampling: 2 means half the cost.
 
-    `value`, `low`, `high`: estimate and 95 % interval; NaN if unknown, or if runs missed the
-    target. `rank`: rank among all samplers, over all datasets. `note`: shown in place of a missing
-    value. `reached`: share of runs that reached the target, in [0, 1].
+    The estimate with its 95 % interval is NaN if unknown, or if runs missed the target; then `note`
+    is shown. `reached`: share of runs that reached the target, in [0, 1].
     """
 
     value: float
@@ -52,10 +51,7 @@ class SpeedUp:
 
     @property
     def positions(self) -> tuple[float, float, float] | None:
-        """Low end, value and high end in per cent of the plot's width; None without a value.
-
-        The scale is logarithmic, from PLOT_ENDS[0] to PLOT_ENDS[1], with 1 in the middle.
-        """
+        """Ends and value in per cent of the plot's width, on a log scale with 1 in the middle."""
         if not self.interval:
             return None
         left, right = np.log(PLOT_ENDS)
@@ -80,22 +76,14 @@ class Column:
     title: str
     differ: str = ""  # how the clients of the dataset differ; empty for a column over all datasets
 
-    @property
-    def clients_come_and_go(self) -> bool:
-        """Whether the clients of the dataset are not always available."""
-        return "presence" in self.differ
-
 
 @dataclass(frozen=True)
 class SamplerRow:
     """A sampler as a row of the comparison.
 
-    `name`: key for YAML. `display`: name for readers. `description`, `source`: one sentence; the
-    paper and section that define it. `needs`: information that it needs with the settings of its
-    runs: keys of :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or
-    :data:`DEPENDS`. `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients
-    may come and go. `needs_delays`: whether it needs the clients' delays; without runs, in any of
-    its settings. `by_user`: whether a user added it. `speed_ups`: by the columns' keys.
+    `needs`: information that it needs with the settings of its runs: keys of
+    :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
+    `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
     """
 
     name: str
@@ -105,27 +93,8 @@ class SamplerRow:
     needs: tuple[str, ...]
     unbiased: str
     allows_absence: bool
-    needs_delays: bool
     by_user: bool
     speed_ups: Mapping[str, SpeedUp]
-
-    @property
-    def needs_in_words(self) -> str:
-        """The information it needs, in words."""
-        words = {
-            NOTHING: "no information",
-            DEPENDS: "information that depends on its settings",
-            "work_losses": "losses that clients send with their updates",
-            "batch_losses": "losses on a mini-batch",
-            "losses": "losses on all samples",
-            "updates": "clients' updates",
-        }
-        return listed([words.get(name, name.replace("_", " ")) for name in self.needs])
-
-    @property
-    def bias_in_words(self) -> str:
-        """Whether it is unbiased, in words."""
-        return {"yes": "unbiased", "no": "biased"}.get(self.unbiased, "unbiased in some settings")
 
     @property
     def is_practical(self) -> bool:
@@ -139,14 +108,11 @@ class SamplerRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All samplers, ranked.
+    """All samplers, ranked by the measure `by`, in which `datasets` compares them.
 
-    `by`: the measure that ranks the samplers, and in which `datasets` compares them. `badges`: why
-    these runs are not evidence for the datasets' full size. `overall`, `datasets`: measures over
-    all families of datasets; single datasets. `sources`: artefacts that provide the columns of
-    `overall` and of `datasets`. `speed_ups`: of all samplers on all datasets in the measure, from
-    which :mod:`.advice` follows. `gain_from_tuning`: what tuning the learning rate gains, in a
-    sentence; empty if unknown.
+    `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
+    over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
+    on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
     """
 
     by: str
@@ -176,10 +142,7 @@ class Comparison:
         return [column.title for column in self.datasets if row.speed_up(column).side == side]
 
     def advice(self, situation: Situation | None = None, unbiased: bool = False) -> Advice:
-        """Apply the rule for advice in a situation, by default with everything known.
-
-        With `unbiased`, only unbiased samplers are allowed.
-        """
+        """Apply the rule for advice in a situation, by default with everything known."""
         situation = situation or Situation()
         usable = [
             row.name

@@ -4,9 +4,9 @@ Information and bias come from the samplers' classes, so that a new sampler gets
 automatically.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from inspect import getattr_static
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import show, show_interval
-from fedsampling.experiments.cross_matrix import BENCH, FULL, MEASURES, PAPER, REFERENCE
+from fedsampling.experiments.papers import BENCH, CLIENTS, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.all_samplers import in_words, references
+from fedsampling.report.content import Chapter
 from fedsampling.report.names import display_name
 from fedsampling.report.which_sampler.comparison import (
     DEPENDS,
@@ -34,10 +35,7 @@ from fedsampling.samplers.scheme import Scheme
 
 
 def comparisons(folder: Path) -> dict[str, Comparison]:
-    """Read the comparison in each measure; leave out measures that were not drawn.
-
-    `folder` contains the cross matrix's artefacts.
-    """
+    """Read the comparison in each measure; leave out measures that were not drawn."""
     by_measure = {}
     for measure in MEASURES:
         with suppress(InputError):
@@ -48,10 +46,7 @@ def comparisons(folder: Path) -> dict[str, Comparison]:
 
 
 def read(folder: Path, by: str = "rounds") -> Comparison:
-    """Read the comparison of all samplers.
-
-    `folder`: holds the cross matrix's artefacts. `by`: one of MEASURES.
-    """
+    """Read the comparison of all samplers by one of MEASURES."""
     if by not in MEASURES:
         raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")
     ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
@@ -86,12 +81,12 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
     path = folder / artefact / f"{artefact}.csv"
     if not path.is_file():
-        raise InputError(f"{path}: missing; run 'snakemake --cores 2 {PAPER}'")
+        raise InputError(f"{path}: missing; run 'snakemake --cores 2 {CROSS_MATRIX}'")
     table = pd.read_csv(path)
     if missing := [name for name in columns if name not in table]:
         raise InputError(
             f"{path}: has no column '{missing[0]}' (an earlier version wrote it); "
-            f"run 'snakemake --cores 2 {PAPER}'"
+            f"run 'snakemake --cores 2 {CROSS_MATRIX}'"
         )
     return table
 
@@ -148,7 +143,7 @@ def _row(
     )
     if member is None:
         display = display_name(name)
-        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, True, False, speed_ups)
+        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, False, speed_ups)
     declared = getattr_static(member, "needs")
     if isinstance(declared, property):
         needs = needs_of_runs.get(name, (DEPENDS,))
@@ -162,8 +157,6 @@ def _row(
         needs=needs,
         unbiased=in_words(member, "unbiased"),
         allows_absence=member.intermittent,
-        needs_delays="delays" in needs
-        or (DEPENDS in needs and "delays" in in_words(member, "needs")),
         by_user=not member.__module__.startswith("fedsampling."),
         speed_ups=speed_ups,
     )
@@ -186,3 +179,84 @@ def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
         f"fastest other sampler, {display_name(best['scheme']).short}, saves a factor of "
         f"{show(best['speed_up'])}."
     )
+
+
+FINDINGS = "left_out"  # artefact whose notes are the findings
+CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")
+RUN_MEASURES = ("never_selected", "worst_accuracy")
+COLUMNS = {"sampler", "client", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class DatasetClients:
+    """A dataset with its clients.
+
+    `note`: the samples on which the accuracy is measured, and clients that are never available.
+    `expected`: participation rate of each client that MD sampling is expected to have. `samplers`:
+    by key, ``label``, a number for each of RUN_MEASURES, and for each of CLIENT_MEASURES one number
+    of each client, or None.
+    """
+
+    key: str
+    title: str
+    note: str
+    names: list[object]  # of the clients, or else their numbers
+    samples: list[float | None]
+    expected: list[float | None]
+    samplers: Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """All datasets with their clients, and the findings in sentences."""
+
+    datasets: tuple[DatasetClients, ...]
+    findings: tuple[str, ...]
+
+    def plain(self) -> list[dict[str, object]]:
+        """Return the datasets for the page's script."""
+        return [asdict(dataset) for dataset in self.datasets]
+
+
+def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
+    """Read the datasets whose clients were recorded; none if these artefacts were not drawn."""
+    datasets = []
+    for exhibit in chapter.exhibits:
+        if not exhibit.artefact.startswith(CLIENTS):
+            continue
+        table = pd.read_csv(folder / exhibit.artefact / exhibit.files["csv"])
+        if table.empty or not set(table.columns) >= COLUMNS:
+            continue
+        parts = {str(name): part for name, part in table.groupby("sampler", sort=False)}
+        first = next(iter(parts.values()))
+        datasets.append(
+            DatasetClients(
+                exhibit.artefact,
+                exhibit.title,
+                " ".join(exhibit.notes),
+                first["client"].tolist(),
+                _rounded(first["samples"]),
+                _rounded(first["expected"]),
+                {
+                    name: {
+                        "label": display_name(name).title,
+                        **{measure: _rounded(part[measure])[0] for measure in RUN_MEASURES},
+                        **{measure: _rounded(part[measure]) for measure in CLIENT_MEASURES},
+                    }
+                    for name, part in parts.items()
+                },
+            )
+        )
+    findings = [
+        note
+        for exhibit in chapter.exhibits
+        if exhibit.artefact == FINDINGS
+        for note in exhibit.notes
+        if "asterisk" not in note  # of its table, which is not on this page
+    ]
+    return LeftOut(tuple(datasets), tuple(findings))
+
+
+def _rounded(values: Iterable[float]) -> list[float | None]:
+    return [None if pd.isna(value) else float(f"{value:.{DIGITS}g}") for value in values]

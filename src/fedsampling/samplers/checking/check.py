@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.blame import CodeError, described
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import CodeError, InputError, described, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checking.rounds import (
@@ -255,10 +254,7 @@ def _single_run_fault(played: Round) -> str:
 
 
 def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
-    """Report the client whose mean weight is furthest from its importance; empty if none is far.
-
-    `parts`, shape (draws, n): weights by name of the rounds; each is tested separately.
-    """
+    """Report the client whose mean weight is furthest from its importance; empty if none is far."""
     from scipy.stats import norm
 
     n = len(population.p)

@@ -42,10 +42,9 @@ def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
 class Checked:
     """A prepared sampler whose results are validated, round after round.
 
-    `runs`: number of stacked runs. `finite`: returns which models, or updates, are finite, bool,
-    one per row; runs that are about to diverge may then get infinite or NaN weights and steps,
-    which is the model's fault, not the sampler's. `warns`: whether to warn if the weights' sums are
-    far from one. `live`, shape (runs,): runs that have not diverged; others may return any numbers.
+    `finite` returns which models, or updates, are finite; runs that are about to diverge may get
+    infinite or NaN weights and steps, which is the model's fault. `warns`: whether to warn if sums
+    of weights are far from one. Runs that have diverged, not `live`, may return any numbers.
     """
 
     def __init__(
@@ -144,13 +143,7 @@ class Checked:
         return InputError(f"sampler {self.sampler.named}, round {view.round}: {text}")
 
     def _not_finite(
-        self,
-        values: Array,
-        method: str,
-        name: str,
-        slots: Slots,
-        view: View,
-        blamed: Bools,
+        self, values: Array, method: str, name: str, slots: Slots, view: View, blamed: Bools
     ) -> None:
         """Raise InputError if a value is infinite or NaN in one of some runs."""
         at = np.flatnonzero(~np.isfinite(values) & blamed[slots.run])

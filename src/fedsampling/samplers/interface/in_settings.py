@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from fedsampling.base.blame import import_file
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, import_file, nearest
 from fedsampling.base.families import OWN_FILE, load_members
 from fedsampling.base.plain_text import format_bytes
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, DataScheme, Scheme
@@ -48,12 +47,10 @@ ConvexScheme = Annotated[Scheme, _observing(CONVEX_NEEDS, "convex models")]
 def expand_star(
     records: Mapping[str, Any], intermittent: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """Expand the label ``"*"`` into all samplers that no other label names.
+    """Expand the label ``"*"`` into all samplers that can train networks and have no other label.
 
-    `records`: samplers by label.  The record of ``"*"`` holds settings for all samplers that have
-    them. A label whose record is null leaves the sampler of that name out. `intermittent`: whether
-    clients can be unavailable, which leaves out samplers that need all clients. Returns records of
-    samplers that can train networks, without ``"*"``.
+    The record of ``"*"`` holds settings for all samplers that have them. A label whose record is
+    null leaves the sampler of that name out; so does `intermittent` if it needs all clients.
     """
     common = records["*"]
     labelled = {label: record for label, record in records.items() if label != "*"}

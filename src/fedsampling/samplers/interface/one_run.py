@@ -26,18 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.blame import CodeError, blaming
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, lent
-from fedsampling.samplers.scheme import (
-    NETWORK_NEEDS,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    prepared_copies,
-)
+from fedsampling.samplers.scheme import NETWORK_NEEDS, Scheme, Setup, Slots, View, prepared_copies
 
 Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
 SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot

@@ -1,1 +1,1 @@
-"""Numerical methods of the samplers: draws, optimisation over distributions, clustering."""
+"""Numerical methods of the samplers: optimisation over distributions, clustering."""

@@ -64,10 +64,8 @@ def descend(
 ) -> Array:
     """Minimise a function over the probability simplex with a method of SciPy.
 
-    `value`, `gradient`: function of p, scaled to about one, and its gradient; None for finite
-    differences. `start`, shape (m,): distribution to start from. `iterations`: maximum number of
-    iterations; 0 returns the start. `min_probability`: lower bound of each probability. Returns
-    shape (m,): at least `min_probability`, sums to one.
+    `value` is scaled to about one; a `gradient` of None takes finite differences. No iterations
+    return the start.
     """
     if start.ndim != 1 or (start < 0).any() or not np.isclose(start.sum(), 1):
         raise InputError("start: must be a distribution: non-negative numbers with sum 1")

@@ -29,10 +29,11 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
-from fedsampling.base.records import InOrder, Part, Positive
+from fedsampling.base.records import InOrder, Part, Positive, Variance
 from fedsampling.base.streams import uniforms
+from fedsampling.data.user_files import ClientsTable
 
 
 class Availability(Named, package="fedsampling.clients.availability"):
@@ -50,11 +51,9 @@ class Availability(Named, package="fedsampling.clients.availability"):
     ) -> Bools:
         """Draw the available clients of each round, shape (rounds, clients); at least one client.
 
-        If no client would be available, the client with the smallest variate of the round becomes
-        available.  Adding rounds or clients does not change the other draws.
-
-        `labels`, shape (clients,): each client's most frequent label, on which its availability may
-        depend. `names`, shape (clients,): names in a recorded trace; by default, the numbers.
+        If no client would be available, the one with the smallest variate of the round becomes
+        available. Adding rounds or clients does not change the other draws. `labels`, shape
+        (clients,), are the clients' most frequent ones; `names` are those in a recorded trace.
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]
@@ -154,8 +153,7 @@ class Diurnal(Availability, name="diurnal"):
     most: Part = 0.8
     period: Positive = Field(24, description="rounds of a day")
     phases: Literal["random", "ordered"] = Field(
-        "random",
-        description="start of each client's night: random, or spread evenly over the day",
+        "random", description="start of each client's night: random, or spread evenly over the day"
     )
 
     @model_validator(mode="after")
@@ -173,3 +171,53 @@ class Diurnal(Availability, name="diurnal"):
         hour = np.arange(rounds)[:, None] / self.period - phase
         middle, swing = (self.most + self.least) / 2, (self.most - self.least) / 2
         return np.asarray(u < middle + swing * np.cos(2 * np.pi * hour))
+
+
+class Recorded(Availability, ClientsTable, name="recorded"):
+    """Your own trace, a table with the columns client, from and to (excluded), in rounds."""
+
+    round_seconds: Variance | None = Field(
+        None, description="from and to are seconds, and a round begins every so many; null: rounds"
+    )
+    period: Variance | None = Field(
+        None, description="the trace repeats after this time, in the unit of from and to; null: not"
+    )
+
+    def trace(
+        self,
+        seed: int,
+        rounds: int,
+        clients: int,
+        labels: Ints | None = None,
+        names: NDArray[Any] | None = None,
+    ) -> Bools:
+        """Return the recorded rounds, in each of which a client must be available."""
+        with naming("availability"):
+            table = self.read(np.arange(clients) if names is None else names, ("from", "to"))
+            trace = self._of_array(table, rounds) if isinstance(table, np.ndarray) else None
+            if trace is None:
+                trace = self._of_intervals(table, rounds, clients)
+            if (empty := np.flatnonzero(~trace.any(1))).size:
+                raise InputError(
+                    f"no client is available in {empty.size} of {rounds} rounds, first in round "
+                    f"{empty[0]}; add intervals, or set period"
+                )
+            return trace
+
+    def _of_array(self, values: NDArray[Any], rounds: int) -> Bools:
+        if values.ndim != 2 or len(values) < rounds or not np.isin(values, (0, 1)).all():
+            raise InputError(
+                f"shape {values.shape}; must be true or false for {rounds} rounds and each client"
+            )
+        return values[:rounds].astype(np.bool_)
+
+    def _of_intervals(self, table: Any, rounds: int, clients: int) -> Bools:
+        starts, ends = table["from"], table["to"]
+        if starts.dtype.kind not in "if" or ends.dtype.kind not in "if" or (starts >= ends).any():
+            raise InputError("from and to must be numbers, and from less than to; correct them")
+        time = np.arange(rounds) * (self.round_seconds or 1.0)
+        time = time % self.period if self.period else time
+        trace = np.zeros((rounds, clients), np.bool_)
+        for client, start, end in zip(table["client"], starts, ends, strict=True):
+            trace[(start <= time) & (time < end), client] = True
+        return trace

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsampling.evidence.power import WITHOUT_INTERVAL, open_intervals, seeds_needed, sentence
 from fedsampling.evidence.verdicts import Interval
+from fedsampling.workflow.judging import (
+    WITHOUT_INTERVAL,
+    open_intervals,
+    seeds_needed,
+    seeds_sentence,
+)
 
 
 def drawn(value, deviation, seeds, unit="points", **bounds):
@@ -46,8 +51,8 @@ def test_the_nearest_bound_counts():
 def test_only_open_intervals_ask_for_seeds():
     decided, undecided = drawn(9.0, 1.0, 5, least=0.0), drawn(0.5, 1.0, 5, least=0.0, paper=2.0)
     assert open_intervals([decided, undecided]) == [undecided]
-    assert sentence([decided]) == ""
-    assert sentence([decided, undecided]).endswith(
+    assert seeds_sentence([decided]) == ""
+    assert seeds_sentence([decided, undecided]).endswith(
         f"{seeds_needed(undecided)} if the effect is as observed, "
         f"{seeds_needed(undecided, 2.0)} if it is the paper's; it has 5."
     )
@@ -56,20 +61,20 @@ def test_only_open_intervals_ask_for_seeds():
 def test_further_seeds_cost_what_the_first_ones_took():
     undecided = drawn(0.5, 1.0, 5, least=0.0)
     hours = 2.0 * (int(seeds_needed(undecided)) - 5)
-    assert f" ({hours:.0f} core-hours more); it has 5." in sentence([undecided], 5 * 7200)
+    assert f" ({hours:.0f} core-hours more); it has 5." in seeds_sentence([undecided], 5 * 7200)
 
 
 @pytest.mark.parametrize(("seeds", "rough"), [(3, True), (4, True), (5, False), (10, False)])
 def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
-    text = sentence([drawn(0.5, 1.0, seeds, least=0.0)])
+    text = seeds_sentence([drawn(0.5, 1.0, seeds, least=0.0)])
     assert text.endswith(f"it has {seeds}{', so this is a rough estimate' * rough}.")
 
 
 def test_the_papers_effect_is_used_where_no_number_of_the_paper_is_drawn():
     undecided = drawn(0.5, 1.0, 5, least=0.0, effect=2.0)
-    text = sentence([undecided])
+    text = seeds_sentence([undecided])
     assert f", {seeds_needed(undecided, 2.0)} if it is the paper's; it has 5." in text
 
 
 def test_a_claim_without_intervals_says_that_there_is_no_forecast():
-    assert sentence([]) == WITHOUT_INTERVAL
+    assert seeds_sentence([]) == WITHOUT_INTERVAL

@@ -1,1 +1,0 @@
-"""Availability: the clients that are available in each round."""
