@@ -66,7 +66,7 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
         draw_bands(table, families),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with intervals "
         "over families of datasets, and that on its worst family.",
-        notes=(_scope(speed_ups, summaries), *_faster_and_slower(table)),
+        notes=(_scope(speed_ups, summaries, paper), *_faster_and_slower(table)),
     )
 
 
@@ -277,13 +277,19 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(table, table=shown)
 
 
-def _scope(speed_ups: pd.DataFrame, summaries: Summaries) -> str:
-    """Say how many families and datasets there are, and which were run in several worlds."""
+def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
+    """Say how many families and datasets there are, which have one world, and which have no run."""
     worlds = speed_ups.groupby("set")["worlds"].max()
-    several = [title(summaries, str(name)) for name in worlds.index[worlds > 1]]
+    single = [title(summaries, str(name)) for name in worlds.index[worlds == 1]]
+    declared = {name: str(spec["title"]) for name, spec in paper.experiments.items()}
+    missing = [
+        declared[name]
+        for name in declared
+        if name.startswith(BENCH) and not {name, TUNING + name} <= summaries.keys()
+    ]
     return (
-        f"{speed_ups['family'].nunique()} families, {len(worlds)} datasets; several worlds on: "
-        f"{listed(several) or 'none yet'}."
+        f"{speed_ups['family'].nunique()} families, {len(worlds)} datasets; a single world on: "
+        f"{listed(single) or 'none'}. Declared and not run: {listed(missing) or 'none'}."
     )
 
 

@@ -6,7 +6,6 @@
 PAPER = "crossmatrix"
 TUNING = "tuning_"  # prefix of the experiments that tune samplers, one for each dataset
 BENCH = "bench_"  # prefix of the benchmark's experiments, one for each dataset
-WORLDS = "worlds_"  # prefix of the experiments that run the benchmark in several worlds
 CLIENTS = "clients_"  # prefix of the experiments that record each client
 REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
 FULL = "full"  # full participation: the upper limit in rounds, selects no clients

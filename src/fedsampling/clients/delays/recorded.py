@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.arrays import Array
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.clients.delays.delays import DelayModel, Delays
 from fedsampling.data.user_files import ClientsTable
@@ -36,6 +36,7 @@ class Recorded(DelayModel, ClientsTable, name="recorded"):
         seed: int,
         network: "Mesh | None",
         names: NDArray[Any],
+        n_samples: Ints,
         model_bytes: float,
         rounds: int,
     ) -> Delays:
