@@ -162,13 +162,14 @@ def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
     ``scheme``, ``cost`` (geometric mean), ``speed_up``, ``speed_up_low``, ``speed_up_high``,
     ``area``, ``area_low``, ``area_high``, ``reached`` and ``runs``.
     """
-    parts = [_on_dataset(summaries, name, folder) for name in compared_datasets(summaries)]
+    parts = [speed_ups_on(name, name, summaries, folder) for name in compared_datasets(summaries)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _on_dataset(summaries: Summaries, name: str, folder: Path) -> pd.DataFrame:
-    costs = costs_on(summaries[name], summaries[TUNING + name])
-    worlds = costs["seed"].nunique() if summaries[name].settings.get("worlds") else 1
+def speed_ups_on(name: str, experiment: str, summaries: Summaries, folder: Path) -> pd.DataFrame:
+    """Return the speed-ups on the dataset `name` from the runs of an experiment on it."""
+    costs = costs_on(summaries[experiment], summaries[TUNING + name])
+    worlds = costs["seed"].nunique() if summaries[experiment].settings.get("worlds") else 1
     facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name, "worlds": worlds}
     rows = []
     for measure in MEASURES:

@@ -39,6 +39,7 @@ from .costs import (
     label,
     requires_comparison,
     speed_ups_by_dataset,
+    speed_ups_on,
     title,
 )
 
@@ -47,6 +48,12 @@ SITUATIONS = [
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
     for information in map(frozenset, ((), ("delays",), ("losses", "updates"), INFORMATION))
 ]
+
+
+DELAYS = {  # other models of delays: the start of their experiments' names
+    "varying_": "vary around each client's mean",
+    "ordered_": "large clients are slow",
+}
 
 
 @requires_comparison
@@ -273,6 +280,51 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
             "largest": table["largest"].map(show),
             "families": table["families"],
         }
+    )
+    return Artefact(table, table=shown)
+
+
+def bench_delays(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate speed-ups in seconds with other delays, beside those with constant random ones."""
+    rows = []
+    for start, words in DELAYS.items():
+        sets = {
+            name: BENCH + name.removeprefix(start) for name in summaries if name.startswith(start)
+        }
+        sets = {name: of for name, of in sets.items() if {of, TUNING + of} <= summaries.keys()}
+        if not sets:
+            continue
+        constant, other = (
+            pd.concat([speed_ups_on(of, run, summaries, paper.folder) for run, of in pairs])
+            for pairs in (((of, of) for of in sets.values()), sets.items())
+        )
+        other = other[other["measure"] == "seconds"]
+        samplers = sorted(set(other["scheme"]) - {REFERENCE})
+        before = by_family(constant[constant["measure"] == "seconds"], samplers)
+        after = by_family(other, samplers)
+        for name in samplers:
+            columns: dict[str, object] = {"delays": words, "scheme": name, "sampler": label(name)}
+            for kind, logs in (("constant", before[name]), ("other", after[name])):
+                value, low, high = over_families(logs.dropna().to_numpy())
+                columns |= {kind: value, f"{kind}_low": low, f"{kind}_high": high}
+            columns |= {"worst": float(np.exp(after[name].min())), "families": len(after)}
+            part = other[other["scheme"] == name]
+            rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})
+    if not rows:
+        reason = "No dataset was run with other delays."
+        return Artefact(pd.DataFrame(), table=pd.DataFrame({"": [reason]}), notes=(reason,))
+    table = pd.DataFrame(rows).sort_values(["delays", "other"], ascending=False)
+    shown = table[["delays", "sampler"]].assign(
+        **{
+            words: [
+                show_interval(*row)
+                for row in table[[kind, f"{kind}_low", f"{kind}_high"]].to_numpy()
+            ]
+            for kind, words in (("constant", "constant, random"), ("other", "as named"))
+        },
+        worst=table["worst"].map(show),
+        families=table["families"],
+        missed=table["runs"] - table["reached"],
     )
     return Artefact(table, table=shown)
 

@@ -138,6 +138,15 @@ def test_a_dataset_is_compared_world_by_world(evaluation, tuning, tmp_path):
     assert (rounds.loc["fast", "reached"], rounds.loc["fast", "runs"]) == (1, 2)
 
 
+def test_other_delays_are_compared_on_the_same_datasets(evaluation, tuning):
+    single = {"bench_b": evaluation, "tuning_bench_b": tuning}
+    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": evaluation, **single}
+    (row,) = figures_bench.bench_delays(summaries, PAPER).data.to_dict("records")
+    assert (row["scheme"], row["families"], row["reached"], row["runs"]) == ("fast", 1, 1, 2)
+    assert row["constant"] == row["other"] == row["worst"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
+    assert not len(figures_bench.bench_delays(single, PAPER).data)
+
+
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tuning):
     gains = costs.gains_from_tuning({"bench_a": evaluation, "tuning_bench_a": tuning}, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.
