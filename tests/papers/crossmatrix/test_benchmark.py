@@ -143,7 +143,9 @@ def test_other_delays_are_compared_on_the_same_datasets(evaluation, tuning):
     summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": evaluation, **single}
     (row,) = figures_bench.bench_delays(summaries, PAPER).data.to_dict("records")
     assert (row["scheme"], row["families"], row["reached"], row["runs"]) == ("fast", 1, 1, 2)
-    assert row["constant"] == row["other"] == row["worst"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
+    assert (
+        row["constant"] == row["other"] == row["worst"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
+    )
     assert not len(figures_bench.bench_delays(single, PAPER).data)
 
 

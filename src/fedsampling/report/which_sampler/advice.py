@@ -111,7 +111,7 @@ class Advice:
     average.  The fastest is first. `families`, `datasets`: with the situation's answers. `worlds`:
     smallest and largest number of worlds of a dataset. `regret`: mean and largest regret of
     ``advice`` and ``md`` on a family that the advice was not learned from: the cost divided by that
-    of the best sampler there.  Empty below two families.
+    of the best sampler there.  Empty below two families. `notes`: further sentences.
     """
 
     measure: str
@@ -121,6 +121,7 @@ class Advice:
     datasets: int
     worlds: tuple[int, int]
     regret: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def sampler(self) -> str:
@@ -155,7 +156,7 @@ class Advice:
                 f"On a new family, expect {excess[0]} more cost than the best choice (worst case "
                 f"{excess[1]}; MD {', '.join(of_md)})."
             )
-        return tuple(lines)
+        return (*lines, *self.notes)
 
 
 def advise(

@@ -1,12 +1,12 @@
 """All samplers by the information they need, their cost and their speed-up over MD sampling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import listed, show
+from fedsampling.evidence.statistics import listed, show, show_interval
 from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
@@ -146,7 +146,7 @@ class Comparison:
     all families of datasets; single datasets. `sources`: artefacts that provide the columns of
     `overall` and of `datasets`. `speed_ups`: of all samplers on all datasets in the measure, from
     which :mod:`.advice` follows. `gain_from_tuning`: what tuning the learning rate gains, in a
-    sentence; empty if unknown.
+    sentence; empty if unknown. `other_delays`: speed-ups in seconds with other models of delays.
     """
 
     by: str
@@ -157,6 +157,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
+    other_delays: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -189,7 +190,15 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        return advise(self.speed_ups, usable, situation, self.by)
+        advice = advise(self.speed_ups, usable, situation, self.by)
+        if self.by != "seconds" or not advice.recommended or self.other_delays.empty:
+            return advice
+        rows = self.other_delays[self.other_delays["scheme"] == advice.sampler].to_dict("records")
+        texts = [
+            f"{show_interval(row['other'], row['other_low'], row['other_high'])} ({row['delays']})"
+            for row in rows
+        ]
+        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
         """Name the measures in which a sampler's interval over families is above 1."""
