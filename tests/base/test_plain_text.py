@@ -4,8 +4,6 @@ import pytest
 
 from fedsampling.base.plain_text import align, format_bytes, format_duration
 
-# Tables for the terminal.
-
 
 def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():
     rows = [("experiment", "jobs", "runs"), ("mnist", "7", "12000")]
@@ -14,15 +12,11 @@ def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():
     assert align([]) == []
 
 
-# Durations and sizes as text.
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0.84, "0.8 s"),
         (9.96, "10 s"),
-        (75, "75 s"),
         (200, "3 min"),
         (7500, "2.1 h"),
         (4e6, "1,111.1 h"),

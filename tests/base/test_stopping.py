@@ -64,11 +64,6 @@ def test_the_time_left_comes_from_slurm_unless_it_fails(client):
     assert seconds_left() is None
 
 
-def test_nothing_stops_a_job_without_a_limit():
-    with watching(1e9) as stop:
-        assert not stop()
-
-
 @pytest.mark.parametrize(
     ("grace", "seconds", "stops"),
     [(20, 79.9, False), (20, 80.1, True), (600, 74, False)],  # a long grace leaves time to work

@@ -13,9 +13,7 @@ class TestReadYaml:
         ("text", "complaint"),
         [
             ("a: [1, 2\n", " line 2: is not YAML ("),
-            ("a: b: c\n", " line 1: is not YAML (mapping values are not allowed"),
             ("a: !!python/object:os.system x\n", " line 1: is not YAML (could not determine"),
-            ("- a\n- b\n", " contains a list; must consist of 'key: value' lines"),
             ("word\n", " contains a str; must consist of 'key: value' lines"),
         ],
     )

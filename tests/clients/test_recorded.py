@@ -19,6 +19,7 @@ BY_ROUND = pd.DataFrame(
 CONSTANT = {"client": NAMES[::-1], "seconds": [6, 5, 4, 3, 2, 1]}
 TRACE = {"client": [*NAMES, "H0"], "from": [0, 0, 0, 2, 2, 3, 4], "to": [2, 2, 2, 4, 5, 4, 5]}
 AVAILABLE = [3, 3, 2, 3, 2]
+UNTIL_3 = {"client": NAMES, "from": [0] * 6, "to": [3] * 6}
 
 
 def trained(metric, sampler=None, **settings):
@@ -118,20 +119,13 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
         ({"delays": SECONDS[:3]}, "delays: 3 rounds, but 5 are trained; add"),
         ({"delays": -SECONDS}, "delays: seconds must be finite and not negative"),
         ({"delays": BY_ROUND[1:]}, "delays: 0 rows for client 'H0' in round 0; must be one"),
-        ({"delays": BY_ROUND.drop(columns="round")}, "delays: 5 rows for client 'H0'; must be"),
         ({"delays": {"client": NAMES[1:], "seconds": [1] * 5}}, "no row for client 'H0'; add it"),
         ({"delays": {"client": [*NAMES, "X"], "seconds": [1] * 7}}, "sample of client 'X'; remove"),
         ({"delays": {"client": NAMES, "second": [1] * 6}}, "no column 'seconds'; it has client, s"),
-        ({"delays": {**CONSTANT, "rounds": [1] * 6}}, "'rounds' is unknown; did you mean 'round'"),
-        ({"delays": ["fast"] * 6}, "delays: array: contains text; convert to numbers"),
         ({"delays": "missing.csv"}, "delays: path: 'missing.csv' does not exist; check the path"),
-        ({"delays": "synthetik"}, "did you mean 'synthetic'"),
         ({"availability": np.ones((3, 6))}, r"availability: shape \(3, 6\); must be true or false"),
         ({"availability": {**TRACE, "to": [2] * 7}}, "from and to must be numbers, and from less"),
-        (
-            {"availability": {"client": NAMES, "from": [0] * 6, "to": [3] * 6}},
-            "availability: no client is available in 2 of 5 rounds, first in round 3; add interv",
-        ),
+        ({"availability": UNTIL_3}, "no client is available in 2 of 5 rounds, first in round 3"),
     ],
 )
 def test_what_does_not_fit_is_one_line(settings, line):

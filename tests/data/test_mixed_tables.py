@@ -78,7 +78,6 @@ def test_a_file_gives_the_same_features(tmp_path):
     ("frame", "settings", "line"),
     [
         (FRAME, {}, "not numeric: 'sex'; remove them, or encode them"),
-        (FRAME, {"encode": "all"}, "encode: "),
         (FRAME.assign(dose=None), {"encode": "pooled"}, "'dose': all values are missing; remove"),
         (FRAME.assign(sex=[1, "a"] * 200), {"encode": "pooled"}, "'sex': contains integers and te"),
         (FRAME.assign(sex=[f"P{k}" for k in range(N)]), {"encode": "pooled"}, "has 400 categories"),

@@ -102,29 +102,12 @@ def test_samplers_are_compared_by_a_summary_of_their_clients():
     assert not gap.attrs["larger"]
 
 
-def test_a_metric_of_single_clients_is_no_curve():
-    with pytest.raises(fs.InputError, match="a value for each client; compare worst_accuracy"):
-        ranking({"md": history()}, "client_accuracy", "md")
-
-
-def test_a_history_without_clients_says_how_to_get_them():
-    plain = history()[lambda rows: rows["metric"] == "accuracy"]
-    with pytest.raises(fs.InputError, match=r"md: .*train with by_client=True"):
-        fs.left_out({"md": plain})
-
-
 def test_intervals_stay_within_the_values_that_are_possible():
     table = fairness(fs.by_client(history())).iloc[[0, 0, 0]]
     table = table.assign(least_weight=[0.0, 0.01, 0.4], worst_accuracy=[1.0, 0.7, 1.0])
     row = over_seeds(table)
     assert (row["least_weight_low"], row["worst_accuracy_high"]) == (0.0, 1.0)
     assert 0 < row["least_weight_high"] < 1
-
-
-def test_a_single_history_gets_a_row_as_in_a_plot():
-    row = fs.left_out(history())
-    expected = fs.left_out({"md": history()}).assign(sampler="")
-    pd.testing.assert_frame_equal(row, expected)
 
 
 def test_of_a_diverged_run_only_facts_about_the_clients_are_known():

@@ -88,12 +88,6 @@ class TestCurves:
             low = max(expected.low, 0)  # no mean square is less
             assert result == pytest.approx([expected.value, low, expected.high, 3])
 
-    def test_one_seed_has_no_interval(self, runs):
-        rows = runs.summarise().rows
-        curve = Summary(rows[rows["seed"] == 0], {}, {}).curves
-        assert curve["low"].isna().all()
-        assert curve["mean"].notna().all()
-
     def test_two_seeds_have_no_interval_either_but_their_range(self, runs):
         rows = runs.summarise().rows
         curve = Summary(rows[rows["seed"] < 5], {}, {}).curves.set_index("at")
@@ -133,23 +127,12 @@ class TestCurves:
 
 class TestProvenance:
     def test_runs_are_counted_joined_and_summed(self, runs):
-        result = runs.summarise().provenance
-        assert {key: result[key] for key in ("runs", "seeds", "seconds", "peak_mb", "commit")} == {
-            "runs": 3,
-            "seeds": [0, 1, 5],
-            "seconds": 4.5,
-            "peak_mb": 105.0,
-            "commit": [],
+        expected = {
+            **{"runs": 3, "seeds": [0, 1, 5], "seconds": 4.5, "peak_mb": 105.0, "commit": []},
+            **{"started": "2026-01-01T00:00:00Z", "finished": "2026-01-06T01:00:00Z"},
+            **{"scale": "quick", "data": "embedded", "run_data": ["generated"]},
         }
-        assert (result["started"], result["finished"]) == (
-            "2026-01-01T00:00:00Z",
-            "2026-01-06T01:00:00Z",
-        )
-        assert (result["scale"], result["data"], result["run_data"]) == (
-            "quick",
-            "embedded",
-            ["generated"],
-        )
+        assert expected.items() <= runs.summarise().provenance.items()
 
     def test_every_value_that_occurred_is_kept(self, runs):
         changes = {"code": "c2", "device": "gpu", "unverified": True}
@@ -196,20 +179,25 @@ class TestDamage:
 
     @pytest.mark.parametrize("damage", ["missing", "truncated"])
     def test_a_missing_or_damaged_run_is_one_line(self, runs, damage):
-        path = runs.paths[1]
-        if damage == "missing":
-            path.unlink()
-        else:
-            path.write_bytes(path.read_bytes()[:-20])
+        content = runs.paths[1].read_bytes()
+        runs.paths[1].unlink()
+        if damage == "truncated":
+            runs.paths[1].write_bytes(content[:-20])
         assert self.failing(runs) == (
             f"block-0 of base/md: run {1:020x} (seed 1) is missing or corrupt; "
             "run the same command to recompute it",
         )
 
-    def test_each_run_has_its_line(self, runs):
-        runs.paths[0].unlink()
-        runs.paths[5].write_bytes(b"")
-        assert [line.split("(")[1][:6] for line in self.failing(runs)] == ["seed 0", "seed 5"]
+    @pytest.mark.parametrize(
+        "content", [b"", b"[]", b"\xff", b"[" * 99_999, {"runs": None}, {"runs": [{}]}, {"job": ""}]
+    )
+    def test_a_damaged_manifest_is_one_line(self, runs, content):
+        if isinstance(content, dict):
+            content = json.dumps(json.loads(runs.manifest.read_text()) | content).encode()
+        runs.manifest.write_bytes(content)
+        (line,) = self.failing(runs)
+        assert line.startswith(f"{runs.manifest}: ")
+        assert line.endswith("run the same command to rebuild it")
 
     def test_a_swapped_run_is_noticed(self, runs):
         store.save(runs.store, run_table(5), metadata(1))
@@ -217,31 +205,6 @@ class TestDamage:
             f"block-0 of base/md: run {1:020x} (seed 1) is different from the manifest; "
             "run the same command to recompute it",
         )
-
-    @pytest.mark.parametrize("content", [b"", b'{"job": "p', b"[]", b"{}", b"\xff", b"[" * 99_999])
-    def test_a_damaged_manifest_is_one_line(self, runs, content):
-        runs.manifest.write_bytes(content)
-        assert self.failing(runs) == (
-            f"{runs.manifest}: missing or corrupt; run the same command to rebuild it",
-        )
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"runs": []},
-            {"runs": None},
-            {"runs": [{}]},
-            {"runs": ["ab"]},
-            {"runs": {"hash": "ab"}},
-            {"job": "p/e/base/md/block-1"},
-        ],
-    )
-    def test_a_manifest_that_does_not_list_its_jobs_runs_is_one_line(self, runs, change):
-        content = json.loads(runs.manifest.read_text()) | change
-        runs.manifest.write_text(json.dumps(content))
-        (line,) = self.failing(runs)
-        assert str(runs.manifest) in line
-        assert line.endswith("run the same command to rebuild it")
 
     @pytest.mark.parametrize("indices", [[0], [2, 1, 0], [0, 0, 1, 2]])
     def test_a_manifest_with_other_runs_than_its_jobs_is_rejected(self, runs, indices):
@@ -275,13 +238,3 @@ class TestDamage:
         pq.write_table(table.replace_schema_metadata(changed), runs.out)
         with pytest.raises(InputError, match="missing or corrupt; delete it and rerun the command"):
             summaries.load(runs.out)
-
-    @pytest.mark.parametrize("content", [None, b"", b"PAR1"])
-    def test_a_damaged_summary_is_one_line(self, runs, content):
-        if content is not None:
-            runs.out.write_bytes(content)
-        with pytest.raises(InputError) as caught:
-            summaries.load(runs.out)
-        assert caught.value.lines == (
-            f"{runs.out}: missing or corrupt; delete it and rerun the command",
-        )

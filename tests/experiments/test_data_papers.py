@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.experiments.config import MIRROR_VARIABLE, Config
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import checking, drawing, reporting
@@ -54,18 +54,6 @@ def test_every_figure_is_made_without_a_download_and_labelled(tmp_path):
     runs = [(cost.finished, cost.runs) for cost in checking.estimate(project).experiments]
     assert sum(total for _, total in runs) > 0
     assert all(finished == total for finished, total in runs)
-
-
-def test_costs_are_estimated_for_runs_without_rounds_or_draws(tmp_path, monkeypatch):
-    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
-    overrides = {FRABONI: FEWER[FRABONI]}
-    config = Config(scale="quick", shipped=False, papers=[FRABONI], overrides=overrides)
-    estimate = checking.estimate(Project(config, tmp_path / "results", ROOT / "papers"))
-    (line,) = estimate.experiments
-    assert (line.jobs, line.runs, line.finished) == (4, 8, 0)
-    assert 0 < line.hours < 1
-    assert estimate.downloads == {"cifar10/cifar-10-binary.tar.gz": 170_052_171}
-    assert "download  cifar10/cifar-10-binary.tar.gz: 170 MB" in checking.cost_table(estimate)
 
 
 def quick_plan(**settings):

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.processes import run_python
 
-from fedsampling.base.errors import InputError
 from fedsampling.experiments import config
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
@@ -75,23 +74,6 @@ def test_imports_of_the_file_are_part_of_the_jobs_code(jobs):
         "import numpy", "from fedsampling.samplers.divfl import DivFL\nimport numpy"
     )
     assert jobs(derived)["mine_of_a_test"].code != plain
-
-
-def test_an_invalid_file_is_one_line_with_the_key(tmp_path):
-    (tmp_path / "none.py").write_text("X = 1\n")
-    with pytest.raises(InputError) as error:
-        config.parse({"schemes": ["nowhere.py", str(tmp_path / "none.py")]})
-    assert error.value.lines == (
-        "schemes: nowhere.py: no such file; check the path",
-        f"schemes: {tmp_path / 'none.py'}: defines no sampler; derive a class from Sampler: "
-        'class Mine(fedsampling.Sampler, name="mine")',
-    )
-
-
-def test_a_report_shows_only_the_files_name(tmp_path):
-    (tmp_path / "mine.py").write_text(SCHEME)
-    checked = config.parse({"schemes": [str(tmp_path / "mine.py")]})
-    assert checked.public()["schemes"] == ["mine.py"]
 
 
 def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):

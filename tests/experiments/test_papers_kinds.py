@@ -39,13 +39,8 @@ def folder(tmp_path, forget_own_files):
 
 def write(folder, kind):
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
-    experiment = {
-        "kind": kind,
-        "title": "",
-        "size": 3,
-        "samplers": {"none": {"name": "none"}},
-        "seeds": 1,
-    }
+    samplers = {"none": {"name": "none"}}
+    experiment = {"kind": kind, "title": "", "size": 3, "samplers": samplers, "seeds": 1}
     content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": experiment}}
     folder.mkdir()
     (folder / "paper.yaml").write_text(json.dumps(content | {"artefacts": {}, "claims": {}}))
@@ -84,12 +79,8 @@ def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget
 
 def test_a_run_kind_of_a_paper_cannot_be_used_by_another(folder):
     write(folder.parent / "other", "doubling")
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"^other.one.kind: 'doubling' belongs to papers/mine; "):
         planned_jobs(folder, folder.parent / "other")
-    assert error.value.lines == (
-        "other.one.kind: 'doubling' belongs to papers/mine; move its module to "
-        "fedsampling/experiments/simulations to share it",
-    )
 
 
 @pytest.mark.parametrize(

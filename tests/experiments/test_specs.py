@@ -21,14 +21,8 @@ ROOT = Path(__file__).parents[2]
 TRAINING = {
     "kind": "federated",
     "title": "Training",
-    "dataset": {
-        "name": "regression",
-        "agents": 10,
-        "samples": 8,
-        "dimension": 2,
-        "eigenvalues": [1, 2],
-        "noise": [0.1, 1],
-    },
+    "dataset": {"name": "regression", "agents": 10, "samples": 8, "dimension": 2}
+    | {"eigenvalues": [1, 2], "noise": [0.1, 1]},
     "model": {"name": "linear", "rho": 0.001},
     "work": {"step": 0.01, "epochs": [1, 2], "batch": [1, 3]},
     "samplers": {"plain": {"name": "uniform", "m": 3}, "weighted": {"name": "md", "m": 3}},
@@ -76,55 +70,22 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "line"),
         [
-            (
-                {"samplers": {"*": {"mm": 3}}},
-                "samplers.*.mm: no sampler has this setting; did you mean 'm'?",
-            ),
+            ({"samplers": {"*": {"mm": 3}}}, "samplers.*.mm: no sampler has this setting; did you"),
+            ({"samplers": {"plain": {"name": "unifrom", "m": 1}}}, "samplers.plain.name: 'unif"),
+            ({"samplers": {"plain": {"m": 11}}}, "samplers.plain.m: 11 exceeds the 10 clients"),
+            ({"samplers": {"a b": {"name": "md", "m": 1}}}, "samplers: 'a b' becomes a folder; "),
+            ({"samplers": {"plain": None, "weighted": None}}, "samplers: empty; add at least one"),
             ({"seeds": [1, 2, 1]}, "seeds: duplicate 1; remove one"),
             ({"seeds": []}, "seeds: no seeds; give at least one"),
             ({"seeds": 0}, "seeds: 0 is out of range; must be 1 to 10,000, or a list"),
-            ({"seeds": [-1]}, "seeds.0: -1 is out of range; must be at least 0"),
-            (
-                {"seeds": [2**32]},
-                "seeds.0: 4294967296 is out of range; must be less than 4294967296",
-            ),
-            (
-                {"seeds": "all"},
-                "seeds: 'all' is invalid; must be a number of seeds, or a list of them",
-            ),
-            (
-                {"samplers": {"plain": {"name": "unifrom", "m": 1}}},
-                "samplers.plain.name: 'unifrom' is unknown; did you mean 'uniform'?",
-            ),
-            (
-                {"samplers": {"plain": {"m": 11}}},
-                "samplers.plain.m: 11 exceeds the 10 clients; give at most 10",
-            ),
-            (
-                {"samplers": {"a b": {"name": "md", "m": 1}}},
-                "samplers: 'a b' becomes a folder; "
-                "must be at most 100 letters, digits, '-', '_' or '.'",
-            ),
-            ({"samplers": {"plain": None, "weighted": None}}, "samplers: empty; add at least one"),
-            (
-                {"cases": {"../up": {}}},
-                "cases: '../up' becomes a folder; "
-                "must be at most 100 letters, digits, '-', '_' or '.'",
-            ),
-            (
-                {"cases": {"wide": {"dataset": {"noise": [0, 1]}}}},
-                "cases.wide.dataset.noise.0: 0 is out of range; must be more than 0.0",
-            ),
+            ({"seeds": [2**32]}, "seeds.0: 4294967296 is out of range"),
+            ({"cases": {"../up": {}}}, "cases: '../up' becomes a folder; "),
+            ({"cases": {"wide": {"rounds": 0}}}, "cases.wide.rounds: 0 is out of range"),
         ],
     )
     def test_an_invalid_override_is_one_line(self, changes, line):
-        assert lines(training=changes) == (f"overrides.p.training.{line}",)
-
-    def test_m_larger_than_the_population_names_the_case(self):
-        result = lines(weights={"cases": {"few": {"m": 5}}})
-        assert result == (
-            "overrides.p.weights.cases.few.m: 5 exceeds the 4 clients; give at most 4",
-        )
+        line = f"overrides.p.training.{line}"
+        assert [text[: len(line)] for text in lines(training=changes)] == [line]
 
     def test_an_error_of_the_papers_own_file_does_not_name_overrides(self):
         with pytest.raises(InputError) as caught:
@@ -166,6 +127,15 @@ class TestLoading:
             "papers: 'xyz' is unknown; known: one",
         )
 
+    def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
+        self.write(tmp_path, year="soon", titel="")
+        with pytest.raises(InputError) as caught:
+            load_papers(Config(papers=["one"]), tmp_path)
+        assert caught.value.lines == (
+            "papers/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
+            "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
+        )
+
     def test_unknown_names_in_a_paper_are_reported(self, tmp_path):
         named = {"experiments": ["E"], "cases": ["basis"]}
         drawn = {"kind": "figure", "title": "", "caption": "", **named}
@@ -176,22 +146,8 @@ class TestLoading:
         (tmp_path / "one").rename(tmp_path / "two")
         with pytest.raises(InputError) as caught:
             load_papers(Config(papers=["two"]), tmp_path)
-        origin = "papers/two/paper.yaml: "
-        assert caught.value.lines == (
-            f"{origin}artefacts.figure1.experiments: 'E' is unknown; known: e",
-            f"{origin}artefacts.figure1.cases: 'basis' is unknown; did you mean 'base'?",
-            f"{origin}claims.c1.artefact: 'figur1' is unknown; did you mean 'figure1'?",
-            f"{origin}key: 'one' is not the folder's name; write 'two'",
-        )
-
-    def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
-        self.write(tmp_path, year="soon", titel="")
-        with pytest.raises(InputError) as caught:
-            load_papers(Config(papers=["one"]), tmp_path)
-        assert caught.value.lines == (
-            "papers/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
-            "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
-        )
+        keys = [line.split(": ")[1] for line in caught.value.lines]
+        assert keys == [*(f"artefacts.figure1.{n}" for n in named), "claims.c1.artefact", "key"]
 
 
 class TestPrecedence:
@@ -204,12 +160,6 @@ class TestPrecedence:
         assert rounds(scale="quick") == 4
         assert rounds(scale="quick", e={"rounds": 9}) == 9
         assert rounds(scale="paper", e={"rounds": 9}) == 9
-
-    def test_reduced_scale_equals_paper_scale_unless_the_file_changes_it(self):
-        reduced = TRAINING | {"reduced": {"rounds": 7}}
-        for experiment, rounds in ((reduced, 7), (TRAINING, 20)):
-            result = resolve_experiments(paper(e=experiment), config(scale="reduced"))["e"]
-            assert result.experiment.settings["rounds"] == rounds
 
     @pytest.mark.parametrize(
         ("scale", "override", "result"),
@@ -318,9 +268,6 @@ class TestHash:
         with pytest.raises(InputError, match="seed_block: 2 seeds with worlds have different"):
             jobs(paper(e=TRAINING | {"worlds": True, "seed_block": 2}), config())
 
-    def test_scales_differ(self):
-        assert not set(hashes(TRAINING, scale="quick")) & set(hashes(TRAINING, scale="paper"))
-
     def test_the_source_of_the_data_matters_only_to_runs_that_read_data(self):
         assert hashes(TRAINING, data="official") == hashes(TRAINING)
         assert not set(hashes(CLASSIFICATION, data="official")) & set(hashes(CLASSIFICATION))
@@ -332,15 +279,15 @@ class TestHash:
         runs = {(job.experiment, job.case): job.runs[0].hash for job in result[::-1]}
         assert runs["one", "base"] == runs["two", "same"] != runs["two", "wide"]
 
+    def test_nan_in_settings_is_refused(self):
+        with pytest.raises(ValueError, match="JSON"):
+            _ = RunSpec({"rho": float("nan")}, "generated", 0).hash
+
     @given(st.permutations(sorted(TRAINING)))
     def test_the_order_of_keys_does_not_change_the_hash(self, keys):
         shuffled = {key: TRAINING[key] for key in keys}
         shuffled["dataset"] = dict(reversed(TRAINING["dataset"].items()))
         assert hashes(shuffled) == hashes(TRAINING)
-
-    def test_nan_in_settings_is_refused(self):
-        with pytest.raises(ValueError, match="JSON"):
-            _ = RunSpec({"rho": float("nan")}, "generated", 0).hash
 
 
 def test_at_paper_scale_a_sampler_runs_only_its_chosen_case():
@@ -376,19 +323,11 @@ def test_a_case_changes_the_settings_of_the_samplers_that_it_names():
 # How the papers use the datasets.
 
 
-PAPERS = Path(__file__).parents[2] / "papers"
-
-
 @pytest.fixture(scope="module")
 def uses_by_dataset():
     keys = ["chen2022optimal", "fraboni2022general", "harshvardhan2025latency"]
     settings = {"scale": "quick", "data": "embedded", "papers": [*keys, "rizk2022importance"]}
-    return dataset_uses(plan(settings, PAPERS).jobs.values())
-
-
-def test_every_dataset_is_listed_and_runs_without_data_are_skipped(uses_by_dataset):
-    assert {"cookup", "ijcnn1", "nycmesh", "regression"} <= set(uses_by_dataset)
-    assert "weights" not in {use.experiment for uses in uses_by_dataset.values() for use in uses}
+    return dataset_uses(plan(settings, ROOT / "papers").jobs.values())
 
 
 def test_samplers_and_blocks_share_a_use(uses_by_dataset):

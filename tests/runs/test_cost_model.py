@@ -1,6 +1,5 @@
 """The cost of a run, against counts by hand and against the time that the run takes."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs.cost_model import available_data, batch_cost, measure, work_of
 from fedsampling.runs.resources import Measured
 from fedsampling.workflow.plan import plan
@@ -76,19 +74,6 @@ def test_memory_counts_models_and_one_step_of_each_slot():
 def test_a_selection_that_takes_too_long_is_rejected():
     with pytest.raises(InputError, match="for one selection among 100 clients"):
         work_of(settings({"name": "approx_opt", "m": 4}), "embedded", WHERE, limit=1e-3)
-
-
-def test_the_estimate_is_the_processor_time_of_the_run(tmp_path):
-    """Within a factor of four, since other work on the machine changes the processor's speed."""
-    run = settings({"name": "md", "m": 10}, work={"steps": 20}, rounds=10)
-    specs = tuple(RunSpec(run.model_dump(mode="json"), "embedded", seed) for seed in (0, 1))
-    job = Job("paper", "experiment", "base", "md", 0, specs, uses_gpu=True)
-    cost = measure(job, tmp_path, Config(device="cpu"))
-    assert cost.device == "cpu"
-    begin = time.process_time()
-    run.simulate("embedded", [0, 1], WHERE)
-    spent = time.process_time() - begin
-    assert spent / 4 < 10 * cost.step < 4 * spent
 
 
 def test_a_run_kind_without_networks_declares_the_seconds_of_a_step():

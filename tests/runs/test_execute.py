@@ -52,33 +52,18 @@ def checkout(folder, *files):
         subprocess.run(["git", "-C", str(folder), *command], check=True)
 
 
-def test_manifest_names_every_run_and_its_digest(tmp_path):
+def test_metadata_record_the_origin_of_a_run(tmp_path):
     manifest = execute(tmp_path, [4, 2])
     assert [run["seed"] for run in manifest["runs"]] == [4, 2]
-    for run in manifest["runs"]:
+    planned, _ = job([4, 2])
+    for run, spec in zip(manifest["runs"], planned.runs, strict=True):
         loaded = store.find([tmp_path / "store"], run["hash"], None)
         assert loaded.metadata["digest"] == run["digest"] == store.digest(loaded.table)
-        assert loaded.metadata["spec"]["seed"] == run["seed"]
-
-
-def test_metadata_record_the_origin_of_a_run(tmp_path):
-    (run,) = execute(tmp_path, [3])["runs"]
-    loaded = store.find([tmp_path / "store"], run["hash"], None).metadata
-    planned, _ = job([3])
-    assert loaded["hash"] == planned.runs[0].hash
-    assert loaded["spec"] == planned.runs[0].identity
-    assert re.fullmatch("[0-9a-f]{16}", loaded["code"])
-    assert loaded["inputs"] == {}
-    assert loaded["unverified"] is False
-    assert loaded["versions"].keys() == {"numpy", "scipy", "pandas", "pyarrow", "torch"}
-    assert loaded["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
-    assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded["device"])
-    assert 0 < loaded["seconds"] < 600
-    assert 10 < loaded["peak_mb"] < 100_000
-    stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    assert re.fullmatch(stamp, loaded["started"])
-    assert loaded["started"] <= loaded["finished"]
-    assert {"package", "commit", "python"} <= loaded.keys()
+        assert (loaded.metadata["hash"], loaded.metadata["spec"]) == (spec.hash, spec.identity)
+        assert re.fullmatch("[0-9a-f]{16}", loaded.metadata["code"])
+        assert loaded.metadata["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
+        assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded.metadata["device"])
+        assert loaded.metadata["started"] <= loaded.metadata["finished"]
 
 
 @pytest.mark.parametrize(
@@ -149,18 +134,6 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
     assert paths[0] != paths[1]
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("scheme", ["fedavg", "isfedavg-approximate", "isfedavg-tracked"])
-def test_a_diverging_run_is_recorded_in_its_table_only(tmp_path, scheme):
-    overrides = {"regression": {"work": {"step": 100.0}, "seeds": 1, "rounds": 100}}
-    config = Config(scale="quick", papers=[PAPER], overrides={PAPER: overrides})
-    result = jobs(load_paper(PAPER, ROOT / "papers"), config)
-    planned = next(listed for listed in result if listed.name.endswith(f"{scheme}/block-0"))
-    runs.execute(planned, config, tmp_path, lambda *_: None)
-    table = store.find([tmp_path / "store"], planned.runs[0].hash, planned.code).table
-    assert table.set_index("metric").value["diverged_at"] > 0
-
-
 def test_results_of_other_code_are_recomputed_and_kept(tmp_path):
     first = execute(tmp_path, [0])
     planned, config = job([0])
@@ -179,16 +152,6 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
     assert execute(tmp_path / "ours", [0], reuse=tmp_path / "theirs" / "store") == first
     assert not (tmp_path / "ours" / "store").exists()
     assert stored(tmp_path / "theirs") == before
-
-
-def test_a_truncated_result_is_renamed_and_recomputed(tmp_path):
-    first = execute(tmp_path, [0, 1])
-    path = store.path_of(tmp_path / "store", first["runs"][1]["hash"], job([0, 1])[0].code)
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 3])
-    assert execute(tmp_path, [0, 1]) == first
-    assert path.with_suffix(".damaged").is_file()
-    assert store.load(path).metadata["digest"] == first["runs"][1]["digest"]
 
 
 def test_progress_reaches_the_total(tmp_path):

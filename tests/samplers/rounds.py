@@ -17,14 +17,8 @@ def equal(n, runs=1, **options):
 def play(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):
     """Play round t; return the slots and their weights.
 
-    Parameters
-    ----------
-    observed : mapping
-        The server's information before it selects.
-    trained : callable
-        Returns information on the slots after their training, such as ``update_norms``.
-    offered : sequence of int, optional
-        Available clients; all by default.
+    The server knows `observed` before it selects among the clients `offered` (by default all), and
+    what `trained` returns of the slots, such as ``update_norms``, after their training.
     """
     view = View(setup.n_samples, setup.p, t, setup.runs, observed or {})
     view = view if offered is None else view.restricted_to(np.array(offered))

@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import chisquare
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import MD, FedAvg, Poisson, Random, Uniform
-from fedsampling.samplers.scheme import Setup, View, scheme
+from fedsampling.samplers.scheme import Setup, scheme
 
 from .rounds import equal, play
 
@@ -17,11 +16,8 @@ P = np.array([0.1, 0.3, 0.2, 0.4])
 RUNS = 20_000
 
 
-def select(sampler, seeds=None):
-    seeds = np.arange(RUNS) if seeds is None else seeds
-    view = View(np.ones(4, np.int64), P, 5, len(seeds))
-    slots = sampler.select(view, Draws(seeds, 5))
-    return slots, sampler.weigh(slots, view, Draws(seeds, 5))
+def select(sampler):
+    return play(sampler, Setup(np.ones(4, np.int64), P, RUNS), t=5)
 
 
 def weights(sampler):
@@ -53,8 +49,8 @@ def test_duplicate_draws_share_a_slot_or_have_one_each():
 
 
 def test_a_round_can_be_without_clients():
-    slots, omega = select(Poisson(m=1), np.arange(200))
-    per_run = np.bincount(slots.run, minlength=200)
+    slots, omega = select(Poisson(m=1))
+    per_run = np.bincount(slots.run, minlength=RUNS)
     assert per_run.min() == 0
     assert len(omega) == per_run.sum() == len(slots.times)
 

@@ -205,14 +205,6 @@ def test_ten_digits_of_ten_clients_become_ten_distributions(measure, ward):
     np.testing.assert_allclose(r[r > 0], 0.1)
 
 
-def test_a_client_with_more_than_its_share_has_distributions_of_its_own():
-    updates, _ = random_updates(5)
-    n_samples = np.array([2, 13, 1, 2, 2])  # m n_i / M = 2.6 for the second
-    r = allocate_by_similarity(n_samples, updates, 4, "arccos", np.random.default_rng(0))
-    assert (r[:, 1] == 1).sum() == 2
-    assert r[:, 1].sum() == pytest.approx(2.6)
-
-
 def one_by_one(updates, measure):
     """Compare clients in a loop over pairs."""
     n = len(updates)
@@ -229,11 +221,8 @@ def one_by_one(updates, measure):
 
 @pytest.fixture(scope="module")
 def updates():
-    return (
-        np.random.default_rng(0)
-        .normal(size=(9, similarities.BLOCK_COORDINATES + 7))
-        .astype(np.float32)
-    )
+    shape = 9, similarities.BLOCK_COORDINATES + 7
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -3,12 +3,11 @@
 from itertools import combinations
 
 import numpy as np
-import pytest
 
-from fedsampling.base.errors import InputError
-from fedsampling.base.streams import Draws
 from fedsampling.samplers.fedgs import FedGS, best_set, gain, graph_distances, similarities
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.scheme import Setup
+
+from .rounds import play
 
 
 def objective(A, u, members):
@@ -16,15 +15,13 @@ def objective(A, u, members):
 
 
 def played(scheme, counts, rounds, offered=None):
-    """Play rounds; yield each round's clients and weights."""
+    """Play rounds; yield each round's clients, weights and bits."""
     sizes = counts.sum(1)
-    p = sizes / sizes.sum()
-    ready = scheme.prepared(Setup(sizes, p, 1, label_counts=counts))
+    setup = Setup(sizes, sizes / sizes.sum(), 1, label_counts=counts)
+    ready = scheme.prepared(setup)
     for t in range(rounds):
-        view, rng = View(sizes, p, t, 1), Draws(np.arange(1), t)
-        view = view if offered is None else view.restricted_to(offered[t])
-        slots = ready.select(view, rng)
-        yield slots.client, ready.weigh(slots, view, rng), ready.exchange_bits()
+        slots, omega = play(ready, setup, t, offered=None if offered is None else offered[t])
+        yield slots.client, omega, ready.exchange_bits()
 
 
 def test_the_set_maximises_the_objective_over_all_sets():
@@ -86,8 +83,3 @@ def test_clients_that_were_unavailable_come_first_when_they_return():
 def test_label_counts_are_charged_once():
     first, second = list(played(FedGS(m=2), np.full((6, 2), 5), 2))
     assert (first[2].tolist(), second[2].tolist()) == ([32.0 * 12], [0.0])
-
-
-def test_data_without_labels_are_rejected():
-    with pytest.raises(InputError, match="needs the clients' label_counts"):
-        FedGS(m=2).prepared(Setup(np.full(4, 5), np.full(4, 0.25), 1))

@@ -8,7 +8,6 @@ harmless twin, without the statement, must give the same numbers.
 import itertools
 import linecache
 import random
-from collections import Counter
 from textwrap import indent
 
 import numpy as np
@@ -193,7 +192,6 @@ RETURNED = (
 )  # fmt: skip
 SAME = ("clients.tolist()", "tuple(clients)", "clients.astype(np.uint8)", "torch.tensor(clients)")
 numbers = itertools.count()
-counts: Counter = Counter()
 
 
 @pytest.fixture(scope="module")
@@ -201,14 +199,6 @@ def data():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(64, 3)).astype(np.float32), rng.integers(3, size=64)
     return fs.federated(x, y, clients=np.repeat(np.arange(8), 8), test_share=0.25)
-
-
-@pytest.fixture(autouse=True)
-def clean_registry():
-    before = {*Scheme.members().values()}
-    yield
-    for member in {*Scheme.members().values()} - before:
-        member.named = ""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -252,7 +242,6 @@ def outcome(data, own, expected):
         result = "equal" if np.array_equal(values, expected, equal_nan=True) else "wrong"
     assert all(map(np.array_equal, arrays, before))
     assert np.geterr() == state
-    counts[result] += 1
     return result
 
 

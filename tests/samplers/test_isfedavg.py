@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from small_network import without_tests
 
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum
 from fedsampling.learning.models.linear import linear_regression
 from fedsampling.learning.training.convex import sample_norms
@@ -19,15 +19,7 @@ def data():
     rng = np.random.default_rng(0)
     N = np.array([4, 9, 6, 12, 7])
     x = rng.normal(size=(N.sum(), M)) * np.repeat([0.3, 1, 1, 2, 5], N)[:, None]
-    return FederatedDataset(
-        name="ragged",
-        x=x,
-        y=x @ [1, -2] + rng.normal(size=N.sum()),
-        start=np.concatenate([[0], np.cumsum(N)]),
-        p=np.full(K, 1 / K),
-        x_test=np.empty((0, M)),
-        y_test=np.empty(0),
-    )
+    return without_tests(x, x @ [1, -2] + rng.normal(size=N.sum()), N)
 
 
 MODEL = linear_regression(0.1)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedsampling.base.streams import Draws
 from fedsampling.samplers.runtime import (
     ApproxOpt,
     Luo,
@@ -12,7 +11,9 @@ from fedsampling.samplers.runtime import (
     luo_probabilities,
     runtime_objective,
 )
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.scheme import Setup
+
+from .rounds import equal, play
 
 
 def clients(n, tail, seed=0):
@@ -99,19 +100,16 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
     runs, m = 30, 4
     delays, p = clients(12, False)[0], np.arange(1, 13) / 78
     gradients = np.tile(np.random.default_rng(0).standard_normal((12, 5)), (runs, 1, 1))
-    view = View(np.ones(12, np.int64), p, 0, runs, {"delays": delays, "gradients": gradients})
     scores = p * np.linalg.norm(gradients[0], axis=1)
     q = (
         luo_probabilities(delays, scores, 0.5)
         if scheme is Luo
         else approximately_optimal(delays, scores, 0.5 * scores.sum() ** 2, m)
     )
-    setup = Setup(view.n_samples, p, runs, delays=delays)
+    setup = Setup(np.ones(12, np.int64), p, runs, delays=delays)
     sampler = scheme(m=m, c=0.5, duplicates=duplicates).prepared(setup)
-    rng = Draws(np.arange(runs), 0)
-    slots = sampler.select(view, rng)
+    slots, omega = play(sampler, setup, observed={"delays": delays, "gradients": gradients})
     assert slots.times.sum() == runs * m
-    omega = sampler.weigh(slots, view, rng)
     np.testing.assert_allclose(omega, p[slots.client] / q[slots.client] / m * slots.times)
     drawn = np.bincount(slots.client, slots.times, 12) / (runs * m)
     # 120 draws: six standard errors, a false alarm in one of 48 comparisons has probability 1e-7.
@@ -119,18 +117,10 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
 
 
 def test_luo_remembers_the_largest_norm_and_approx_opt_the_last():
-    p, delays = np.full(3, 1 / 3), np.ones(3)
-    n_samples = np.ones(3, np.int64)
-    setup = Setup(n_samples, p, delays=delays)
-    q = {}
-    for scheme in (Luo, ApproxOpt):
-        sampler = scheme(m=1, c=0.0).prepared(setup)
+    setup = equal(3, delays=np.ones(3))
+    for scheme, odds in ((Luo, np.array([4, 1, 2])), (ApproxOpt, np.array([1, 1, 2]))):
+        ready = scheme(m=1, c=0.0).prepared(setup)
         for t, norms in enumerate(([4.0, 1, 1], [1.0, 1, 2])):
-            gradients = np.array(norms)[None, :, None]
-            view = View(setup.n_samples, p, t, 1, {"delays": delays, "gradients": gradients})
-            slots = sampler.select(view, Draws(np.zeros(1, np.int64), t))
-        q[scheme] = 1 / 3 / sampler.weigh(slots, view, Draws(np.zeros(1, np.int64), t))
-        q[scheme] = q[scheme], slots.client
-    assert q[Luo][0] == pytest.approx(np.array([4, 1, 2])[q[Luo][1]] / 7, rel=1e-3)
-    last = np.array([1, 1, 2])[q[ApproxOpt][1]] / 4
-    assert q[ApproxOpt][0] == pytest.approx(last, rel=1e-3)
+            observed = {"delays": setup.delays, "gradients": np.array(norms)[None, :, None]}
+            slots, omega = play(ready, setup, t, observed)
+        assert 1 / 3 / omega == pytest.approx(odds[slots.client] / odds.sum(), rel=1e-3)

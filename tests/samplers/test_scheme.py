@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import fedsampling
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.interface.in_settings import expand_star, load_file
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, invert, scheme
+from fedsampling.samplers.scheme import Scheme, Slots, View, distinct, invert, scheme
 from fedsampling.workflow.plan import plan
+
+from .rounds import equal
 
 PAPERS = Path(__file__).parents[2] / "papers"
 COMMON = {"m": 3, "available": 6, "report": "optimal"}
+OPTIMAL = {"name": "isfedavg", "probabilities": "optimal"}
 # Other test files define samplers of their own.
 NETWORKS = {
     name for name, kind in Scheme.members().items() if kind.code.startswith("fedsampling.")
@@ -56,8 +58,7 @@ def test_invert_never_returns_a_client_with_probability_zero():
 
 
 def test_too_many_clients_and_missing_information_are_rejected():
-    n_samples = np.ones(4, np.int64)
-    setup = Setup(n_samples, n_samples / 4)
+    setup = equal(4)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
         scheme("md", m=5).prepared(setup)
     for name, settings, lacking in (("flanp", {"first": 1}, "delays"), ("target", {}, "labels")):
@@ -66,9 +67,8 @@ def test_too_many_clients_and_missing_information_are_rejected():
 
 
 def test_preparing_a_job_does_not_change_the_settings():
-    n_samples = np.ones(4, np.int64)
     sampler = scheme("clustered_similarity", m=2)
-    ready = sampler.prepared(Setup(n_samples, n_samples / 4, dimension=3))
+    ready = sampler.prepared(equal(4, dimension=3))
     assert ready.state().keys() == {"G", "pairs"}
     assert ready.model_dump() == sampler.model_dump()
     with pytest.raises(InputError, match="memory names 'G'"):
@@ -89,18 +89,6 @@ def test_with_availability_a_star_excludes_samplers_that_need_all_clients():
     result = expand_star({"*": COMMON}, intermittent=True)
     assert {"md", "full"} <= result.keys()
     assert not {"clustered_size", "poisson", "flanp"} & result.keys()
-
-
-def test_an_invalid_setting_is_one_line():
-    assert fedsampling.scheme("md", m=3) == scheme("md", m=3)
-    for settings, message in (
-        ({"name": "mdd"}, "scheme.name: 'mdd' is unknown; did you mean 'md'?"),
-        ({"name": "md", "m": 0}, "scheme.m: 0 is out of range; must be at least 1"),
-        ({"name": "md", "mm": 1, "m": 1}, "scheme.mm: unknown key; did you mean 'm'?"),
-    ):
-        with pytest.raises(InputError) as error:
-            scheme(**settings)
-        assert str(error.value) == message
 
 
 def user_file(path, name):
@@ -147,30 +135,16 @@ def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("paper", "experiment", "sampler", "line"),
+    ("experiment", "sampler", "line"),
     [
-        (
-            "rizk2022importance",
-            "regression",
-            {"name": "divfl", "m": 3},
-            "divfl needs gradients, which convex models do not provide; use another sampler",
-        ),
-        (
-            "crossmatrix",
-            "digit",
-            {"name": "isfedavg", "m": 3, "probabilities": "optimal"},
-            "isfedavg needs optimum, which networks do not provide; use another sampler",
-        ),
-        (
-            "fraboni2021clustered",
-            "allocation",
-            {"name": "uniform", "m": 3},
-            "uniform is not supported here; use md or clustered_size or clustered_similarity",
-        ),
+        ("rizk2022importance/regression", {"name": "divfl"}, "divfl needs gradients, which convex"),
+        ("crossmatrix/digit", OPTIMAL, "isfedavg needs optimum, which networks"),
+        ("fraboni2021clustered/allocation", {"name": "uniform"}, "uniform is not supported here;"),
     ],
 )
-def test_a_run_kind_rejects_samplers_that_it_does_not_support(paper, experiment, sampler, line):
-    changes = {paper: {experiment: {"samplers": {"x": sampler}}}}
+def test_a_run_kind_rejects_samplers_that_it_does_not_support(experiment, sampler, line):
+    paper, _, experiment = experiment.partition("/")
+    changes = {paper: {experiment: {"samplers": {"x": sampler | {"m": 3}}}}}
     with pytest.raises(InputError) as error:
         _ = plan({"scale": "quick", "papers": [paper], "overrides": changes}, PAPERS).jobs
-    assert str(error.value) == f"overrides.{paper}.{experiment}.samplers.x: {line}"
+    assert str(error.value).startswith(f"overrides.{paper}.{experiment}.samplers.x: {line}")

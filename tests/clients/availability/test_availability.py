@@ -5,19 +5,9 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
-from fedsampling.clients.availability.availability import (
-    Always,
-    Availability,
-    Bernoulli,
-    Diurnal,
-    Markov,
-)
+from fedsampling.clients.availability.availability import Always, Bernoulli, Diurnal, Markov
 
 EVERY = [Always(), Bernoulli(), Markov(), Diurnal()]
-
-
-def test_the_family_has_these_members():
-    assert list(Availability.members()) == ["always", "bernoulli", "diurnal", "markov", "recorded"]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.named)

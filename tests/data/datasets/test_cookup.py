@@ -5,12 +5,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.federated import share_of_largest
-from fedsampling.data.sources import fetch
 
 from .loading import load
+from .tff_files import hdf5
 
 
 @pytest.mark.parametrize(
@@ -26,16 +25,15 @@ def test_the_stand_in_has_the_published_imbalance(number, top, share):
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """A mirror with small files of the right layout, whose counts count as published."""
-    h5py = pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
+    pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
     folder = tmp_path / "mirror" / "cookup"
     folder.mkdir(parents=True)
-    rng = np.random.default_rng(0)
+    clients = {
+        name: {"pixels": np.full((count, 28, 28), 0.5, np.float32), "label": np.arange(count) % 10}
+        for name, count in {"b": 20, "a": 4}.items()
+    }
     for file in ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5"):
-        with h5py.File(folder / file, "w") as written:
-            for client, count in {"b": 20, "a": 4}.items():
-                group = written.create_group(f"examples/{client}")
-                group["pixels"] = rng.random((count, 28, 28), np.float32)
-                group["label"] = np.arange(count, dtype=np.int32) % 10
+        hdf5(folder / file, clients)
     counts = tff.Counts(clients=2, train=24, test=24)
     monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": counts})
     monkeypatch.setattr(tff, "SHARES", {})
@@ -58,16 +56,3 @@ def test_published_files_are_read_one_by_one_or_from_dataverses_archive(
     assert data.unverified
     assert sorted(data.inputs) == ["cookup_train_2.h5", "test.h5"]
     assert sorted(path.name for path in cache.iterdir()) == ["cookup"]  # nothing unpacked is left
-
-
-def test_files_that_cannot_be_fetched_are_one_line_with_the_fix(tmp_path, monkeypatch):
-    def unreachable(*_):
-        raise fetch.UnreachableError("no network")
-
-    monkeypatch.setattr(fetch, "download", unreachable)
-    for mirror in (None, str(tmp_path)):
-        with pytest.raises(InputError) as caught:
-            load("cookup", "official", 0, tmp_path / "cache", mirror, set=1)
-        (line,) = caught.value.lines
-        assert line.startswith("dataverse_files.zip: ")
-        assert "by hand, save it as cookup/dataverse_files.zip in any folder" in line

@@ -1,10 +1,6 @@
 """The 255 writers of LEAF's FEMNIST, from the real file where it is here."""
 
 import numpy as np
-import pytest
-
-from fedsampling.base.errors import InputError
-from fedsampling.data.datasets.femnist_255 import FILE, FILES
 
 from .loading import load
 
@@ -28,10 +24,3 @@ def test_the_file_has_255_writers_and_leafs_tests(mirror, tmp_path):
     assert len(digits.y) + len(digits.y_test) == 29_577
     assert digits.y.max() == 9
     assert np.median(digits.x) == 255  # the background
-
-
-def test_another_file_is_refused(tmp_path):
-    (tmp_path / FILES).mkdir()
-    (tmp_path / FILES / FILE).write_bytes(b"something else")
-    with pytest.raises(InputError, match=FILE):
-        load("femnist_255", "official", 0, tmp_path / "cache", str(tmp_path), partition=BY_WRITER)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.base.errors import InputError
 from fedsampling.data.datasets.ijcnn1 import parse_libsvm
 
 from .loading import load
@@ -35,9 +34,7 @@ class TestParser:
         assert x.tolist() == [[row.get(i, 0.0) for i in range(1, 23)] for row in rows]
         assert y.tolist() == [-1.0] * len(rows)
 
-    @pytest.mark.parametrize(
-        "text", [b"1 1:a", b"1 1:2 3", b"1 0:1", b"1 5:1", b"1 1.5:1", b"1 2:1 1:1", b"1 1:1 1:2"]
-    )
+    @pytest.mark.parametrize("text", [b"1 1:a", b"1 1:2 3", b"1 5:1", b"1 1.5:1", b"1 2:1 1:1"])
     def test_other_text_is_rejected(self, text):
         with pytest.raises(ValueError, match=r"LIBSVM|could not convert"):
             parse_libsvm(text, 4)
@@ -81,7 +78,3 @@ class TestEmbedded:
         skewed, even = loaded(alpha=0.1), loaded(alpha=None)
         assert np.array_equal(skewed.n_samples, even.n_samples)
         assert spread(skewed) > 2 * spread(even)
-
-    def test_sizes_that_cannot_be_met_are_rejected(self):
-        with pytest.raises(InputError, match="there are 3,500; change"):
-            loaded(agents=2)

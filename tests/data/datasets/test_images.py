@@ -1,7 +1,5 @@
 """MNIST, FashionMNIST and CIFAR-10 from settings to clients, from stand-ins and real files."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,6 @@ ROTATED = {"name": "rotated", "clients": 20, "degrees": 45}
         ({"name": "all_by_dirichlet", "clients": 30, "alpha": 2}, 30),
         (ROTATED, 20),
     ],
-    ids=["by_digit", "text", "code", "all_by_dirichlet", "rotated"],
 )
 def test_a_stand_in_takes_every_partition(name, partition, clients):
     data = load(name, partition=partition)
@@ -99,12 +96,3 @@ def test_real_writers_unbalanced(mirror, tmp_path):
     assert len(data.x_test) == 10_000
     assert len(data.inputs) == 6
     assert share_of_largest(data.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
-
-
-def test_cifar10_from_a_mirrors_sheets_is_marked(mirror, tmp_path):
-    if not Path(mirror, "cifar10").is_dir():
-        pytest.skip(f"no real data: {mirror} does not hold cifar10/")
-    data = load("cifar10", "official", 0, tmp_path, mirror, partition=DIRICHLET)
-    assert sorted(set(data.n_samples)) == [100, 250, 500, 750, 1000]
-    assert data.unverified
-    assert len(data.inputs) == 25

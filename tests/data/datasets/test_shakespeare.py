@@ -21,15 +21,6 @@ from fedsampling.data.datasets.shakespeare import (
 from fedsampling.data.partitions.natural import split
 from fedsampling.data.sources.fetch import fetch_dataset
 
-SETTINGS = {
-    "clients": None,
-    "fraction": 1.0,
-    "min_samples": 1,
-    "train": 0.8,
-    "vocabulary": "printable",
-    "importance": "equal",
-}
-
 TEXTS = {
     ("B", "two"): string.ascii_letters * 2,
     ("A", "one"): "a  lot   of spaces " + "x" * 80,
@@ -37,7 +28,7 @@ TEXTS = {
 }
 
 
-loaded = partial(load, "shakespeare", **SETTINGS)
+loaded = partial(load, "shakespeare", importance="equal")
 
 
 def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
@@ -46,15 +37,11 @@ def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
     assert np.diff(windows(roles)[1]).tolist() == [len("a lot of spaces ") + 80 - 80, 104 - 80]
 
 
+LEAF = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
+
+
 @pytest.mark.parametrize(
-    ("vocabulary", "symbols"),
-    [
-        ("printable", string.printable),
-        (
-            "leaf",
-            "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}",
-        ),
-    ],
+    ("vocabulary", "symbols"), [("printable", string.printable), ("leaf", LEAF)]
 )
 def test_samples_are_80_characters_and_the_next(vocabulary, symbols):
     roles = pooled(TEXTS)
@@ -102,9 +89,10 @@ class TestEmbedded:
         assert first[0] == dataset.y[-1]
         assert not np.array_equal(last, first)
 
-    def test_fraction_limits_the_samples(self):
-        full, part = loaded().describe(), loaded(fraction=0.3).describe()
-        assert part["clients"] < full["clients"]
+    def test_fraction_and_min_samples_limit_the_clients(self):
+        assert loaded(fraction=0.3).n_clients < loaded().n_clients
+        with pytest.raises(InputError, match="min_samples: 1000000 leave no client"):
+            loaded(min_samples=10**6)
 
     def test_every_and_length_keep_some_samples_of_a_role_and_their_last_characters(self):
         full, part = loaded(clients=3), loaded(clients=3, every=4, length=10)
@@ -115,17 +103,6 @@ class TestEmbedded:
             assert np.array_equal(part.y[rows], full.y[first:last:4])
         assert part.x_test.shape[1:] == (10,)
 
-    @pytest.mark.parametrize(
-        ("changed", "line"),
-        [
-            ({"clients": 101}, "clients: only 100 have .* must be 1 to 100"),
-            ({"min_samples": 10**6}, "min_samples: 1000000 leave no client"),
-        ],
-    )
-    def test_too_many_clients_or_samples_are_rejected(self, changed, line):
-        with pytest.raises(InputError, match=line):
-            loaded(**changed)
-
 
 class TestOfficial:
     @pytest.mark.parametrize(("train", "count"), [(0.8, 799), (0.9, 660)])
@@ -133,14 +110,6 @@ class TestOfficial:
         # 660 is what LEAF's page reports, which is of its default split.
         roles, _, _ = shakespeare._official(tmp_path, mirror)
         assert len(split(windows(roles), train, shakespeare.GAP)[0][1]) - 1 == count
-
-    def test_a_papers_clients_have_samples_of_both_kinds(self, mirror, tmp_path):
-        if not Path(mirror, "shakespeare").is_dir():
-            pytest.skip(f"no real data: {mirror} does not hold shakespeare/")
-        data = loaded("official", 0, tmp_path, mirror, clients=80, vocabulary="leaf")
-        assert (data.n_clients, data.classes) == (80, 80)
-        assert list(data.inputs) == ["t8.shakespeare.txt"]
-        assert np.diff(data.start_test).min() >= 1
 
 
 LONG = "word " * 30

@@ -48,13 +48,6 @@ def test_code_takes_file_order_and_80_tests():
     assert np.array_equal(index_test[-800:], np.flatnonzero(LABELS_TEST == 9)[:800])
 
 
-def test_small_data_give_every_client_equally_many():
-    labels = np.repeat(np.arange(3), [7, 9, 8])
-    (index, start), _ = by_digit(labels, labels, 2, "code", stream(0, "test"))
-    assert np.diff(start).tolist() == [3] * 6
-    assert index.tolist()[:6] == [0, 1, 2, 3, 4, 5]
-
-
 @pytest.mark.parametrize("n", [0, 3])
 def test_more_clients_than_samples_are_rejected(n):
     with pytest.raises(InputError, match=f"{n} clients cannot .* use 1 to 2"):
@@ -193,10 +186,3 @@ def test_the_papers_sizes_are_exact_spread_and_equal_on_average():
     # Mean over 400 draws, standard deviation about 161: five standard errors for 100 clients
     # miss with probability below 1e-4.
     assert np.abs(N.mean(0) - 350).max() < 5 * 165 / np.sqrt(400)
-
-
-def test_infeasible_request_says_what_would_be_feasible():
-    with pytest.raises(
-        InputError, match=r"100 agents .* 79 to 688 .* hold 8,509 to 68,191 samples"
-    ):
-        sizes(99, 100, 79, 688, stream(0, "test"))

@@ -94,11 +94,6 @@ def test_split_follows_leafs_rule(sizes, fraction, gap, random):
         assert not set(c) & set(d)
 
 
-def test_gap_of_79_needs_396_windows_at_four_fifths_and_791_at_nine_tenths():
-    assert rows(split(of_sizes(395, 396), 0.8, 79)[1]) == [[395 + 395]]
-    assert rows(split(of_sizes(790, 791), 0.9, 79)[1]) == [[790 + 790]]
-
-
 def test_random_split_gives_every_sample_the_same_chance():
     shares = of_sizes(10, 7)
     tests = np.concatenate(

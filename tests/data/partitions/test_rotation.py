@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.partitions.rotation import equal_shares, rotate
 
@@ -49,8 +48,3 @@ def test_all_rows_are_assigned_to_clients_of_equal_size():
     index, start = equal_shares(1_003, 100, stream(0, "test"))
     assert np.array_equal(np.sort(index), np.arange(1_003))
     assert np.unique(np.diff(start), return_counts=True)[1].tolist() == [97, 3]
-
-
-def test_more_clients_than_samples_are_rejected():
-    with pytest.raises(InputError, match="clients: 4 clients cannot share 3 samples"):
-        equal_shares(3, 4, stream(0, "test"))

@@ -1,4 +1,3 @@
-import errno
 import io
 import os
 import stat
@@ -123,19 +122,6 @@ def test_an_existing_link_in_the_folder_is_not_followed(tmp_path):
     with pytest.raises(InputError, match="is outside"):
         unpack(pack(tmp_path / "x.tar", FILES), tmp_path / "to", ROOMY)
     assert not list((tmp_path / "outside").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("code", "fix"), [(errno.ENOSPC, "free space"), (errno.EMFILE, "run the command again")]
-)
-def test_advice_fits_the_error_of_the_disk(tmp_path, monkeypatch, code, fix):
-    def fail(*args, **options):
-        raise OSError(code, os.strerror(code))
-
-    archive = pack(tmp_path / "x.zip", FILES)
-    monkeypatch.setattr(zipfile.ZipFile, "extract", fail)
-    with pytest.raises(InputError, match=f"{os.strerror(code)}.*{fix}$"):
-        unpack(archive, tmp_path / "to", ROOMY)
 
 
 def test_folder_entries_are_skipped(tmp_path):

@@ -161,19 +161,3 @@ class TestSlowness:
     def test_silence_times_out(self, tmp_path, publisher):
         publisher.delay = 1.0
         assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
-
-    def test_silence_in_the_middle_times_out_and_the_download_resumes(self, tmp_path, publisher):
-        def pause(answer):
-            answer.answer(cut=1000)
-            time.sleep(1)
-
-        publisher.faults = [pause]
-        assert fetched_content(tmp_path, big(publisher.url)) == CONTENT
-        assert publisher.requests[1]["Range"] == "bytes=1000-"
-
-
-def test_progress_increases_to_the_total(tmp_path, publisher):
-    steps = []
-    fetch(big(publisher.url), tmp_path, None, tell=lambda *step: steps.append(step))
-    assert steps == sorted(steps)
-    assert steps[-1] == ("big/big.bin", 300_000, 300_000)

@@ -88,13 +88,11 @@ def test_a_copy_in_the_cache_that_cannot_be_read_is_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("small.txt", OTHER, f"has md5 {md5(OTHER)}, expected {md5(TEXT)}"),
         ("small.txt.xz", lzma.compress(OTHER), f"has md5 {md5(OTHER)}, expected {md5(TEXT)}"),
         ("small.txt.xz", PACKED[".xz"][:-20], "cannot be decompressed"),
         ("small.txt.gz", PACKED[".gz"][:20] + b"damage", "cannot be decompressed"),
         ("small.txt.bz2", TEXT, "cannot be decompressed"),
         ("small.txt", TEXT * 100, "more than the 4,800 bytes"),
-        ("small.txt.xz", lzma.compress(TEXT + b"x"), "more than the 4,800 bytes"),
     ],
 )
 def test_corrupt_mirror_file_is_named_and_leaves_the_cache_alone(
@@ -131,31 +129,20 @@ def test_a_mirror_entry_that_is_no_file_is_named_and_does_not_block(tmp_path, ma
     assert line == f"mirror: {path} cannot be read (not a regular file); fix it or unset mirror"
 
 
-BY_HAND = (
-    f"download {URL} by hand, save it as small/small.txt.bz2 in any folder, "
-    "and set mirror to that folder"
-)
-LOOKED_FOR = (
-    "small/small.txt, small/small.txt.xz, small/small.txt.bz2, small/small.txt.gz, small.txt"
-)
-
-
 @pytest.mark.parametrize(
-    ("mirror", "begin", "end"),
+    ("mirror", "reason"),
     [
-        (None, f"small.txt: {URL} cannot be reached (no connection); {BY_HAND}", "that folder"),
-        ("empty", f"small.txt: not in the mirror empty (looked for {LOOKED_FOR}, ", BY_HAND),
-        ("nowhere", "mirror: 'nowhere' is not a folder", "folder or URL of small/"),
+        (None, f"small.txt: {URL} cannot be reached (no connection); download {URL} by hand"),
+        ("empty", "small.txt: not in the mirror empty (looked for small/small.txt, "),
+        ("nowhere", "mirror: 'nowhere' is not a folder"),
     ],
 )
 def test_a_missing_file_is_requested_from_the_publisher_unless_the_mirror_is_wrong(
-    tmp_path, monkeypatch, requested, mirror, begin, end
+    tmp_path, monkeypatch, requested, mirror, reason
 ):
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
-    line = error_line(tmp_path / "cache", SMALL, mirror)
-    assert line.startswith(begin)
-    assert line.endswith(end)
+    assert error_line(tmp_path / "cache", SMALL, mirror).startswith(reason)
     assert requested == ([] if mirror == "nowhere" else [URL] * SHORT_WAITS.attempts)
     assert files_below(tmp_path / "cache") == []
 

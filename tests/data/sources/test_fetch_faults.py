@@ -2,10 +2,8 @@
 
 import gzip
 import multiprocessing
-import os
 import resource
 import signal
-import subprocess
 import time
 from dataclasses import replace
 
@@ -33,11 +31,6 @@ class TestMirrorAtAUrl:
         publisher.faults = [status(404)] * 3  # of the plain file, .xz and .bz2
         path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=SHORT_WAITS)
         assert path.read_bytes() == CONTENT
-
-    def test_a_corrupt_file_is_named(self, tmp_path, publisher):
-        publisher.content = OTHER
-        with pytest.raises(InputError, match=f"mirror: {publisher.url}/big/big.bin is not the pub"):
-            fetch(big(), tmp_path, publisher.url, patience=SHORT_WAITS)
 
 
 class TestWrongContent:
@@ -112,36 +105,7 @@ def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher
         assert files_in(folder) == {"big.bin.part", "big.bin.part.json"}
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no permission to mount a tmpfs")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 class TestDisk:
-    def test_full_disk_is_named(self, small_disk, publisher):
-        line = error_line(small_disk, big(publisher.url))
-        assert line.startswith(f"{small_disk}/big/big.bin.part: cannot be written (No space left")
-        assert len(publisher.requests) == 1
-
-    def test_read_only_disk_is_named_unless_all_is_there(self, small_disk, publisher):
-        publisher.content = CONTENT[:1000]
-        source = big(publisher.url, content=publisher.content)
-        fetch(source, small_disk / "held", None)
-        subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-        assert "(Read-only file system)" in error_line(small_disk / "new", source)
-        assert fetch(source, small_disk / "held", None).read_bytes() == publisher.content
-
-    def test_folder_that_cannot_be_made_is_named(self, tmp_path, publisher):
-        (tmp_path / "cache").write_text("a file")
-        line = error_line(tmp_path / "cache", big(publisher.url))
-        assert line.startswith(f"{tmp_path}/cache/big/big.bin.lock: cannot be written (")
-
     def test_limit_on_file_size_is_named(self, tmp_path, publisher):
         def limited(errors):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

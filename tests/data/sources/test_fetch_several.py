@@ -1,15 +1,13 @@
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import requests
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.local_files import converted
-from fedsampling.data.sources.sources import SOURCES, editions
+from fedsampling.data.sources.sources import SOURCES
 
 from .publisher import SHORT_WAITS, big, files_in, put
 
@@ -37,18 +35,6 @@ class TestSeveral:
             "some/2.txt",
         ]
 
-    def test_they_are_fetched_at_the_same_time(self, tmp_path, monkeypatch):
-        barrier = threading.Barrier(3, timeout=10)
-
-        def meet(*_, **__):
-            barrier.wait()  # raises where the others do not come
-            raise requests.TooManyRedirects
-
-        monkeypatch.setattr(requests, "get", meet)
-        with pytest.raises(InputError) as caught:
-            fetch_all([small("some", f"{i}.txt", URL) for i in range(3)], tmp_path, None)
-        assert all("redirects without end" in line for line in caught.value.lines)
-
     @pytest.fixture
     def two_editions(self, monkeypatch):
         for source in (
@@ -74,21 +60,6 @@ class TestSeveral:
             with pytest.raises(InputError) as caught:
                 fetch_dataset("two", tmp_path / "cache", mirror, patience=SHORT_WAITS)
             assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
-
-
-IN_MIRROR = (
-    *("mnist", "fashion_mnist", "qmnist", "cifar10", "ijcnn1", "shakespeare"),
-    *("nycmesh", "nycmesh/network-map", "async_hfl_delays"),
-)
-
-
-@pytest.mark.parametrize("dataset", IN_MIRROR)
-def test_real_datasets_need_no_network(tmp_path, mirror, dataset, requested):
-    paths = fetch_dataset(dataset, tmp_path, mirror)
-    assert list(paths) in [
-        [source.name for source in sources] for sources in editions(dataset).values()
-    ]
-    assert requested == []
 
 
 def test_only_one_of_several_callers_converts(tmp_path):

@@ -28,10 +28,3 @@ def test_editions_come_in_order_of_preference_each_with_all_its_files():
     assert not result["binary"][0].unverified
     assert all(source.unverified for source in result["sheets"])
     assert editions("nothing") == {}
-
-
-def test_urls_that_end_in_a_slash_get_the_file_name_and_suffix():
-    source = SOURCES["ijcnn1/ijcnn1.t"]
-    assert source.urls[0].endswith("/binary/ijcnn1.t.bz2")
-    (url,) = SOURCES["cookup/dataverse_files.zip"].urls
-    assert url.endswith("persistentId=doi:10.7910/DVN/RZQIKP")

@@ -1,14 +1,14 @@
 """A training run whose clients come and go."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from small_runs import NOWHERE
+from small_runs import column as by_round
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check, merge
 from fedsampling.experiments.simulations.network import load_trace
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import Simulation
 
 SETTINGS = {
     "kind": "network",
@@ -32,11 +32,7 @@ def network(changes=()):
 
 
 def tables(settings, seeds=(0, 1)):
-    return settings.simulate("embedded", list(seeds), Where(Path("unused"), None)).tables
-
-
-def by_round(table, metric):
-    return table[table["metric"] == metric].set_index("at")["value"]
+    return settings.simulate("embedded", list(seeds), NOWHERE).tables
 
 
 def test_unless_given_it_is_no_part_of_the_settings():
@@ -112,9 +108,8 @@ def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
     )
     assert slow.stacks_with(fast)
     assert not slow.stacks_with(network())
-    where = Where(Path("unused"), None)
     variants, seeds = [slow, slow, fast, fast], [0, 1, 0, 1]
-    stacked = slow.simulate_stacked(variants, "embedded", seeds, where).tables
+    stacked = slow.simulate_stacked(variants, "embedded", seeds, NOWHERE).tables
     for table, single in zip(stacked, [*tables(slow), *tables(fast)], strict=True):
         np.testing.assert_array_equal(table["value"], single["value"])
 

@@ -20,15 +20,10 @@ def compare(clients, importance, m, scheme, draws, seed):
 
 def test_table_has_every_estimate_with_error_and_closed_form():
     table = compare(6, "linear", 2, "md", 100, 0)
-    assert list(table.columns) == ["at", "metric", "value"]
     expected = {f"{a}{name}{b}" for name in SCALARS for a, b in (("", ""), ("", "_se"))}
     expected |= {f"closed_{name}" for name in SCALARS}
     assert set(table[table["at"] == -1].metric) == expected
-    per_client = table[table["at"] >= 0].groupby("metric").size()
-    assert (per_client == 6).all()
-    assert {"mean", "mean_se", "variance", "variance_se", "closed_variance"} <= set(
-        per_client.index
-    )
+    assert (table[table["at"] >= 0].groupby("metric").size() == 6).all()
     assert table.value.notna().all()
 
 
@@ -57,13 +52,6 @@ def test_errors_do_not_depend_on_where_blocks_end(monkeypatch):
     pd.testing.assert_frame_equal(one_block, several_blocks, rtol=1e-9, atol=1e-12)
 
 
-def test_what_never_varies_has_no_error():
-    run = wide(compare(10, "linear", 5, "uniform", 5000, 0))
-    # Half of the clients, so every squared deviation is p_i²: Σ is the same in every round.
-    assert run.loc[-1, "sigma_se"] < 1e-15
-    assert run.loc[-1, "sigma"] == pytest.approx(run.loc[-1, "closed_sigma"], abs=1e-15)
-
-
 # Run tables of partitions.
 
 
@@ -84,8 +72,3 @@ def test_labels_are_counted_by_client():
     np.testing.assert_array_equal(table.loc["count/label=0"], [1, 0])
     np.testing.assert_array_equal(table.loc["count/label=1"], [1, 2])
     np.testing.assert_array_equal(table.loc["count/label=2"], [2, 0])
-
-
-def test_every_seed_counts_the_whole_dataset():
-    for table in tables("partition", seeds=(0, 1)):
-        assert table["value"].sum() == 3500

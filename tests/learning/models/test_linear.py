@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from small_network import without_tests
 
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.linear import MODELS, linear_regression, logistic_regression
 
 
@@ -10,15 +12,8 @@ from fedsampling.learning.models.linear import MODELS, linear_regression, logist
 def unequal():
     """Three clients of different size and importance."""
     rng = stream(5, "test")
-    return FederatedDataset(
-        name="unequal",
-        x=rng.standard_normal((12, 3)),
-        y=rng.standard_normal(12),
-        start=np.array([0, 2, 7, 12]),
-        p=np.array([0.2, 0.5, 0.3]),
-        x_test=np.empty((0, 3)),
-        y_test=np.empty(0),
-    )
+    x, y = rng.standard_normal((12, 3)), rng.standard_normal(12)
+    return without_tests(x, y, [2, 5, 5], np.array([0.2, 0.5, 0.3]))
 
 
 class TestMinimiser:
@@ -35,15 +30,7 @@ class TestMinimiser:
         rng = stream(6, "test")
         K, N_k, M, rho = 4, 5, 2, 0.1
         u, v, w_star = rng.normal(size=(K, N_k, M)), rng.normal(size=(K, N_k)), rng.normal(size=M)
-        dataset = FederatedDataset(
-            name="known truth",
-            x=u.reshape(-1, M),
-            y=(u @ w_star + v).ravel(),
-            start=np.arange(K + 1) * N_k,
-            p=np.full(K, 1 / K),
-            x_test=np.empty((0, M)),
-            y_test=np.empty(0),
-        )
+        dataset = without_tests(u.reshape(-1, M), (u @ w_star + v).ravel(), [N_k] * K)
         R_u = np.mean([np.mean([np.outer(a, a) for a in u_k], axis=0) for u_k in u], axis=0)
         r_uv = np.mean([v_k @ u_k / N_k for u_k, v_k in zip(u, v, strict=True)], axis=0)
         inverse = np.linalg.inv(R_u + rho * np.eye(M))
@@ -52,7 +39,7 @@ class TestMinimiser:
         )
 
     def test_logistic_minimiser_has_zero_gradient(self, unequal):
-        labelled = FederatedDataset(**{**vars(unequal), "y": np.where(unequal.y > 0, 1.0, -1.0)})
+        labelled = replace(unequal, y=np.where(unequal.y > 0, 1.0, -1.0))
         model = logistic_regression(0.05)
         w = model.minimiser(labelled)
         gradient = model.client_gradients(w[None], labelled)[0]
@@ -104,7 +91,7 @@ class TestGradients:
 
     def test_client_gradients_agree_with_norms_and_gradient_of_each_client(self, name, unequal):
         model = MODELS[name](self.rho)
-        data = FederatedDataset(**{**vars(unequal), "y": np.sign(unequal.y)})
+        data = replace(unequal, y=np.sign(unequal.y))
         w = stream(2, "test").normal(size=(2, 3))
         gradient, mean_norm = model.client_gradients(w, data), model.mean_norms(w, data)
         for k in range(3):

@@ -1,12 +1,10 @@
 """All networks: sizes, initial parameters, invalid data, and independence of slots."""
 
-import platform
 from math import sqrt
 
 import numpy as np
 import pytest
 import torch
-from tests.processes import run_python
 from torch import nn
 
 from fedsampling.base.errors import InputError
@@ -48,7 +46,6 @@ SMALL = {  # large enough for each kernel's own path, small enough for a test
     "leaf_lstm": ((3,), 30),
     "gru": ((3,), 30),
 }
-IMAGES = ["cifar_cnn", "simple_cnn", "cifar100_cnn", "leaf_cnn", "convnet", "resnet18"]
 
 
 def make(name, sample, classes, **settings):
@@ -228,23 +225,6 @@ def test_operations_of_recurrent_layers_exclude_the_zero_states(steps):
     network = Lstm(embedding=8, hidden=16).build((steps,), 30)
     layers = steps * 4 * 16 * (8 + 16) + (steps - 1) * 2 * 4 * 16 * 16
     assert operations(network, (steps,), batch=5).forward == 5 * 2 * (layers + 16 * 30)
-
-
-MEASURE = """
-import resource, torch
-from fedsampling.learning.models.network import keep_memory
-assert keep_memory()
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    torch.empty(2**23).fill_(1)  # 32 MiB, 8,192 pages
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-print(min(faults() for _ in range(10)))
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's setting")
-def test_freed_memory_is_reused_without_page_faults():
-    assert int(run_python("-c", MEASURE)) < 100
 
 
 @pytest.mark.parametrize(

@@ -149,10 +149,8 @@ def test_products_are_subtracted(library, outputs, offset):
 @pytest.mark.parametrize(
     ("maker", "flags", "faster"),
     [
-        ("AuthenticAMD", "avx2", False),
         ("AuthenticAMD", "avx2 avx512f avx512_vnni", False),  # Zen 4: units of 256 bits
         ("AuthenticAMD", "avx2 avx_vnni avx512f avx512_vp2intersect", True),  # Zen 5
-        ("AuthenticAMD", "avx2 avx_vnni", False),
         ("GenuineIntel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
     ],
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_network import without_tests
 
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import MODELS
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
@@ -76,15 +76,7 @@ def make(model, K=7, M=3, **work):
     N = rng.integers(6, 16, K)
     x = rng.normal(size=(N.sum(), M)) * np.repeat(rng.uniform(0.5, 2, K), N)[:, None]
     y = x @ rng.normal(size=M) + rng.normal(size=N.sum())
-    data = FederatedDataset(
-        name="ragged",
-        x=x,
-        y=np.sign(y) if model == "logistic" else y,
-        start=np.concatenate([[0], np.cumsum(N)]),
-        p=np.full(K, 1 / K),
-        x_test=np.empty((0, M)),
-        y_test=np.empty(0),
-    )
+    data = without_tests(x, np.sign(y) if model == "logistic" else y, N)
     E, B = rng.integers(1, 5, K), rng.integers(1, 6, K)
     E, B = work.pop("E", E), work.pop("B", B)
     settings = {"step": 0.05, "epochs": (1, 4), "batch": (1, 5), **work}

@@ -1,4 +1,4 @@
-"""Five clients of unequal size and a network of 59 parameters, which several tests share."""
+"""Small datasets, and a network of 59 parameters, which several tests share."""
 
 import numpy as np
 
@@ -13,18 +13,24 @@ TESTS = np.array([0, 2, 2, 5, 6, 8])  # where each client's tests begin; the sec
 def dataset():
     rng = np.random.default_rng(1)
     total = int(SIZES.sum())
-    start = np.concatenate([[0], np.cumsum(SIZES)])
     return FederatedDataset(
         "small",
         rng.integers(0, 256, (total, 3, 2), dtype=np.uint8),
         rng.integers(0, 4, total),
-        start,
+        np.concatenate([[0], np.cumsum(SIZES)]),
         SIZES / total,
         rng.integers(0, 256, (8, 3, 2), dtype=np.uint8),
         rng.integers(0, 4, 8),
         start_test=TESTS,
         classes=4,
     )
+
+
+def without_tests(x, y, sizes, p=None):
+    """Clients of these sizes, equally important if p is None, that have training samples only."""
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    p = np.full(len(sizes), 1 / len(sizes)) if p is None else p
+    return FederatedDataset("small", x, y, start, p, np.empty((0, x.shape[1])), np.empty(0))
 
 
 def learner(work, **changes):

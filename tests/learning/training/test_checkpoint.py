@@ -67,21 +67,13 @@ def test_a_checkpoint_loads_what_it_saved(tmp_path):
     assert result.sampler["known"].tolist() == [True]
 
 
-@pytest.mark.parametrize(
-    "damage", ["truncated", "flipped", "other key", "no array", "another array", "no zip"]
-)
+@pytest.mark.parametrize("damage", ["other key", "no array", "another array", "no zip"])
 def test_a_corrupt_or_foreign_checkpoint_is_ignored(tmp_path, capfd, damage):
     path = tmp_path / "job.npz"
     Checkpoint(path, "other" if damage == "other key" else "key").save(progress())
-    content = path.read_bytes()
-    theta = np.arange(6, dtype=np.float32).tobytes()
     with np.load(path) as file:
         arrays = dict(file)
-    if damage == "truncated":
-        path.write_bytes(content[: len(content) // 2])
-    elif damage == "flipped":
-        path.write_bytes(content.replace(theta, theta[:5] + b"!" + theta[6:]))
-    elif damage == "no array":
+    if damage == "no array":
         del arrays["learner/theta"]
         np.savez(path, **arrays)
     elif damage == "another array":

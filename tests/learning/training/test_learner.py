@@ -11,7 +11,7 @@ from small_network import learner
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.charges import Participation
 from fedsampling.learning.training.evaluation import client_losses
-from fedsampling.learning.training.local_work import LocalWork, occurrence
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.oort import Oort
@@ -109,17 +109,16 @@ class TestLocalWork:
             trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=1), Draws(SEEDS[:1], 0))
             squares.append(count * float(trainer.work_losses[0]) ** 2)
         losses = np.sqrt(np.diff(squares))
-        np.testing.assert_allclose(
-            losses.mean(), trainer.training_costs["train_loss"][0], rtol=1e-6
-        )
+        expected = trainer.training_costs["train_loss"][0]
+        np.testing.assert_allclose(losses.mean(), expected, rtol=1e-6)
 
     def test_scale_is_a_factor_on_a_slots_step(self):
         trainer = learner(LocalWork(batch=4, step=0.1, steps=1))
         theta = trainer.start(SEEDS[:1])
         slots = Slots.stack([np.array([2, 0])])
-        updates = trainer.work(theta, slots, MD(m=2), Draws(SEEDS[:1], 0))
-        scaled = trainer.work(
-            theta, replace(slots, scale=np.array([2.0, 1.0])), MD(m=2), Draws(SEEDS[:1], 0)
+        updates, scaled = (
+            trainer.work(theta, changed, MD(m=2), Draws(SEEDS[:1], 0))
+            for changed in (slots, replace(slots, scale=np.array([2.0, 1.0])))
         )
         torch.testing.assert_close(scaled[0], 2 * updates[0], rtol=1e-3, atol=1e-7)
         assert torch.equal(scaled[1], updates[1])
@@ -156,16 +155,6 @@ class TestServer:
             (single,) = trained([seed])
             np.testing.assert_array_equal(table["value"], single["value"])
 
-    def test_a_diverged_run_is_recorded_and_does_not_affect_the_others(self):
-        work = LocalWork(batch=4, step=1e30, steps=3)
-        measure = measuring(1, lambda theta, _: {"norm": theta.norm(dim=1).numpy()})
-        for table in train(learner(work), Uniform(m=2), SEEDS, 4, [measure]).tables("each"):
-            (at,) = table.loc[table["metric"] == "diverged_at", "value"]
-            assert 1 <= at <= 4
-            norms = table[table["metric"] == "norm"].set_index("at")["value"]
-            assert norms[norms.index >= at].isna().all()
-            assert norms[norms.index < at].notna().all()
-
 
 def test_costs_are_counted_from_participants_and_reports():
     trainer = learner(WORK["steps"])
@@ -176,11 +165,6 @@ def test_costs_are_counted_from_participants_and_reports():
     assert d == 6 * 5 + 5 + 5 * 4 + 4
     assert costs["model_bits"].tolist() == [64 * d, 32 * d]
     assert costs["gradients"].tolist() == [3 * (4 + 4 + 4), 3 * 3]
-
-
-def test_occurrences_number_a_clients_slots_run_by_run():
-    slots = Slots.stack([np.array([5, 2, 5, 5]), np.array([2, 2])])
-    assert occurrence(slots).tolist() == [0, 0, 1, 2, 0, 1]
 
 
 class TestRecords:

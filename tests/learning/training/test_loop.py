@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from small_network import learner
+from small_network import learner, without_tests
 
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.models.linear import linear_regression
 from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
@@ -82,15 +81,8 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
     rng = np.random.default_rng(11)
     K, N, runs, rounds, step = 5, 6, 2500, 200, 0.05
     x = rng.normal(size=K * N) * np.repeat(rng.uniform(0.5, 1.5, K), N)
-    data = FederatedDataset(
-        name="one parameter",
-        x=x[:, None],
-        y=1.5 * x + rng.normal(size=K * N) * np.repeat(rng.uniform(0.2, 2, K), N),
-        start=np.arange(K + 1) * N,
-        p=np.full(K, 1 / K),
-        x_test=np.empty((0, 1)),
-        y_test=np.empty(0),
-    )
+    y = 1.5 * x + rng.normal(size=K * N) * np.repeat(rng.uniform(0.2, 2, K), N)
+    data = without_tests(x[:, None], y, [N] * K)
     model, B = linear_regression(0.1), np.array([1, 2, 3, 2, 1])
     work = ConvexWork(step=step, epochs=(1, 1), batch=(1, 3))
     learner = ConvexLearner(model, data, work, np.ones(K, int), B)
@@ -263,18 +255,13 @@ def test_momentum_zero_is_averaging_and_the_state_is_restored():
         return theta
 
     work = LocalWork(steps=1, batch=1, step=0.1)
-    plain, without_momentum = (
-        learner(work),
-        learner(work, server=Server(name="fedavgm", momentum=0.0)),
-    )
+    plain = learner(work)
+    without_momentum = learner(work, server=Server(name="fedavgm", momentum=0.0))
     start = plain.start(np.array([0]))
     changes = torch.from_numpy(np.random.default_rng(0).normal(size=(4, start.shape[1]))).float()
-    torch.testing.assert_close(
-        rounds(plain, start, changes), rounds(without_momentum, start, changes)
-    )
-    uninterrupted = learner(work, server=Server(name="fedadam"))
-    first = learner(work, server=Server(name="fedadam"))
-    second = learner(work, server=Server(name="fedadam"))
+    averaged = rounds(plain, start, changes)
+    torch.testing.assert_close(averaged, rounds(without_momentum, start, changes))
+    uninterrupted, first, second = (learner(work, server=Server(name="fedadam")) for _ in range(3))
     theta = rounds(first, start, changes[:2])
     resumed = rounds(second, second.restore(first.state(theta)), changes[2:])
     assert torch.equal(resumed, rounds(uninterrupted, start, changes))

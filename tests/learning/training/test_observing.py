@@ -10,11 +10,7 @@ from small_network import SIZES, learner
 
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.observing import (
-    OBSERVATIONS,
-    Heterogeneity,
-    HeterogeneityBlocks,
-)
+from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity, HeterogeneityBlocks
 from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
