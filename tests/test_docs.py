@@ -6,24 +6,22 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.pages import BLOCK
 from tests.processes import run_python
 
+from fedsampling.base.errors import InputError
 from fedsampling.cli import main
+from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS
+from fedsampling.workflow.publishing import BLOCK, create_paper
 
 ROOT = Path(__file__).parents[1]
 
 
 def follow(page, project):
-    """Write and change the files that a page names; return the commands that it gives.
-
-    What a page puts into ``/path/to`` lies beside the project.
-    """
+    """Write and change the files that a page names; return the commands that it gives."""
     commands = []
     name = ""
-    text = page.read_text(encoding="utf-8").replace("/path/to", str(project.parent / "elsewhere"))
-    for result in BLOCK.finditer(text):
+    for result in BLOCK.finditer(page.read_text(encoding="utf-8")):
         name = result["file"] or name
         if result["kind"] == "sh":
             commands += result["text"].splitlines()
@@ -67,7 +65,8 @@ print(json.dumps(outputs))
 def printed(page, project):
     """Return what each command of a page prints, by its first two words, in a copy of the project.
 
-    Of `compare`, whose runs take long, only the options are checked.
+    Of `compare`, whose runs take long, only the options are checked; and of `new`, whose files the
+    page has.
     """
     for name in ("src", "papers"):
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
@@ -77,7 +76,8 @@ def printed(page, project):
     variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
     commands = [command.split() for command in follow(ROOT / "docs" / page, project)]
     assert {program for program, *_ in commands} == {"fedsampling"}
-    calls = [arguments for _, *arguments in commands if arguments[0] != "compare"]
+    calls = [arguments for _, *arguments in commands if arguments[0] not in ("compare", "new")]
+    calls.sort(key=lambda call: call[0] == "draw")  # of all experiments, also those added later
     for _, verb, *arguments in commands:
         assert main.commands[verb].make_context(verb, arguments)
     output = run_python("-c", CALL_ALL, cwd=project, text=json.dumps(calls), **variables)
@@ -135,20 +135,33 @@ def test_added_dataset_has_a_card_of_the_clients_that_take_part(followed):
     assert "  training samples of each label: 0: 4, 1: 3" in card
 
 
-def test_a_paper_in_a_folder_elsewhere_is_drawn_and_judged(tmp_path):
+def test_a_new_paper_is_drawn_and_judged_on_trial(tmp_path):
     project = tmp_path / "project"
     outputs = printed("add-a-paper.md", project)
     assert outputs["check"].startswith("config.yaml: valid")
-    assert not (project / "papers/li2020convergence").exists()
-    drawn = project / "results/artefacts/li2020convergence/variance"
+    drawn = project / "results/artefacts/mypaper/accuracy"
     described = json.loads((drawn / "artefact.json").read_text(encoding="utf-8"))
-    assert (described["badges"], described["provenance"]["runs"]) == ([], 40)
+    assert described["badges"] == ["quick scale", "embedded data"]
     assert all((drawn / file).is_file() for file in described["files"].values())
-    text = (project / "results/claims/li2020convergence.json").read_text(encoding="utf-8")
+    text = (project / "results/claims/mypaper.json").read_text(encoding="utf-8")
     (claim,) = json.loads(text)["claims"]
-    assert (claim["verdict"], claim["reason"]) == ("reproduced", "It holds for K = 5 and K = 15.")
-    own_kind = outputs["run li2020convergence/coverage/base/scheme1/block-0"].strip()
-    assert len(json.loads((project / own_kind).read_text(encoding="utf-8"))["runs"]) == 200
+    assert claim["verdict"] == "not run"
+    assert re.search(r"Trial of the rule: (reproduced|inconclusive)\.$", claim["reason"])
+    new_kind = outputs["run mypaper/coverage/base/uniform/block-0"].strip()
+    assert len(json.loads((project / new_kind).read_text(encoding="utf-8"))["runs"]) == 200
+
+
+def test_new_paper_has_the_files_of_the_page(tmp_path):
+    folder = create_paper(tmp_path / "li2020", tmp_path / "papers")
+    names = {"paper.yaml", "reported.csv", "paper.bib", "figures.py", "claims.py"}
+    assert {path.name for path in folder.iterdir()} == names
+    paper = load_paper("li2020", tmp_path)
+    assert paper.reported("final_accuracy") == 0.9
+    assert callable(draw_function(paper, "accuracy"))
+    with pytest.raises(InputError, match="exists; name a new folder"):
+        create_paper(Path("li2020"), tmp_path)
+    with pytest.raises(InputError, match="must be lower-case letters or digits"):
+        create_paper(Path("my-paper"), tmp_path)
 
 
 def test_links_between_files_work():

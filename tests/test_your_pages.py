@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.pages import BLOCK
 from tests.processes import run_python
 
 from fedsampling.samplers.scheme import HOOKS, Setup
+from fedsampling.workflow.publishing import BLOCK
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

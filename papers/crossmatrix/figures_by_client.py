@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -12,6 +13,8 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
+from fedsampling.base.records import check
+from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.evidence import by_client
 from fedsampling.evidence.statistics import (
     Estimate,
@@ -75,7 +78,7 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     with style():
         figure = _figure(table, order, measures(summary))
     return Artefact(
-        table.assign(label=table["sampler"].map(label)),
+        table.assign(label=table["sampler"].map(label), client=_names(summary, table["client"])),
         figure,
         alt="Participation and final accuracy of each client, for each sampler.",
         notes=(_tested_on(table), *_never_available(table)),
@@ -192,6 +195,15 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
         row["costs_accuracy"] = row[f"{WORST}_high"] < 0
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _names(summary: Summary, clients: pd.Series) -> pd.Series:
+    """Return the clients' names in a user's file; other clients have only numbers."""
+    dataset = summary.settings["settings"]["dataset"]
+    if dataset["name"] != "files":
+        return clients
+    names = check(Dataset, dataset, "dataset.").load("official", 0, Path(), None).names
+    return clients if names is None else clients.map(dict(enumerate(names)))
 
 
 def _most_accurate_worst_first(summary: Summary) -> list[str]:

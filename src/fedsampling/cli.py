@@ -61,7 +61,7 @@ class CommandGroup(click.Group):
 SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
     "See results": ("status", "verdicts", "rank", "list", "recheck"),
-    "Your samplers, and data": ("check-sampler", "compare", "data"),
+    "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (
         *("run", "tune", "summarise", "render", "judge", "draw", "report"),
     ),
@@ -148,6 +148,22 @@ def init(folder: Path) -> None:
 
     create_working_folder(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
+@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
+@in_project
+def new(project: "Project", kind: str, folder: Path) -> None:
+    """Create a paper to reproduce: a folder with an experiment, a figure and a claim that run.
+
+    NAME is the folder's name in papers/, or the path of a folder elsewhere.
+    """
+    from fedsampling.workflow.publishing import create_paper
+
+    created = create_paper(folder, project.papers)
+    trial = f"papers=[{created}] scale=quick data=embedded"
+    click.echo(f"{created}: ready; next: snakemake --cores all --config {trial}")
 
 
 @main.command()

@@ -32,6 +32,7 @@ from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import MIRROR_VARIABLE
+from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.library_arguments import (
@@ -224,17 +225,9 @@ def train(
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
-    # Missing ones are reported after unknown keys, such as `lr` for `step`.
-    required = {"batch": batch, "step": step, "rounds": rounds}
-    settings = {
-        "inputs": data.input_type,
-        "steps": steps,
-        "epochs": epochs,
-        "every": evaluate_every,
-        **{key: value for key, value in required.items() if value is not None},
-        **settings,
-    }
-    checked = training_settings(model, scheme, settings, inspect.signature(train).parameters)
+    settings |= {"steps": steps, "epochs": epochs, "evaluate_every": evaluate_every}
+    settings |= {"batch": batch, "step": step, "rounds": rounds}
+    checked = checked_settings(data, scheme, model=model, **settings)
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
@@ -267,6 +260,18 @@ def train(
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = ClientNames(data.names)
     return history
+
+
+def checked_settings(
+    data: FederatedDataset, scheme: Choice, *, model: "Choice | OwnModel", **settings: Any
+) -> Training:
+    """Check the arguments of :func:`train` that are settings of the papers' experiments."""
+    settings = {"inputs": data.input_type, "every": settings.pop("evaluate_every", 1)} | settings
+    # Missing ones are reported after unknown keys, such as `lr` for `step`.
+    for key in ("batch", "step", "rounds"):
+        if settings.get(key) is None:
+            settings.pop(key, None)
+    return training_settings(model, scheme, settings, inspect.signature(train).parameters)
 
 
 def _check_needs_no_partition(name: object) -> None:

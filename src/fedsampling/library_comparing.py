@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
-from fedsampling.library import train
+from fedsampling.library import checked_settings, train
 from fedsampling.library_arguments import (
     Choice,
     Numbers,
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Grid = Mapping[str, Sequence[Any]]
+# Arguments of `train` that are no settings of experiments.
+OTHERS = "seeds", "loss", "metrics", "on_round", "progress", "device", "threads", "checkpoint"
 
 
 def compare(
@@ -98,6 +100,9 @@ def compare(
     if reference is not None and reference not in labelled:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
     training = {"seeds": 5, **training}
+    check_data(data)
+    if tune is None:
+        _check_all(labelled, data, training)
     chosen: dict[str, dict[str, Any]] = {label: {} for label in labelled}
     if tune is not None:
         seeds = check(Numbers, {"seeds": plain_numbers(training["seeds"])}, "").seeds
@@ -198,10 +203,12 @@ def tune(
     plain = {key: plain_numbers([*values]) for key, values in grid.items()}
     trials = [dict(zip(plain, row, strict=True)) for row in product(*plain.values())]
     training = {"seeds": 2, **training}
+    labelled = _labelled(samplers)
+    _check_all(labelled, data, training, trials)
     runs = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* runs diverged")  # a diverged trial is not chosen
-        for label, sampler in _labelled(samplers).items():
+        for label, sampler in labelled.items():
             for number, trial in enumerate(trials):
                 measured = scores(train(part, sampler, **(training | trial)), metric)
                 runs.append(measured.assign(sampler=label, trial=number))
@@ -233,6 +240,19 @@ class _Holdout(Strict):
 
     holdout: Share
     problem_seed: Seed
+
+
+def _check_all(
+    labelled: Mapping[str, Any],
+    data: FederatedDataset,
+    training: dict[str, Any],
+    trials: Sequence[dict[str, Any]] = ({},),
+) -> None:
+    """Check the settings of all samplers and trials before the first one trains."""
+    for sampler, trial in product(labelled.values(), trials):
+        settings = {key: value for key, value in (training | trial).items() if key not in OTHERS}
+        if "model" in settings:  # `train` reports a missing model
+            checked_settings(data, sampler, **settings)
 
 
 def _labelled(samplers: Any) -> dict[str, Any]:

@@ -171,7 +171,8 @@ def test_runs_that_are_no_evidence_give_no_verdict():
         RunEvidence("quick", ("quick scale", "embedded data")),
     )
     assert (result.verdict, result.grade) == ("not run", "not run")
-    assert result.reason == "These runs are not evidence: quick scale and embedded data."
+    reason = "These runs are not evidence: quick scale and embedded data. Trial of the rule: "
+    assert result.reason == f"{reason}reproduced."
 
 
 def test_runs_of_other_cases_than_the_rule_asks_for_are_no_evidence():

@@ -28,7 +28,10 @@ def _no_mirror(monkeypatch):
         ({"run": "my-try\n"}, r"run: 'my-try\n' is invalid"),
         ({"run": "Data"}, "run: 'Data' is reserved for results"),
         ({"run": "calibration.json"}, "run: 'calibration.json' is reserved for results"),
-        ({"scale": "paper", "data": "embedded"}, "data: embedded data have no paper scale"),
+        (
+            {"scale": "paper", "data": "embedded"},
+            "data: embedded data are too small for scale paper",
+        ),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
         ({"cluster": {"gpu_partition": "long"}}, "cluster.gpu_partition: no effect with gpu: none"),
         ({"cluster": {"cpu_partition": "a$(touch X)"}}, "cluster.cpu_partition: 'a$(touch X)'"),

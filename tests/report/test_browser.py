@@ -376,7 +376,7 @@ def test_a_sampler_shows_its_clients_one_by_one(results, tmp_path):
     assert seen["bars"] == 5  # three accuracies; participation of the two that were available
     assert "30.0 % of the clients never take part" in seen["reading"][0]
     assert "accuracy 75.0 % on average, 40.0 % for the worst tenth" in seen["reading"][1]
-    assert seen["rows"][1] == ["20", "50.0 %", "1.5", "100.0 %", "20.0 %", "1", "75.0 %"]
+    assert seen["rows"][1] == ["H1", "20", "50.0 %", "1.5", "100.0 %", "20.0 %", "1", "75.0 %"]
 
 
 def test_commands_are_copied(report, tmp_path):

@@ -428,7 +428,7 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
         return replace(finding, grade="paper's size on unverified data")
     why = listed(evidence.obstacles)
     if not evidence.preliminary:
-        reason = f"These runs are not evidence: {why}."
+        reason = f"These runs are not evidence: {why}. Trial of the rule: {finding.verdict}."
         return Finding("not run", finding.ours, reason, grade="not run")
     readings = tuple(
         replace(reading, verdict=PRELIMINARY.get(reading.verdict, reading.verdict))

@@ -331,7 +331,8 @@ def parse(content: dict[str, Any]) -> Config:
         problems.append(f"store: {wrong}")
     if config.data == "embedded" and config.scale in ("reduced", "paper"):
         problems.append(
-            f"data: embedded data have no {config.scale} scale; use data: official, or scale: quick"
+            f"data: embedded data are too small for scale {config.scale}; "
+            "use data: official, or scale: quick"
         )
     file_problems: list[str] = []
     for file in config.schemes:

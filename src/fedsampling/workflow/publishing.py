@@ -1,4 +1,7 @@
-"""Published runs: adding finished runs to them, and an experiment's published runs as a table."""
+"""Published runs: adding finished runs to them, and an experiment's published runs as a table.
+
+Also new working folders and new papers.
+"""
 
 import re
 import shutil
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import write_record, write_text
-from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.papers import MAX_NAME, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
@@ -159,7 +162,10 @@ def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
 
 # Creation of working folders: copies of the project's files in which `snakemake` runs.
 
-
+# A page's block of code, with the name of its file if the page gives one.
+BLOCK = re.compile(
+    r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
+)
 # Content of a new working folder; `setup.py` adds it to the wheel.
 PROJECT = (
     "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
@@ -196,6 +202,22 @@ def create_working_folder(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
+
+
+def create_paper(folder: Path, papers: Path) -> Path:
+    """Write the example of docs/add-a-paper.md as a new paper; a plain name is within `papers`."""
+    key = folder.name
+    if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
+        raise InputError(f"{key}: is the paper's key; must be lower-case letters or digits")
+    folder = papers / key if folder == Path(key) else folder
+    if folder.exists():
+        raise InputError(f"{folder}: exists; name a new folder")
+    page = (project_folder() / "docs" / "add-a-paper.md").read_text(encoding="utf-8")
+    example = page.partition("\n## ")[0].replace("mypaper", key)
+    for block in BLOCK.finditer(example):
+        if block["file"] and block["file"].startswith("papers/"):
+            write_text(folder / Path(block["file"]).name, block["text"])
+    return folder
 
 
 def project_folder() -> Path:

@@ -32,6 +32,7 @@ def summary():
     columns = ["case", "sampler", "seed", "at", "metric", "value"]
     samplers = {name: {"name": name, "m": 3} for name in ("md", "flanp", "uniform")}
     settings = {"title": "Ten, client by client", "samplers": samplers, "cases": {"default": {}}}
+    settings["settings"] = {"dataset": {"name": "mnist"}}
     return Summary(pd.DataFrame(rows, columns=columns), settings, {})
 
 
@@ -57,3 +58,13 @@ def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):
     assert "training samples" in drawn.notes[0]
     table = figures.left_out_shuttle({"clients_ten": summary}, None).table
     assert table["sampler"].iloc[-1] == "FLANP"
+
+
+def test_clients_of_a_file_have_their_names(summary, tmp_path):
+    path = tmp_path / "clients.csv"
+    rows = [(k % 7, k % 2, f"H{k % N:02}") for k in range(200)]
+    pd.DataFrame(rows, columns=["x", "y", "client"]).to_csv(path, index=False)
+    summary.settings["settings"]["dataset"] = {"name": "files", "path": str(path)}
+    drawn = figures.clients_shuttle({"clients_ten": summary}, None)
+    md = drawn.data[drawn.data["sampler"] == "md"]
+    assert md["client"].tolist() == [f"H{k:02}" for k in reversed(range(N))]  # by size

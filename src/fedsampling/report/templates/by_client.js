@@ -32,7 +32,7 @@
     data.samples.forEach((samples, client) => {
       const x = LEFT + client * step, group = node("g", {});
       const [first, second, expected] = [one[measure][client], other[measure][client], data.expected[client]];
-      group.append(node("title", {}, `Client with ${samples} samples: takes part in ${percent(one.participation[client], 1)} of the rounds ` +
+      group.append(node("title", {}, `Client ${data.names[client]} with ${samples} samples: takes part in ${percent(one.participation[client], 1)} of the rounds ` +
         `(${other.label}: ${percent(other.participation[client], 1)}), accuracy ${percent(one.accuracy[client], 1)} (${percent(other.accuracy[client], 1)})`));
       group.append(node("rect", {class: "hover", x, y: top, width: step, height: HEIGHT}));
       if (first !== null) group.append(node("rect", {class: "first", x: x + 0.1 * step, y: y(first), width: 0.8 * step, height: HEIGHT + top - y(first)}));
@@ -54,7 +54,7 @@
       Object.assign(document.createElement("span"), {textContent: data.note}));
     body.replaceChildren(...data.samples.map((samples, client) => {
       const row = document.createElement("tr");
-      const cells = [samples, ...[one, other].flatMap(each => [percent(each.participation[client], 1), each.relative_weight[client] ?? "–", percent(each.accuracy[client], 1)])];
+      const cells = [data.names[client], samples, ...[one, other].flatMap(each => [percent(each.participation[client], 1), each.relative_weight[client] ?? "–", percent(each.accuracy[client], 1)])];
       row.append(...cells.map(text => Object.assign(document.createElement("td"), {textContent: text})));
       return row;
     }));

@@ -17,7 +17,7 @@ from fedsampling.report.names import display_name
 FINDINGS = "left_out"  # artefact whose notes are the findings
 CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")
 RUN_MEASURES = ("never_selected", "worst_accuracy")
-COLUMNS = {"sampler", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
+COLUMNS = {"sampler", "client", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
 DIGITS = 3
 
 
@@ -26,15 +26,16 @@ class DatasetClients:
     """A dataset with its clients.
 
     `key`, `title`: of the artefact. `note`: the samples on which the accuracy is measured, and
-    clients that are never available. `samples`: training samples of each client. `expected`:
-    participation rate of each client that MD sampling is expected to have. `samplers`: by key:
-    ``label``; a number for each of RUN_MEASURES; and for each of CLIENT_MEASURES one number of each
-    client, None where there is none.
+    clients that are never available. `names`: of the clients, or else their numbers. `samples`:
+    training samples of each client. `expected`: participation rate of each client that MD sampling
+    is expected to have. `samplers`: by key: ``label``; a number for each of RUN_MEASURES; and for
+    each of CLIENT_MEASURES one number of each client, None where there is none.
     """
 
     key: str
     title: str
     note: str
+    names: list[object]
     samples: list[float | None]
     expected: list[float | None]
     samplers: Mapping[str, Mapping[str, object]]
@@ -71,6 +72,7 @@ def read(folder: Path, chapter: Chapter) -> LeftOut:
                 exhibit.artefact,
                 exhibit.title,
                 " ".join(exhibit.notes),
+                first["client"].tolist(),
                 _rounded(first["samples"]),
                 _rounded(first["expected"]),
                 {
