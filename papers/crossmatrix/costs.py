@@ -1,8 +1,7 @@
 """Costs of the benchmark's runs, from their scores in each round to speed-ups over MD.
 
 An experiment is a dataset; a seed is a world, with its own clients, delays, availability and
-starting model.  The seeds of datasets and samplers that were not yet run in several worlds share a
-single one, as the column ``worlds`` says.
+starting model.  With 100 clients, all seeds share one world, as the column ``worlds`` says.
 
 1. In each world, MD's run sets a target: :data:`TARGET` of the way from its first to its final
    score.  A run's cost is what it has spent when its smoothed score meets the target; a miss costs
@@ -15,7 +14,7 @@ single one, as the column ``worlds`` says.
 The tuned settings come from the trials on the holdout of world 0, or from ``chosen.csv``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from matplotlib.figure import Figure
 from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, WORLDS, Paper
+from fedsampling.experiments.papers import MEASURES, REFERENCE, TUNING, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.report.names import NAMES, display_name
@@ -49,12 +48,6 @@ SKEWED_FROM = 2.0  # largest share of a label on a client, in units of its share
 def compared_datasets(summaries: Summaries) -> list[str]:
     """Name the datasets that are both tuned and run, in the order of the paper's file."""
     return [name for name in summaries if TUNING + name in summaries]
-
-
-def in_worlds(summaries: Summaries, dataset: str) -> str:
-    """Name the experiment that runs a dataset in several worlds; empty if it has no runs."""
-    twin = dataset.replace(BENCH, WORLDS)
-    return twin if twin != dataset and twin in summaries else ""
 
 
 @cache  # all artefacts share the table: never modify it
@@ -162,24 +155,15 @@ def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
     ``scheme``, ``cost`` (geometric mean), ``speed_up``, ``speed_up_low``, ``speed_up_high``,
     ``area``, ``area_low``, ``area_high``, ``reached`` and ``runs``.
     """
-    parts = [_on_dataset(summaries, name, folder) for name in compared_datasets(summaries)]
+    parts = [speed_ups_on(name, name, summaries, folder) for name in compared_datasets(summaries)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _on_dataset(summaries: Summaries, name: str, folder: Path) -> pd.DataFrame:
-    """Return a dataset's speed-ups: in several worlds, for the samplers with such runs."""
-    facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
-    costs = costs_on(summaries[name], summaries[TUNING + name])
-    single = not summaries[name].settings.get("worlds")
-    table = _speed_ups(costs, facts | {"worlds": 1 if single else costs["seed"].nunique()})
-    if twin := in_worlds(summaries, name):
-        costs = costs_on(summaries[twin], summaries[TUNING + name])
-        many = _speed_ups(costs, facts | {"worlds": costs["seed"].nunique()})
-        table = pd.concat([many, table[~table["scheme"].isin(many["scheme"])]])
-    return table
-
-
-def _speed_ups(costs: pd.DataFrame, facts: Mapping[str, object]) -> pd.DataFrame:
+def speed_ups_on(name: str, experiment: str, summaries: Summaries, folder: Path) -> pd.DataFrame:
+    """Return the speed-ups on the dataset `name` from the runs of an experiment on it."""
+    costs = costs_on(summaries[experiment], summaries[TUNING + name])
+    worlds = costs["seed"].nunique() if summaries[experiment].settings.get("worlds") else 1
+    facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name, "worlds": worlds}
     rows = []
     for measure in MEASURES:
         by_world = costs.pivot(index="seed", columns="sampler", values=measure)
@@ -224,7 +208,7 @@ def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataF
     """Return MD's cost with each untuned learning rate over that of its best trial, by set."""
     rows = []
     for name in datasets:
-        summary = summaries[in_worlds(summaries, name) or name]
+        summary = summaries[name]
         runs = trajectories(summary)
         of_md = runs[runs["sampler"] == REFERENCE]
         best = best_trials(summary, summaries[TUNING + name])

@@ -38,6 +38,7 @@ from .costs import (
     label,
     requires_comparison,
     speed_ups_by_dataset,
+    speed_ups_on,
     title,
 )
 
@@ -46,6 +47,12 @@ SITUATIONS = [
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
     for information in map(frozenset, ((), ("delays",), ("losses", "updates"), INFORMATION))
 ]
+
+
+DELAYS = {  # other models of delays: the start of their experiments' names
+    "varying_": "vary around each client's mean",
+    "ordered_": "large clients are slow",
+}
 
 
 @requires_comparison
@@ -65,7 +72,7 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
         draw_bands(table, families),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with intervals "
         "over families of datasets, and that on its worst family.",
-        notes=(_scope(speed_ups, summaries), *_faster_and_slower(table)),
+        notes=(_scope(speed_ups, summaries, paper), *_faster_and_slower(table)),
     )
 
 
@@ -276,13 +283,64 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(table, table=shown)
 
 
-def _scope(speed_ups: pd.DataFrame, summaries: Summaries) -> str:
-    """Say how many families and datasets there are, and which were run in several worlds."""
+def bench_delays(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate speed-ups in seconds with other delays, beside those with constant random ones."""
+    rows = []
+    for start, words in DELAYS.items():
+        sets = {
+            name: BENCH + name.removeprefix(start) for name in summaries if name.startswith(start)
+        }
+        sets = {name: of for name, of in sets.items() if {of, TUNING + of} <= summaries.keys()}
+        if not sets:
+            continue
+        constant, other = (
+            pd.concat([speed_ups_on(of, run, summaries, paper.folder) for run, of in pairs])
+            for pairs in (((of, of) for of in sets.values()), sets.items())
+        )
+        other = other[other["measure"] == "seconds"]
+        samplers = sorted(set(other["scheme"]) - {REFERENCE})
+        before = by_family(constant[constant["measure"] == "seconds"], samplers)
+        after = by_family(other, samplers)
+        for name in samplers:
+            columns: dict[str, object] = {"delays": words, "scheme": name, "sampler": label(name)}
+            for kind, logs in (("constant", before[name]), ("other", after[name])):
+                value, low, high = over_families(logs.dropna().to_numpy())
+                columns |= {kind: value, f"{kind}_low": low, f"{kind}_high": high}
+            columns |= {"worst": float(np.exp(after[name].min())), "families": len(after)}
+            part = other[other["scheme"] == name]
+            rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})
+    if not rows:
+        reason = "No dataset was run with other delays."
+        return Artefact(pd.DataFrame(), table=pd.DataFrame({"": [reason]}), notes=(reason,))
+    table = pd.DataFrame(rows).sort_values(["delays", "other"], ascending=False)
+    shown = table[["delays", "sampler"]].assign(
+        **{
+            words: [
+                show_interval(*row)
+                for row in table[[kind, f"{kind}_low", f"{kind}_high"]].to_numpy()
+            ]
+            for kind, words in (("constant", "constant, random"), ("other", "as named"))
+        },
+        worst=table["worst"].map(show),
+        families=table["families"],
+        missed=table["runs"] - table["reached"],
+    )
+    return Artefact(table, table=shown)
+
+
+def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
+    """Say how many families and datasets there are, which have one world, and which have no run."""
     worlds = speed_ups.groupby("set")["worlds"].max()
-    several = [title(summaries, str(name)) for name in worlds.index[worlds > 1]]
+    single = [title(summaries, str(name)) for name in worlds.index[worlds == 1]]
+    declared = {name: str(spec["title"]) for name, spec in paper.experiments.items()}
+    missing = [
+        declared[name]
+        for name in declared
+        if name.startswith(BENCH) and not {name, TUNING + name} <= summaries.keys()
+    ]
     return (
-        f"{speed_ups['family'].nunique()} families, {len(worlds)} datasets; several worlds on: "
-        f"{listed(several) or 'none yet'}."
+        f"{speed_ups['family'].nunique()} families, {len(worlds)} datasets; a single world on: "
+        f"{listed(single) or 'none'}. Declared and not run: {listed(missing) or 'none'}."
     )
 
 

@@ -1,5 +1,7 @@
 """All samplers by information, cost and speed-up, and the rule for advice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,22 @@ def speed_ups(**by_sampler):
 
 def advised(table, situation=None):
     return advise(table, {*table["scheme"]}, situation or Situation(), "rounds")
+
+
+def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder):
+    delays = pd.DataFrame(
+        [["large clients are slow", "fast", 1.2, 1.1, 1.3]],
+        columns=["delays", "scheme", "other", "other_low", "other_high"],
+    )
+    faster = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], slower=[0.5] * 4)
+    rows = tuple(replace(read(folder).rows[0], name=name, needs=()) for name in ("fast", "slower"))
+    rounds = replace(read(folder), rows=rows, speed_ups=faster, other_delays=delays)
+    seconds = replace(rounds, by="seconds")
+    assert seconds.advice().notes == (
+        "With other delays: 1.20 [1.10, 1.30] (large clients are slow).",
+    )
+    assert not rounds.advice().notes
+    assert not replace(seconds, rows=rows[1:]).advice().notes
 
 
 def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():

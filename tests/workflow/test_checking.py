@@ -170,15 +170,15 @@ def test_experiments_that_cannot_be_estimated_are_reported_and_the_others_shown(
     """Here a stand-in is too small for the settings, as no data are at hand."""
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
     change = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
-    for name in ("bench_shakespeare", "bench_digit"):
+    for name in ("bench_femnist", "bench_digit"):
         change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
     settings = {"papers": ["crossmatrix"], "scale": "paper", "data": "official"}
     settings |= {"overrides": {"crossmatrix": change}}
     estimate = checking.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
     lines = checking.cost_table(estimate).splitlines()
     steps = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
-    assert steps["crossmatrix/bench_shakespeare"] == "–"
+    assert steps["crossmatrix/bench_femnist"] == "–"
     assert steps["crossmatrix/bench_digit"] != "–"
     (note,) = estimate.notes
-    assert note.startswith("not estimated  crossmatrix/bench_shakespeare: ")
+    assert note.startswith("not estimated  crossmatrix/bench_femnist: ")
     assert note in lines

@@ -45,7 +45,7 @@ def test_jobs_are_listed_by_paper_and_experiment():
 
 
 def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
-    name = "crossmatrix/worlds_spam"
+    name = "crossmatrix/bench_spam"
     settings = {"papers": ["crossmatrix"], "experiments": [name], "scale": "paper"}
     planned = workflow.plan({**settings, "data": "official"}, ROOT / "papers")
     path = tmp_path / "plan.json"

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
 TUNING = "tuning_"  # samplers are tuned, on each dataset
 BENCH = "bench_"  # the benchmark on each dataset
-WORLDS = "worlds_"  # the benchmark in several worlds
 CLIENTS = "clients_"  # each client is recorded
 REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
 FULL = "full"  # full participation: the upper limit in rounds, selects no clients

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from fedsampling.base.errors import InputError
+from fedsampling.base.records import check
 from fedsampling.clients.delays.delays import Delays, LogNormal, Synthetic, Uniform, assign
 
 NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormal(np.array([1.0, 0.0, 5.0]), 0.5))
@@ -78,6 +80,30 @@ def test_per_round_redraws_only_the_computation():
     computation = fixed.base - redrawn.base
     assert (computation >= 15).all()
     assert (computation < 100).all()
+
+
+def test_with_a_spread_seconds_vary_around_each_clients_mean():
+    fixed, varying = synthetic(5, MS, 3), synthetic(5, MS, 3, spread=0.5)
+    np.testing.assert_allclose(varying.mean, fixed.mean)
+    seconds = varying.round_seconds(0, np.arange(20_000)[:, None], np.arange(5))
+    np.testing.assert_allclose(seconds.mean(0), fixed.mean, rtol=0.02)
+    np.testing.assert_allclose(np.log(seconds).std(0), 0.5, rtol=0.02)
+
+
+def test_in_the_order_of_samples_larger_clients_are_slower_and_equal_ones_keep_their_delays():
+    def drawn(n_samples, **settings):
+        n = np.array(n_samples)
+        return Synthetic(**settings).for_clients(1, None, np.arange(len(n)), n, MS, 10).mean
+
+    sizes = [30, 10, 20, 20, 50]
+    ordered, random = drawn(sizes, order="samples"), drawn(sizes)
+    np.testing.assert_array_equal(np.sort(ordered), np.sort(random))
+    assert (np.diff(ordered[[1, 2, 0, 4]]) > 0).all()
+    np.testing.assert_allclose(drawn([7] * 5, order="samples", spread=0.3), drawn([7] * 5))
+    with pytest.raises(InputError, match="spread, order: no effect with per_round"):
+        check(Synthetic, {"per_round": True, "spread": 0.3}, "")
+    with pytest.raises(InputError, match="order: no effect without training"):
+        check(Synthetic, {"clients": 5, "order": "samples"}, "")
 
 
 def test_a_client_keeps_its_delay_when_others_join_and_is_slower_with_a_larger_model():

@@ -29,7 +29,7 @@ def test_the_paper_lists_the_trials_that_the_search_draws():
     benchmark = [
         name
         for name in PAPER.experiments
-        if name.startswith(("bench_", "worlds_")) and not name.endswith("_100")
+        if name.startswith("bench_") and not name.endswith("_100")
     ]
     draws = search.draws()
     for experiment in benchmark:
@@ -127,20 +127,26 @@ def test_a_dataset_is_compared_world_by_world(evaluation, tuning, tmp_path):
     (tmp_path / "datasets.csv").write_text(
         "set,family,clients,largest,skew,differ\nbench_a,A,9,3.5,1.2,sizes\n"
     )
-    single = summary(
-        run("default", "md", 0, rising(0.1)),
-        run("small", "fast", 0, rising(0.1)),
-        run("default", "slow", 0, rising(0.05)),
-    )
-    summaries = {"bench_a": single, "tuning_bench_a": tuning, "worlds_a": evaluation}
+    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning}
     table = costs.speed_ups_by_dataset(summaries, tmp_path)
     rounds = table[table["measure"] == "rounds"].set_index("scheme")
     assert rounds.loc["fast", "speed_up"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
-    assert rounds["worlds"].to_dict() == {"fast": 2, "md": 2, "slow": 1}
+    assert rounds["worlds"].to_dict() == {"fast": 2, "md": 2}
     assert rounds.loc["fast", ["family", "unequal", "skewed", "away"]].tolist() == [
         "A", True, False, False,
     ]  # fmt: skip
     assert (rounds.loc["fast", "reached"], rounds.loc["fast", "runs"]) == (1, 2)
+
+
+def test_other_delays_are_compared_on_the_same_datasets(evaluation, tuning):
+    single = {"bench_b": evaluation, "tuning_bench_b": tuning}
+    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": evaluation, **single}
+    (row,) = figures_bench.bench_delays(summaries, PAPER).data.to_dict("records")
+    assert (row["scheme"], row["families"], row["reached"], row["runs"]) == ("fast", 1, 1, 2)
+    assert (
+        row["constant"] == row["other"] == row["worst"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
+    )
+    assert not len(figures_bench.bench_delays(single, PAPER).data)
 
 
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tuning):

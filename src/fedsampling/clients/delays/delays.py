@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, naming
@@ -92,7 +92,11 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
     """
     n = len(delays.base)
     order = stream(seed, "delays.assign").permutation(n)
-    place = order[np.arange(clients) % n]
+    return _at(delays, order[np.arange(clients) % n])
+
+
+def _at(delays: Delays, place: Ints) -> Delays:
+    """Give client i the delays of ``place[i]``."""
     noise = delays.noise
     if isinstance(noise, LogNormal):
         noise = replace(noise, median=noise.median[place])
@@ -136,10 +140,11 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         seed: int,
         network: "Mesh | None",
         names: NDArray[Any],
+        n_samples: Ints,
         model_bytes: float,
         rounds: int,
     ) -> Delays:
-        """Draw the delays of a training's clients, by `names`, shape (n,); see :meth:`draw`."""
+        """Draw the delays of a training's clients, by `names` and `n_samples`, shape (n,)."""
         return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
 
     @classmethod
@@ -153,7 +158,8 @@ class Synthetic(DelayModel, name="synthetic"):
 
     The synthetic delays of Harshvardhan et al. 2025, section 6. The text gives τ_i no round index,
     so both are drawn once per client; with ``per_round``, the other reading, computation is drawn
-    in each round. KB and MB are powers of ten. The model is transmitted once.
+    in each round. KB and MB are powers of ten. The model is transmitted once. ``spread`` and
+    ``order`` are ours: delays that vary around each client's mean, and large clients that are slow.
     """
 
     clients: Positive | None = Field(
@@ -169,6 +175,26 @@ class Synthetic(DelayModel, name="synthetic"):
     speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
     computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
     per_round: bool = Field(False, description="draw the computation in each round")
+    spread: float = Field(
+        0.0,
+        ge=0,
+        le=3,
+        description="standard deviation, over rounds, of the logarithm of a client's seconds",
+        exclude_if=lambda spread: spread == 0,
+    )
+    order: Literal["random", "samples"] = Field(
+        "random",
+        description="samples: the more samples a client has, the slower it is",
+        exclude_if=lambda order: order == "random",
+    )
+
+    @model_validator(mode="after")
+    def _all_have_an_effect(self) -> "Synthetic":
+        if self.per_round and (self.spread or self.order != "random"):
+            raise ValueError("spread, order: no effect with per_round; remove one of them")
+        if self.clients and self.order != "random":
+            raise ValueError("order: no effect without training; remove it, or clients")
+        return self
 
     def lacking(self) -> tuple[str, ...]:
         """Return the names of null settings, which only a training run can supply."""
@@ -190,11 +216,28 @@ class Synthetic(DelayModel, name="synthetic"):
         noise = Uniform(*self.computation)
         if self.per_round:
             return Delays(size / c, noise)
-        return Delays(size / c + noise.quantile(u[:, 1], np.arange(n)))
+        seconds = size / c + noise.quantile(u[:, 1], np.arange(n))
+        if not self.spread:
+            return Delays(seconds)
+        median = seconds * np.exp(-(self.spread**2) / 2)
+        return Delays(np.zeros(n), LogNormal(median, self.spread))
 
-
-if TYPE_CHECKING:
-    from fedsampling.clients.mesh import Mesh
+    def for_clients(
+        self,
+        seed: int,
+        network: "Mesh | None",
+        names: NDArray[Any],
+        n_samples: Ints,
+        model_bytes: float,
+        rounds: int,
+    ) -> Delays:
+        """Draw as always; then sort the delays by `n_samples`, if they are to be in this order."""
+        delays = super().for_clients(seed, network, names, n_samples, model_bytes, rounds)
+        if self.order == "random":
+            return delays
+        place = np.empty(len(names), np.int64)
+        place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
+        return _at(delays, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +261,7 @@ class Recorded(DelayModel, ClientsTable, name="recorded"):
         seed: int,
         network: "Mesh | None",
         names: NDArray[Any],
+        n_samples: Ints,
         model_bytes: float,
         rounds: int,
     ) -> Delays:

@@ -337,14 +337,20 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
 
 
 def load_delays(
-    settings: Training, data: str, names: NDArray[Any], dimension: int, where: Where
+    settings: Training,
+    data: str,
+    names: NDArray[Any],
+    n_samples: Ints,
+    dimension: int,
+    where: Where,
 ) -> Delays | None:
     """Draw the clients' delays, the same for all seeds; None without a delay model."""
     model, seed = settings.delays, settings.problem_seed
     if model is None:
         return None
     network = model.network(data, where.cache, where.mirror)
-    return model.for_clients(seed, network, names, 4.0 * dimension, settings.rounds)
+    size = 4.0 * dimension
+    return model.for_clients(seed, network, names, n_samples, size, settings.rounds)
 
 
 def load_trace(
@@ -384,7 +390,7 @@ def build_learner(
         server_step=settings.server_step,
         device=where.device,
         activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
-        delays=load_delays(settings, data, names, network.dimension, where),
+        delays=load_delays(settings, data, names, problem.n_samples, network.dimension, where),
         trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client

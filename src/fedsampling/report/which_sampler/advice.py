@@ -108,7 +108,8 @@ class Advice:
 
     `others` are faster than MD on average; the fastest is first. `worlds`: smallest and largest
     number of a dataset. `regret`: mean and largest regret of ``advice`` and ``md`` on a family that
-    the advice was not learned from: the cost divided by that of the best sampler there.
+    the advice was not learned from: the cost divided by that of the best sampler there. `notes`:
+    further sentences.
     """
 
     measure: str
@@ -118,6 +119,7 @@ class Advice:
     datasets: int
     worlds: tuple[int, int]
     regret: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def sampler(self) -> str:
@@ -155,7 +157,7 @@ class Advice:
                 f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case "
                 f"{of_md[1]})."
             )
-        return tuple(lines)
+        return (*lines, *self.notes)
 
 
 def advise(

@@ -1,12 +1,12 @@
 """All samplers by the information they need, their cost and their speed-up over MD sampling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import show
+from fedsampling.evidence.statistics import show, show_interval
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
@@ -113,6 +113,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
+    `other_delays`: speed-ups in seconds with other models of delays.
     """
 
     by: str
@@ -123,6 +124,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
+    other_delays: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -152,7 +154,15 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        return advise(self.speed_ups, usable, situation, self.by)
+        advice = advise(self.speed_ups, usable, situation, self.by)
+        if self.by != "seconds" or not advice.recommended or self.other_delays.empty:
+            return advice
+        rows = self.other_delays[self.other_delays["scheme"] == advice.sampler].to_dict("records")
+        texts = [
+            f"{show_interval(row['other'], row['other_low'], row['other_high'])} ({row['delays']})"
+            for row in rows
+        ]
+        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
         """Name the measures in which a sampler's interval over families is above 1."""

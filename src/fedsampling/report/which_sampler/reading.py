@@ -74,8 +74,17 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         tuple(rows),
         sources,
         matrix,
-        _gain_from_tuning(folder / f"{BENCH}defaults" / f"{BENCH}defaults.csv", ranks),
+        _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
+        _optional(folder, f"{BENCH}delays"),
     )
+
+
+def _optional(folder: Path, artefact: str) -> pd.DataFrame:
+    """Read an artefact's data; an empty table if it was not drawn, or is empty."""
+    path = folder / artefact / f"{artefact}.csv"
+    with suppress(pd.errors.EmptyDataError):
+        return pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    return pd.DataFrame()
 
 
 def _table(folder: Path, artefact: str, columns: Sequence[str]) -> pd.DataFrame:
@@ -162,9 +171,8 @@ def _row(
     )
 
 
-def _gain_from_tuning(path: Path, ranks: pd.DataFrame) -> str:
+def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     """Say what tuning MD's learning rate gains, compared with the best sampler over families."""
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     if not {"learning rate", "gain", "low", "high", "families"} <= set(table.columns):
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
