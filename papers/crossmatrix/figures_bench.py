@@ -13,7 +13,7 @@ from scipy.stats import rankdata, wilcoxon
 from fedsampling.base.records import check
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
-from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper
+from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
@@ -332,10 +332,10 @@ def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
     """Say how many families and datasets there are, which have one world, and which have no run."""
     worlds = speed_ups.groupby("set")["worlds"].max()
     single = [title(summaries, str(name)) for name in worlds.index[worlds == 1]]
-    declared = {name: str(spec["title"]) for name, spec in paper.experiments.items()}
+    declared = load_paper(paper.key, paper.folder.parent).experiments
     missing = [
-        declared[name]
-        for name in declared
+        str(spec["title"])
+        for name, spec in declared.items()
         if name.startswith(BENCH) and not {name, TUNING + name} <= summaries.keys()
     ]
     return (
