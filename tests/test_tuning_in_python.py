@@ -91,17 +91,24 @@ def test_wrong_grids_are_one_line(grid, line):
         fs.tune(SAMPLERS, DATA, {"step": [0.1]}, holdout=2, **WORK)
 
 
-class NeedsAll(fs.Sampler, name="needs_all"):
-    m: int
-    unbiased = False
+@pytest.fixture
+def needs_all():
+    """A sampler that needs all clients; no ``"*"`` of another test expands to it."""
 
-    def select(self, view, rng):
-        return rng.choice(view.n, self.m)
+    class NeedsAll(fs.Sampler, name="needs_all"):
+        m: int
+        unbiased = False
+
+        def select(self, view, rng):
+            return rng.choice(view.n, self.m)
+
+    yield NeedsAll(m=3)
+    NeedsAll.named = ""
 
 
 @pytest.mark.parametrize("grid", [None, {"step": [0.1, 0.2]}])
-def test_all_samplers_are_checked_before_the_first_one_trains(grid):
-    samplers = [*SAMPLERS, NeedsAll(m=3)]
+def test_all_samplers_are_checked_before_the_first_one_trains(grid, needs_all):
+    samplers = [*SAMPLERS, needs_all]
     work = {"step": 0.1, **WORK, "availability": np.ones((6, 8)), "on_round": pytest.fail}
     with pytest.raises(fs.InputError, match=r"needs_all requires .* set intermittent = True"):
         fs.compare(samplers, DATA, tune=grid, **work)
