@@ -49,9 +49,12 @@ SITUATIONS = [
 ]
 
 
-DELAYS = {  # other models of delays: the start of their experiments' names
-    "varying_": "vary around each client's mean",
-    "ordered_": "large clients are slow",
+# Runs of the same datasets in which one thing differs: the start of their experiments' names, what
+# differs, and the measures that it concerns.
+RERUNS = {
+    "varying_": ("delays vary around each client's mean", ("seconds",)),
+    "ordered_": ("large clients are slow", ("seconds",)),
+    "confirm_": ("fresh worlds and trials", MEASURES),
 }
 
 
@@ -229,7 +232,7 @@ def bench_tuning(summaries: Summaries, paper: Paper) -> Artefact:
         [grid_scores(summaries[TUNING + name]).assign(experiment=name) for name in names],
         ignore_index=True,
     )
-    best = table[table["chosen"]]
+    best = table[table["chosen"] & table["experiment"].str.startswith(BENCH)]
     wide = best.assign(step=best["step"].map(lambda step: f"{step:g}")).pivot(
         index="sampler", columns="experiment", values="step"
     )
@@ -283,43 +286,41 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(table, table=shown)
 
 
-def bench_delays(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate speed-ups in seconds with other delays, beside those with constant random ones."""
+def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate speed-ups with other delays, and in fresh worlds, beside those of the benchmark."""
     rows = []
-    for start, words in DELAYS.items():
+    for start, (words, measures) in RERUNS.items():
         sets = {
             name: BENCH + name.removeprefix(start) for name in summaries if name.startswith(start)
         }
         sets = {name: of for name, of in sets.items() if {of, TUNING + of} <= summaries.keys()}
         if not sets:
             continue
-        constant, other = (
+        before, again = (
             pd.concat([speed_ups_on(of, run, summaries, paper.folder) for run, of in pairs])
             for pairs in (((of, of) for of in sets.values()), sets.items())
         )
-        other = other[other["measure"] == "seconds"]
-        samplers = sorted(set(other["scheme"]) - {REFERENCE})
-        before = by_family(constant[constant["measure"] == "seconds"], samplers)
-        after = by_family(other, samplers)
-        for name in samplers:
-            columns: dict[str, object] = {"delays": words, "scheme": name, "sampler": label(name)}
-            for kind, logs in (("constant", before[name]), ("other", after[name])):
-                value, low, high = over_families(logs.dropna().to_numpy())
+        for measure, name in product(measures, sorted({*again["scheme"]} - {REFERENCE})):
+            columns: dict[str, object] = {"change": words, "measure": measure, "scheme": name}
+            for kind, table in (("before", before), ("again", again)):
+                logs = by_family(table[table["measure"] == measure], [name])[name].dropna()
+                value, low, high = over_families(logs.to_numpy())
                 columns |= {kind: value, f"{kind}_low": low, f"{kind}_high": high}
-            columns |= {"worst": float(np.exp(after[name].min())), "families": len(after)}
-            part = other[other["scheme"] == name]
+            part = again[(again["scheme"] == name) & (again["measure"] == measure)]
+            columns |= {"worst": float(np.exp(logs.min())), "families": len(logs)}
             rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})
     if not rows:
-        reason = "No dataset was run with other delays."
+        reason = "No dataset was run again."
         return Artefact(pd.DataFrame(), table=pd.DataFrame({"": [reason]}), notes=(reason,))
-    table = pd.DataFrame(rows).sort_values(["delays", "other"], ascending=False)
-    shown = table[["delays", "sampler"]].assign(
+    table = pd.DataFrame(rows).sort_values(["change", "measure", "again"], ascending=False)
+    table["sampler"] = table["scheme"].map(label)
+    shown = table[["change", "measure", "sampler"]].assign(
         **{
             words: [
                 show_interval(*row)
                 for row in table[[kind, f"{kind}_low", f"{kind}_high"]].to_numpy()
             ]
-            for kind, words in (("constant", "constant, random"), ("other", "as named"))
+            for kind, words in (("before", "in the benchmark"), ("again", "again"))
         },
         worst=table["worst"].map(show),
         families=table["families"],
@@ -352,10 +353,17 @@ def _faster_and_slower(table: pd.DataFrame) -> list[str]:
         part = part.sort_values("speed_up", ascending=False)
         faster, slower = part[part["low"] > 1], part[part["high"] < 1]
         significant = part[part["holm_p"] < 0.05]
+        smallest = len(part) * 2.0 ** (1 - part["families"].max())  # all families on one side
+        tested = (
+            f"after Holm's correction: {'; '.join(significant['label']) or 'none'}"
+            if smallest < 0.05
+            else f"after Holm's correction, cannot be significant ({len(part)} samplers; smallest "
+            f"possible p {show(smallest, 2)})"
+        )
         sentences.append(
             f"In {measure}, faster than MD (interval over families above 1): "
             f"{'; '.join(faster['label']) or 'none'}. Slower (below 1): "
             f"{'; '.join(slower['label']) or 'none'}. Wilcoxon's signed-rank test over families, "
-            f"after Holm's correction: {'; '.join(significant['label']) or 'none'}."
+            f"{tested}."
         )
     return sentences

@@ -43,19 +43,17 @@ def advised(table, situation=None):
     return advise(table, {*table["scheme"]}, situation or Situation(), "rounds")
 
 
-def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder):
-    delays = pd.DataFrame(
-        [["large clients are slow", "fast", 1.2, 1.1, 1.3]],
-        columns=["delays", "scheme", "other", "other_low", "other_high"],
+def test_a_recommendation_names_its_speed_up_in_other_runs_of_the_same_datasets(folder):
+    reruns = pd.DataFrame(
+        [["large clients are slow", "seconds", "fast", 1.2, 1.1, 1.3]],
+        columns=["change", "measure", "scheme", "again", "again_low", "again_high"],
     )
     faster = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], slower=[0.5] * 4)
     rows = tuple(replace(read(folder).rows[0], name=name, needs=()) for name in ("fast", "slower"))
-    rounds = replace(read(folder), rows=rows, speed_ups=faster, other_delays=delays)
+    rounds = replace(read(folder), rows=rows, speed_ups=faster, reruns=reruns)
     seconds = replace(rounds, by="seconds")
-    assert seconds.advice().notes == (
-        "With other delays: 1.20 [1.10, 1.30] (large clients are slow).",
-    )
-    assert not rounds.advice().notes
+    assert seconds.advice().notes == ("Run again: 1.20 [1.10, 1.30] (large clients are slow).",)
+    assert rounds.advice().notes == ("Run again: not yet.",)
     assert not replace(seconds, rows=rows[1:]).advice().notes
 
 

@@ -113,7 +113,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `other_delays`: speed-ups in seconds with other models of delays.
+    `reruns`: speed-ups with other models of delays, and in fresh worlds.
     """
 
     by: str
@@ -124,7 +124,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
-    other_delays: pd.DataFrame = field(default_factory=pd.DataFrame)
+    reruns: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -155,14 +155,14 @@ class Comparison:
             and (not unbiased or row.unbiased == "yes")
         ]
         advice = advise(self.speed_ups, usable, situation, self.by)
-        if self.by != "seconds" or not advice.recommended or self.other_delays.empty:
+        if not advice.recommended or self.reruns.empty:
             return advice
-        rows = self.other_delays[self.other_delays["scheme"] == advice.sampler].to_dict("records")
+        is_same = (self.reruns["scheme"] == advice.sampler) & (self.reruns["measure"] == self.by)
         texts = [
-            f"{show_interval(row['other'], row['other_low'], row['other_high'])} ({row['delays']})"
-            for row in rows
+            f"{show_interval(row['again'], row['again_low'], row['again_high'])} ({row['change']})"
+            for row in self.reruns[is_same].to_dict("records")
         ]
-        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
+        return replace(advice, notes=(f"Run again: {'; '.join(texts) or 'not yet'}.",))
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
         """Name the measures in which a sampler's interval over families is above 1."""

@@ -75,7 +75,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         sources,
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
-        _optional(folder, f"{BENCH}delays"),
+        _optional(folder, f"{BENCH}reruns"),
     )
 
 
