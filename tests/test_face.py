@@ -208,7 +208,10 @@ def test_keywords_of_other_libraries_are_translated(data):
         (without_step | {"lr": 0.1}, ("lr: unknown key; did you mean 'step'?",)),
         (
             {"model": "mlp", "steps": 1, "rounds": 2},
-            ("batch: missing; add it", "step: missing; add it"),
+            (
+                "batch: missing; add it (samples of a batch, B)",
+                "step: missing; add it (local learning rate η_l)",
+            ),
         ),
     ):
         with pytest.raises(fs.InputError) as error:

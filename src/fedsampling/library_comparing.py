@@ -108,7 +108,8 @@ def compare(
         seeds = check(Numbers, {"seeds": plain_numbers(training["seeds"])}, "").seeds
         other_seeds = {"seeds": [max(seeds) + 1, max(seeds) + 2]}
         how = {"metric": metric, "larger": larger, **training, **other_seeds}
-        trials = _tune(labelled, data, tune, **how)
+        trials = _trials(labelled, data, tune, **how)
+        _warn_at_edge(trials)
         rows = trials[trials["chosen"]].set_index("sampler")[[*tune, "at_edge"]]
         chosen = {
             label: {key: plain_numbers(rows.at[label, key]) for key in tune} for label in labelled
@@ -182,6 +183,21 @@ def tune(
     >>> trials.loc[trials["chosen"], "step"].tolist()
     [0.1]
     """
+    table = _trials(samplers, data, grid, metric, larger, holdout, **training)
+    _warn_at_edge(table)
+    return table
+
+
+def _trials(
+    samplers: Any,
+    data: FederatedDataset,
+    grid: Grid,
+    metric: str,
+    larger: bool | None,
+    holdout: float = 0.2,
+    **training: Any,
+) -> "pd.DataFrame":
+    """Run and score the trials of :func:`tune`."""
     import pandas as pd
 
     from fedsampling.evidence.histories import is_at_edge, is_larger_better, score_trials, scores
@@ -223,16 +239,15 @@ def tune(
         ", ".join(key for key in grid if row["chosen"] and is_at_edge(row[key], plain[key]))
         for row in table.to_dict("records")
     ]
-    table = table.drop(columns="trial").assign(at_edge=edges)
-    rows = table[table["at_edge"] != ""].to_dict("records")
+    return table.drop(columns="trial").assign(at_edge=edges)
+
+
+def _warn_at_edge(trials: "pd.DataFrame") -> None:
+    rows = trials[trials["at_edge"] != ""].to_dict("records")
     if best := ", ".join(f"{row['sampler']} ({row['at_edge']})" for row in rows):
         warnings.warn(
-            f"the best values are at the edge of the grid: {best}; extend it", stacklevel=2
+            f"the best values are at the edge of the grid: {best}; extend it", stacklevel=3
         )
-    return table
-
-
-_tune = tune  # `compare` has an argument of this name
 
 
 class _Holdout(Strict):
@@ -249,10 +264,11 @@ def _check_all(
     trials: Sequence[dict[str, Any]] = ({},),
 ) -> None:
     """Check the settings of all samplers and trials before the first one trains."""
-    for sampler, trial in product(labelled.values(), trials):
+    for (label, sampler), trial in product(labelled.items(), trials):
         settings = {key: value for key, value in (training | trial).items() if key not in OTHERS}
         if "model" in settings:  # `train` reports a missing model
-            checked_settings(data, sampler, **settings)
+            with naming(label):
+                checked_settings(data, sampler, **settings)
 
 
 def _labelled(samplers: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pydantic import (
     PydanticUserError,
     ValidationError,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from fedsampling.base.errors import InputError, nearest
@@ -72,9 +73,11 @@ def _line(item: dict[str, Any], model: type[BaseModel], data: Any) -> str:
     value, context, kind = item["input"], item.get("ctx", {}), item["type"]
     start = f"{'.'.join(path)}: " if path else ""
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{start}unknown key; {nearest(path[-1], _valid_keys(model, data, path[:-1]))}"
+        return f"{start}unknown key; {nearest(path[-1], _fields(model, data, path[:-1]))}"
     if kind == "missing":
-        return f"{start}missing; add it"
+        about = _fields(model, data, path[:-1]).get(path[-1])
+        meaning = f" ({about.description})" if about and about.description else ""
+        return f"{start}missing; add it{meaning}"
     if kind == "literal_error":
         options = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         return (
@@ -120,21 +123,21 @@ def _keys(loc: tuple[int | str, ...], data: Any) -> list[str]:
     return keys
 
 
-def _valid_keys(annotation: Any, data: Any, path: list[str]) -> list[str]:
-    """Return the valid keys of the record at `path`; names in `data` select family members."""
+def _fields(annotation: Any, data: Any, path: list[str]) -> dict[str, FieldInfo]:
+    """Return the settings of the record at `path`; names in `data` select family members."""
     model = _record(annotation)
     if isinstance(data, Mapping) and hasattr(model, "class_for"):  # a family of records
         model = model.class_for(data)
-    fields = getattr(model, "model_fields", {})
+    fields: dict[str, FieldInfo] = getattr(model, "model_fields", {})
     if not path:
-        return list(fields)
+        return fields
     key, *below = path
     inner = fields[key].annotation if key in fields else (get_args(model) or (None,))[-1]
     if isinstance(data, list):
         value = data[int(key)]
     else:
         value = data.get(key) if isinstance(data, Mapping) else None
-    return _valid_keys(inner, value, below)
+    return _fields(inner, value, below)
 
 
 def _record(annotation: Any) -> Any:

@@ -32,7 +32,9 @@ def _at_least_m(d: int, info: ValidationInfo) -> int:
     return d
 
 
-Candidates = Annotated[Positive, Field(description="candidates"), AfterValidator(_at_least_m)]
+Candidates = Annotated[
+    Positive, Field(description="number of candidates, at least m"), AfterValidator(_at_least_m)
+]
 
 
 def candidates(p: Array, d: int, u: Array) -> Ints:

@@ -152,8 +152,8 @@ def from_words(name: str, words: Sequence[str]) -> Scheme:
 
 def _for_command_line(line: str) -> str:
     """Rewrite an error of a setting for the command line, where settings are ``m=…``."""
-    if missing := re.fullmatch(r"scheme\.(\w+): missing; add it", line):
-        return f"{missing[1]}: missing; add {missing[1]}=… to the command"
+    if missing := re.fullmatch(r"scheme\.(\w+): missing; add it(.*)", line):
+        return f"{missing[1]}: missing; add {missing[1]}=… to the command{missing[2]}"
     return line.replace("scheme.name: ", "sampler: ").removeprefix("scheme.")
 
 
