@@ -121,6 +121,7 @@ def write(
         "cards": cards,
         "comparison": comparison,
         "advice": {measure: each.advice() for measure, each in comparisons.items()},
+        "exceptions": {measure: each.exceptions for measure, each in comparisons.items()},
         "reference": REFERENCE,
         "chapters": chapters,
         "explored": explored,

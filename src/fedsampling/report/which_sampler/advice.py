@@ -49,11 +49,14 @@ class Situation:
         """The answers in words."""
         words = [f"{name} known" for name in INFORMATION if name in self.information]
         words += ["clients come and go"] if self.away else []
-        if self.unequal is not None:
-            words.append("unequal sizes" if self.unequal else "similar sizes")
-        if self.skewed is not None:
-            words.append("skewed labels" if self.skewed else "mixed labels")
-        return listed(words) or "nothing known"
+        return listed([*words, *self.of_data]) or "nothing known"
+
+    @property
+    def of_data(self) -> tuple[str, ...]:
+        """The answers about sizes and labels in words."""
+        sizes = {None: (), False: ("similar sizes",), True: ("unequal sizes",)}
+        labels = {None: (), False: ("mixed labels",), True: ("skewed labels",)}
+        return (*sizes[self.unequal], *labels[self.skewed])
 
     def allows(self, needs: Collection[str]) -> bool:
         """Whether the server has the information that a sampler needs."""
@@ -65,7 +68,8 @@ class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
     Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
-    of families and of runs that `missed` the target; and the smallest speed-up on a family.
+    of families, of all families there, and of runs that `missed` the target; and the smallest
+    speed-up on a family.
     """
 
     sampler: str
@@ -76,6 +80,7 @@ class Candidate:
     missed: int
     worst: float
     worst_family: str
+    of_families: int
 
     @property
     def is_recommended(self) -> bool:
@@ -94,9 +99,11 @@ class Candidate:
 
     @property
     def numbers(self) -> str:
-        """Speed-up with interval, and worst family."""
+        """Speed-up with interval, worst family, and what is missing."""
         interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
+        if self.families < self.of_families:
+            missed += f", run on {self.families} of {self.of_families} families"
         return (
             f"{show(self.value)}{interval}, worst {show(self.worst)} ({self.worst_family}){missed}"
         )
@@ -172,7 +179,7 @@ def advise(
     logs = by_family(cell, allowed)
     missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
     candidates = [
-        _candidate(name, logs[name].dropna(), int(missed[name]))
+        _candidate(name, logs[name], int(missed[name]))
         for name in allowed
         if logs[name].notna().any()
     ]
@@ -204,13 +211,15 @@ def over_families(logs: Array) -> tuple[float, float, float]:
 
 
 def _candidate(sampler: str, logs: pd.Series, missed: int) -> Candidate:
+    values = logs.dropna()
     return Candidate(
         sampler,
-        *over_families(logs.to_numpy()),
-        len(logs),
+        *over_families(values.to_numpy()),
+        len(values),
         missed,
-        float(np.exp(logs.min())),
-        str(logs.idxmin()),
+        float(np.exp(values.min())),
+        str(values.idxmin()),
+        len(logs),
     )
 
 
@@ -229,7 +238,7 @@ def _regret(cell: pd.DataFrame, logs: pd.DataFrame) -> dict[str, tuple[float, fl
             if not np.isnan(of_family[column])
             and not np.isnan(values[others, column]).all()
             and _candidate(
-                "", pd.Series(values[others, column]).dropna(), int(misses[others, column].sum())
+                "", pd.Series(values[others, column]), int(misses[others, column].sum())
             ).is_recommended
         ]
         if names:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import show, show_interval
+from fedsampling.evidence.statistics import listed, show, show_interval
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
@@ -163,6 +164,13 @@ class Comparison:
             for row in self.reruns[is_same].to_dict("records")
         ]
         return replace(advice, notes=(f"Run again: {'; '.join(texts) or 'not yet'}.",))
+
+    @property
+    def exceptions(self) -> dict[str, Advice]:
+        """The advice on datasets by sizes and labels, where it is not MD, with everything known."""
+        situations = [Situation(unequal=u, skewed=s) for u, s in product((False, True), repeat=2)]
+        advice = {listed(situation.of_data): self.advice(situation) for situation in situations}
+        return {words: each for words, each in advice.items() if each.recommended}
 
     def better_than_md(self, row: SamplerRow) -> list[str]:
         """Name the measures in which a sampler's interval over families is above 1."""

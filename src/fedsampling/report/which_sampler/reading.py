@@ -176,6 +176,7 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     if not {"learning rate", "gain", "low", "high", "families"} <= set(table.columns):
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
+    others = others[others["rank"].notna()]  # run on all families
     best = others.sort_values("speed_up").iloc[-1]
     worst = table.sort_values("gain").iloc[-1]
     gain = show_interval(*worst[["gain", "low", "high"]])
