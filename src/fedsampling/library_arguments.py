@@ -30,9 +30,6 @@ RECORDED: dict[str, type[delays.Recorded] | type[availability.Recorded]] = {
     "availability": availability.Recorded,
 }  # users' own values
 
-# The fix for one of our samplers that needs all clients; another one is shown for a user's.
-ANOTHER = "use another sampler (docs/schemes.md lists them)"
-
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 
 # Names in other libraries, with the corresponding keyword of `train`.
@@ -85,14 +82,8 @@ def training_settings(
         "work": work,
         "evaluation": evaluation,
     }
-    try:
-        with naming_keywords():
-            return check(Training, training, "")
-    except InputError as error:
-        if not isinstance(scheme, Scheme) or type(scheme).__module__.startswith("fedsampling."):
-            raise
-        fix = "set intermittent = True in its class if it selects only from view.offered"
-        raise InputError(*(line.replace(ANOTHER, fix) for line in error.lines)) from None
+    with naming_keywords():
+        return check(Training, training, "")
 
 
 def check_data(data: Any) -> None:

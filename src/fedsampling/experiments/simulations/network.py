@@ -160,10 +160,15 @@ class Training(Strict):
     @model_validator(mode="after")
     def _copes(self) -> "Training":
         if self.availability and self.availability.varies and not self.sampler.intermittent:
+            is_ours = type(self.sampler).__module__.startswith("fedsampling.")
+            fix = (
+                "use another sampler (docs/schemes.md lists them)"
+                if is_ours
+                else "set intermittent = True in its class if it selects only from view.offered"
+            )
             raise ValueError(
                 f"sampler.name: {self.sampler.named} requires every client to be "
-                "available in every round; use another sampler (docs/schemes.md lists them), "
-                "or remove availability"
+                f"available in every round; {fix}, or remove availability"
             )
         if "delays" in self.sampler.needs and self.delays is None:
             raise ValueError(
