@@ -54,6 +54,7 @@ SITUATIONS = [
 RERUNS = {
     "varying_": ("delays vary around each client's mean", ("seconds",)),
     "ordered_": ("large clients are slow", ("seconds",)),
+    "fresh_": ("fresh worlds", MEASURES),
     "confirm_": ("fresh worlds and trials", MEASURES),
 }
 
