@@ -43,18 +43,32 @@ def advised(table, situation=None):
     return advise(table, {*table["scheme"]}, situation or Situation(), "rounds")
 
 
-def test_a_recommendation_names_its_speed_up_in_other_runs_of_the_same_datasets(folder):
+def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder):
     reruns = pd.DataFrame(
-        [["large clients are slow", "seconds", "fast", 1.2, 1.1, 1.3]],
-        columns=["change", "measure", "scheme", "again", "again_low", "again_high"],
+        [["large clients are slow", "fast", 1.2, 1.1, 1.3], ["fresh worlds", "fast", 1, 1, 1]],
+        columns=["change", "scheme", "again", "again_low", "again_high"],
     )
     faster = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], slower=[0.5] * 4)
     rows = tuple(replace(read(folder).rows[0], name=name, needs=()) for name in ("fast", "slower"))
     rounds = replace(read(folder), rows=rows, speed_ups=faster, reruns=reruns)
     seconds = replace(rounds, by="seconds")
-    assert seconds.advice().notes == ("Run again: 1.20 [1.10, 1.30] (large clients are slow).",)
-    assert rounds.advice().notes == ("Run again: not yet.",)
+    assert seconds.advice().notes == (
+        "With other delays: 1.20 [1.10, 1.30] (large clients are slow).",
+    )
+    assert not rounds.advice().notes
     assert not replace(seconds, rows=rows[1:]).advice().notes
+
+
+def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candidate():
+    table = speed_ups(fast=[1.5, 1.6, 1.4, 1.5])
+    for again, recommended in (([1.5, 1.4, 1.5, 1.4], 1), ([3.0, 1.0, 1.0, 1.0], 0)):
+        fresh = speed_ups(fast=again)
+        advice = advise(table, ["fast"], Situation(), "rounds", fresh)
+        assert len(advice.recommended) == recommended
+        (candidate,) = (*advice.recommended, *advice.others)
+        assert ", fresh worlds " in candidate.numbers
+    few = advise(table, ["fast"], Situation(), "rounds", speed_ups(fast=[0.5]))
+    assert few.recommended  # one family is too few to judge
 
 
 def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():

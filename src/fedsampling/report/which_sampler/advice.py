@@ -3,8 +3,9 @@
 A sampler is recommended only if, over the families of datasets with the situation's answers,
 
 - its speed-up over MD sampling has a 95 % interval above 1, over at least :data:`MIN_FAMILIES`;
-- it misses no target; and
-- its speed-up is at least :data:`MIN_SPEED_UP` on every family.
+- it misses no target;
+- its speed-up is at least :data:`MIN_SPEED_UP` on every family; and
+- if it was run again, in fresh worlds with fresh trials, that interval is above 1, too.
 
 Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.evidence.statistics import half_width, listed, show
+from fedsampling.evidence.statistics import half_width, listed, show, show_interval
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 
@@ -58,6 +59,14 @@ class Situation:
         labels = {None: (), False: ("mixed labels",), True: ("skewed labels",)}
         return (*sizes[self.unequal], *labels[self.skewed])
 
+    def select(self, speed_ups: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of the datasets that the answers describe."""
+        rows = speed_ups[speed_ups["away"] == self.away]
+        for answer in ("unequal", "skewed"):
+            if (value := getattr(self, answer)) is not None:
+                rows = rows[rows[answer] == value]
+        return rows
+
     def allows(self, needs: Collection[str]) -> bool:
         """Whether the server has the information that a sampler needs."""
         return set(needs) <= set().union(*(INFORMATION[name] for name in self.information))
@@ -69,7 +78,7 @@ class Candidate:
 
     Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
     of families, of all families there, and of runs that `missed` the target; and the smallest
-    speed-up on a family.
+    speed-up on a family. `again`: the same mean and interval in fresh worlds, if it was run there.
     """
 
     sampler: str
@@ -81,6 +90,7 @@ class Candidate:
     worst: float
     worst_family: str
     of_families: int
+    again: tuple[float, float, float] | None
 
     @property
     def is_recommended(self) -> bool:
@@ -90,6 +100,7 @@ class Candidate:
             and self.low > 1
             and not self.missed
             and self.worst >= MIN_SPEED_UP
+            and (self.again is None or self.again[1] > 1)
         )
 
     @property
@@ -102,10 +113,12 @@ class Candidate:
         """Speed-up with interval, worst family, and what is missing."""
         interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
+        again = f", fresh worlds {show_interval(*self.again)}" if self.again else ""
         if self.families < self.of_families:
             missed += f", run on {self.families} of {self.of_families} families"
         return (
-            f"{show(self.value)}{interval}, worst {show(self.worst)} ({self.worst_family}){missed}"
+            f"{show(self.value)}{interval}, worst {show(self.worst)} ({self.worst_family})"
+            f"{missed}{again}"
         )
 
 
@@ -168,18 +181,28 @@ class Advice:
 
 
 def advise(
-    speed_ups: pd.DataFrame, usable: Collection[str], situation: Situation, measure: str
+    speed_ups: pd.DataFrame,
+    usable: Collection[str],
+    situation: Situation,
+    measure: str,
+    again: pd.DataFrame | None = None,
 ) -> Advice:
-    """Apply the rule to speed-ups in one measure, for the samplers that the situation allows."""
-    cell = speed_ups[speed_ups["away"] == situation.away]
-    for answer in ("unequal", "skewed"):
-        if (value := getattr(situation, answer)) is not None:
-            cell = cell[cell[answer] == value]
+    """Apply the rule to speed-ups in one measure, for the samplers that the situation allows.
+
+    `again`: the same table for fresh worlds with fresh trials.
+    """
+    cell = situation.select(speed_ups)
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
     missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
+    fresh = by_family(cell if again is None else situation.select(again), allowed)
+    confirmed = {
+        name: over_families(fresh[name].dropna().to_numpy())
+        for name in allowed
+        if again is not None and fresh[name].notna().sum() >= MIN_FAMILIES
+    }
     candidates = [
-        _candidate(name, logs[name], int(missed[name]))
+        _candidate(name, logs[name], int(missed[name]), confirmed.get(name))
         for name in allowed
         if logs[name].notna().any()
     ]
@@ -192,7 +215,7 @@ def advise(
         len(logs),
         cell["set"].nunique(),
         (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        _regret(cell, logs) if len(logs) > 1 and allowed else {},
+        _regret(cell, logs, confirmed) if len(logs) > 1 and allowed else {},
     )
 
 
@@ -210,7 +233,9 @@ def over_families(logs: Array) -> tuple[float, float, float]:
     return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half))
 
 
-def _candidate(sampler: str, logs: pd.Series, missed: int) -> Candidate:
+def _candidate(
+    sampler: str, logs: pd.Series, missed: int, again: tuple[float, float, float] | None
+) -> Candidate:
     values = logs.dropna()
     return Candidate(
         sampler,
@@ -220,10 +245,15 @@ def _candidate(sampler: str, logs: pd.Series, missed: int) -> Candidate:
         float(np.exp(values.min())),
         str(values.idxmin()),
         len(logs),
+        again,
     )
 
 
-def _regret(cell: pd.DataFrame, logs: pd.DataFrame) -> dict[str, tuple[float, float]]:
+def _regret(
+    cell: pd.DataFrame,
+    logs: pd.DataFrame,
+    confirmed: Mapping[str, tuple[float, float, float]],
+) -> dict[str, tuple[float, float]]:
     """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
     values = logs.to_numpy()
     missed = (cell["runs"] - cell["reached"]).groupby([cell["family"], cell["scheme"]]).sum()
@@ -238,7 +268,10 @@ def _regret(cell: pd.DataFrame, logs: pd.DataFrame) -> dict[str, tuple[float, fl
             if not np.isnan(of_family[column])
             and not np.isnan(values[others, column]).all()
             and _candidate(
-                "", pd.Series(values[others, column]), int(misses[others, column].sum())
+                "",
+                pd.Series(values[others, column]),
+                int(misses[others, column].sum()),
+                confirmed.get(str(logs.columns[column])),
             ).is_recommended
         ]
         if names:

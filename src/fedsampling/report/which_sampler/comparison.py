@@ -114,7 +114,8 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `reruns`: speed-ups with other models of delays, and in fresh worlds.
+    `fresh`: the same for fresh worlds with fresh trials. `reruns`: aggregated speed-ups with other
+    models of delays.
     """
 
     by: str
@@ -125,6 +126,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
+    fresh: pd.DataFrame | None = None
     reruns: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
@@ -155,15 +157,15 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        advice = advise(self.speed_ups, usable, situation, self.by)
-        if not advice.recommended or self.reruns.empty:
+        advice = advise(self.speed_ups, usable, situation, self.by, self.fresh)
+        if self.by != "seconds" or not advice.recommended or self.reruns.empty:
             return advice
-        is_same = (self.reruns["scheme"] == advice.sampler) & (self.reruns["measure"] == self.by)
+        rows = self.reruns[self.reruns["scheme"] == advice.sampler]
         texts = [
             f"{show_interval(row['again'], row['again_low'], row['again_high'])} ({row['change']})"
-            for row in self.reruns[is_same].to_dict("records")
+            for row in rows[rows["change"].str.contains("slow|delays")].to_dict("records")
         ]
-        return replace(advice, notes=(f"Run again: {'; '.join(texts) or 'not yet'}.",))
+        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
 
     @property
     def exceptions(self) -> dict[str, Advice]:

@@ -54,6 +54,8 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
     ranks = _table(folder, ranks_of, columns)
     columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds")
     matrix = _table(folder, matrix_of, columns)
+    is_fresh = matrix["fresh"] if "fresh" in matrix else np.zeros(len(matrix), bool)
+    matrix, fresh = matrix[~is_fresh], matrix[is_fresh]
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
@@ -75,6 +77,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         sources,
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
+        fresh if len(fresh) else None,
         _optional(folder, f"{BENCH}reruns"),
     )
 
