@@ -46,8 +46,12 @@ SKEWED_FROM = 2.0  # largest share of a label on a client, in units of its share
 
 
 def compared_datasets(summaries: Summaries) -> list[str]:
-    """Name the datasets that are both tuned and run, in the order of the paper's file."""
-    return [name for name in summaries if TUNING + name in summaries]
+    """Name the datasets that are tuned and run, with MD, in the order of the paper's file."""
+    return [
+        name
+        for name, summary in summaries.items()
+        if TUNING + name in summaries and REFERENCE in summary.settings["samplers"]
+    ]
 
 
 @cache  # all artefacts share the table: never modify it
