@@ -80,14 +80,14 @@ class DelayDraws(Simulation, name="delays"):
         Returns for the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest
         delay of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
         ``mean`` seconds and on a network the columns of
-        :func:`fedsampling.clients.radio.clients`; per draw, round after round:
+        :func:`fedsampling.clients.mesh.clients`; per draw, round after round:
         ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
         ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and, with
         `detail`, ``reference_seconds/<file>``.
         """
         import pandas as pd
 
-        from fedsampling.clients import radio
+        from fedsampling.clients import mesh
 
         model = self.dataset
         if not isinstance(model, Nycmesh):
@@ -100,8 +100,8 @@ class DelayDraws(Simulation, name="delays"):
             inputs |= published.inputs
         tables = []
         for index, seed in enumerate(seeds):
-            clients = radio.clients(city, model.parameters, seed)
-            delays = radio.as_delays(clients, model.parameters)
+            clients = mesh.clients(city, model.parameters, seed)
+            delays = mesh.as_delays(clients, model.parameters)
             parts = [_rounds(delays, self, seed, published)]
             if self.detail:
                 parts.append(_network(city, clients, model.parameters.hubs))

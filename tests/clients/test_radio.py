@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.clients.delays.nycmesh import Nycmesh
-from fedsampling.clients.mesh import EARTH, assemble, great_circle, load, map_links, map_nodes
-from fedsampling.clients.radio import (
+from fedsampling.clients.mesh import (
+    EARTH,
     City,
+    assemble,
+    great_circle,
     hybrid,
     kun,
+    load,
+    map_links,
+    map_nodes,
     okumura_hata,
     p1411_line_of_sight,
     p1411_over_rooftops,

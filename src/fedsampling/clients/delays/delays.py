@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,6 @@ from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.data.user_files import ClientsTable
-
-if TYPE_CHECKING:
-    from fedsampling.clients.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +114,14 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         """Return the names of null settings, which only a training run can supply."""
         return ()
 
-    def network(self, source: str, cache: Path, mirror: str | None) -> "Mesh | None":
+    def network(self, source: str, cache: Path, mirror: str | None) -> Any:
         """Read or generate the network that determines the delays; None without a network."""
         return None
 
     def draw(
         self,
         seed: int,
-        network: "Mesh | None" = None,
+        network: Any = None,
         clients: int | None = None,
         model_bytes: float | None = None,
     ) -> Delays:
@@ -138,7 +135,7 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
     def for_clients(
         self,
         seed: int,
-        network: "Mesh | None",
+        network: Any,
         names: NDArray[Any],
         n_samples: Ints,
         model_bytes: float,
@@ -203,7 +200,7 @@ class Synthetic(DelayModel, name="synthetic"):
     def draw(
         self,
         seed: int,
-        network: "Mesh | None" = None,
+        network: Any = None,
         clients: int | None = None,
         model_bytes: float | None = None,
     ) -> Delays:
@@ -225,7 +222,7 @@ class Synthetic(DelayModel, name="synthetic"):
     def for_clients(
         self,
         seed: int,
-        network: "Mesh | None",
+        network: Any,
         names: NDArray[Any],
         n_samples: Ints,
         model_bytes: float,
@@ -259,7 +256,7 @@ class Recorded(DelayModel, ClientsTable, name="recorded"):
     def for_clients(
         self,
         seed: int,
-        network: "Mesh | None",
+        network: Any,
         names: NDArray[Any],
         n_samples: Ints,
         model_bytes: float,

@@ -49,10 +49,10 @@ class Nycmesh(DelayModel, name="nycmesh"):
         model_bytes: float | None = None,
     ) -> Delays:
         """Draw shadowing and computation of the clients, which are all nodes except hubs."""
-        from fedsampling.clients import radio
+        from fedsampling.clients import mesh
 
         assert network is not None
-        return radio.as_delays(radio.clients(network, self.parameters, seed), self.parameters)
+        return mesh.as_delays(mesh.clients(network, self.parameters, seed), self.parameters)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
