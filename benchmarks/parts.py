@@ -48,7 +48,7 @@ PARTS = {
     "summaries": ("workflow.drawing:summarise",),
     "drawing": ("workflow.drawing:_render",),
     "views of the explorer": ("report.drawing.views:save",),
-    "claims": ("workflow.judging:judge_claims",),
+    "claims": ("workflow.drawing:judge_claims",),
     "report": ("workflow.reporting:_build",),
 }
 ORDER = ("start", "imports", *PARTS, "rest")

@@ -59,11 +59,11 @@ TESTS = {
     ),
     "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
     "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
-    "samplers/numerics/similarity": (
+    "samplers/numerics": (
         "samplers/test_clustered.py",
         "samplers/test_candidates.py",
+        "samplers/test_latency.py",
     ),
-    "samplers/numerics/simplex": ("samplers/test_latency.py",),
     "samplers/interface/guest": ("samplers/test_guest.py", "samplers/test_remembered.py"),
     "samplers/optimal": ("samplers/test_optimal.py", "samplers/test_kvib.py"),
     "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.evidence import by_client
+from fedsampling.evidence.histories import by_client, fairness, over_seeds
 from fedsampling.evidence.statistics import (
     Estimate,
     difference,
@@ -89,7 +89,7 @@ def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     (summary,) = summaries.values()
     by_run = measures(summary)
     rows = pd.DataFrame(
-        {"sampler": name, **by_client.over_seeds(by_run.loc[[name]])}
+        {"sampler": name, **over_seeds(by_run.loc[[name]])}
         for name in _most_accurate_worst_first(summary)
     )
     correlations = {
@@ -127,18 +127,18 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
 
 @cache
 def clients_of(summary: Summary) -> pd.DataFrame:
-    """Return a row for each run and client, as :func:`fedsampling.evidence.by_client.by_client`.
+    """Return a row for each run and client, as :func:`fedsampling.evidence.histories.by_client`.
 
     The column ``accuracy`` is on training samples where the tests are common (:func:`_tested_on`).
     """
-    table = by_client.by_client(summary.rows.drop(columns="case"))
+    table = by_client(summary.rows.drop(columns="case"))
     return table.rename(columns={"training_accuracy": "accuracy"})
 
 
 @cache
 def measures(summary: Summary) -> pd.DataFrame:
-    """Return a row for each run, as :func:`fedsampling.evidence.by_client.fairness`."""
-    return by_client.fairness(clients_of(summary))
+    """Return a row for each run, as :func:`fedsampling.evidence.histories.fairness`."""
+    return fairness(clients_of(summary))
 
 
 def means(summary: Summary) -> pd.DataFrame:

@@ -43,7 +43,7 @@ from fedsampling.samplers.clustered import (
     units_by_size,
 )
 from fedsampling.samplers.interface.in_settings import one_of
-from fedsampling.samplers.numerics.similarity import from_pairs, ward_groups
+from fedsampling.samplers.numerics import from_pairs, ward_groups
 from fedsampling.samplers.scheme import Scheme
 
 from .theory import inclusion, md_distributions, most_draws, variance

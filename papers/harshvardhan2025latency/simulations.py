@@ -39,7 +39,7 @@ from fedsampling.samplers.latency import (
     distribution_objective,
     subset_objective,
 )
-from fedsampling.samplers.numerics.simplex import expected_delay
+from fedsampling.samplers.numerics import expected_delay
 from fedsampling.samplers.runtime import approximately_optimal, luo_probabilities
 from fedsampling.theory.heterogeneity import bounded, pairwise
 

@@ -55,7 +55,7 @@ _PUBLIC = {
     "Sampler": "samplers.interface.one_run",
     "Scheme": "samplers.scheme",
     "Slots": "samplers.scheme",
-    "by_client": "evidence.by_client",
+    "by_client": "evidence.histories",
     "check_sampler": "samplers.checking.check",
     "compare": "library_comparing",
     "datasets": "library",

@@ -309,9 +309,9 @@ def render(project: "Project", paper: str, artefact: str) -> None:
 @partial(in_project, writes=True)
 def judge(project: "Project", paper: str) -> None:
     """Judge a PAPER's claims from its summaries."""
-    from fedsampling.workflow import judging
+    from fedsampling.workflow import drawing
 
-    click.echo(judging.judge(paper, project))
+    click.echo(drawing.judge(paper, project))
 
 
 @main.command()
@@ -341,13 +341,13 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 @partial(in_project, writes=True)
 def recheck(project: "Project", share: float | None, seed: int | None) -> None:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
-    from fedsampling.evidence.agreement import sentence
+    from fedsampling.evidence.provenance import recheck_sentence
     from fedsampling.workflow.doctor import recheck as rerun
 
     outcomes = rerun(project, share, seed)
     for run in outcomes:
         click.echo(f"{run.outcome}: {run.job}, seed {run.seed} (difference {run.difference:.2g})")
-    click.echo(sentence(outcomes))
+    click.echo(recheck_sentence(outcomes))
 
 
 @main.command()
@@ -560,7 +560,7 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
     chosen.csv, and runs EXPERIMENT at these cases. Needs scale=paper or reduced.
     """
-    from fedsampling.workflow.tuning import tune
+    from fedsampling.workflow.running import tune
 
     status = tune(names, project, click.echo, runs_chosen=not trials_only)
     click.get_current_context().exit(status)

@@ -224,7 +224,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.evidence.by_client import NAMES, ClientNames
+    from fedsampling.evidence.histories import NAMES, ClientNames
     from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedsampling.base.plain_text import align, format_bytes, format_duration
+from fedsampling.base.progress import align, format_bytes, format_duration
 
 
 def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():

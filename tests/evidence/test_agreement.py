@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedsampling.evidence.agreement import Recomputed, compare, sentence
+from fedsampling.evidence.provenance import Recomputed, compare_tables, recheck_sentence
 
 
 def table(loss, accuracy):
@@ -26,17 +26,17 @@ def table(loss, accuracy):
 def test_losses_agree_up_to_rounding_and_accuracies_up_to_single_test_samples(
     loss, accuracy, outcome
 ):
-    assert compare(table(loss, accuracy), table(2.0, 0.8))[0] == outcome
+    assert compare_tables(table(loss, accuracy), table(2.0, 0.8))[0] == outcome
 
 
 def test_other_rows_never_agree():
-    assert compare(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
+    assert compare_tables(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
 
 
 def test_the_first_round_that_differs_is_reported():
     stored = pd.DataFrame({"at": range(5), "metric": "seconds", "value": 1.0})
     recomputed = stored.assign(value=[1.0, 1.0, 1.0, 2.0, 1.0])
-    assert compare(recomputed, stored) == ("differs", 1.0, 3)
+    assert compare_tables(recomputed, stored) == ("differs", 1.0, 3)
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_the_first_round_that_differs_is_reported():
 )
 def test_the_summary_counts_runs_that_rounding_changed_apart(outcomes, words):
     runs = [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
-    assert sentence(runs) == f"Recomputed on this machine: {words}"
+    assert recheck_sentence(runs) == f"Recomputed on this machine: {words}"

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import fedsampling as fs
-from fedsampling.evidence.by_client import fairness, over_seeds
-from fedsampling.evidence.histories import ranking
+from fedsampling.evidence.histories import fairness, over_seeds, ranking
 
 N = 20
 METRICS = {

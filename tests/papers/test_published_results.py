@@ -25,7 +25,7 @@ from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
-from fedsampling.workflow import judging
+from fedsampling.workflow import drawing
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 
@@ -246,7 +246,7 @@ def test_pages_have_the_verdicts_of_the_claims(key):
     """Findings, history, the README's table and the seeds of the cards."""
     for name in project().plan.paper(key).experiments:
         loaded(key, name)
-    judged = content.claims(judging.judge(key, project()))
+    judged = content.claims(drawing.judge(key, project()))
     claims = {claim.id: claim for claim in judged}
     listed = listed_verdicts(key)
     for name, (ours, verdict) in listed.items():

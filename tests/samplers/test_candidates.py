@@ -9,7 +9,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.samplers.clustered import units_by_sample, units_by_similarity
 from fedsampling.samplers.divfl import distances, lazy_greedy, sampled_greedy
 from fedsampling.samplers.latency import best_subset, shares
-from fedsampling.samplers.numerics.similarity import MEASURES, WARD_VARIANTS, dissimilarities
+from fedsampling.samplers.numerics import MEASURES, WARD_VARIANTS, dissimilarities
 from fedsampling.samplers.scheme import Setup, candidate_set, scheme
 from fedsampling.theory.heterogeneity import bounded
 

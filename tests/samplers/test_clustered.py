@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
+from fedsampling.samplers import numerics
 from fedsampling.samplers.clustered import (
     ClusteredSimilarity,
     ClusteredSize,
@@ -22,8 +23,7 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.numerics import similarity as similarities
-from fedsampling.samplers.numerics.similarity import dissimilarities, pairs, ward_groups
+from fedsampling.samplers.numerics import dissimilarities, pairs, ward_groups
 from fedsampling.samplers.scheme import Setup, Slots, View
 
 MEASURES = ["arccos", "l2", "l1"]
@@ -221,7 +221,7 @@ def one_by_one(updates, measure):
 
 @pytest.fixture(scope="module")
 def updates():
-    shape = 9, similarities.BLOCK_COORDINATES + 7
+    shape = 9, numerics.BLOCK_COORDINATES + 7
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
@@ -291,7 +291,7 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
 )
 def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
-        similarities.from_pairs(np.full((2, 2), value), measure, ward)
+        numerics.from_pairs(np.full((2, 2), value), measure, ward)
 
 
 N, D = 10, 6

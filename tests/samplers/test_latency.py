@@ -20,7 +20,7 @@ from fedsampling.samplers.latency import (
     shares,
     subset_objective,
 )
-from fedsampling.samplers.numerics.simplex import (
+from fedsampling.samplers.numerics import (
     expected_delay,
     expected_delay_gradient,
     minimum_norm_point,

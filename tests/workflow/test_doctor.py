@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from fedsampling.base.records import check
 from fedsampling.cli import main
-from fedsampling.evidence import agreement
+from fedsampling.evidence import provenance
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import RunSpec
@@ -119,9 +119,11 @@ def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     checked = recheck(project)
     assert len(checked) == 9
     assert {run.outcome for run in checked} == {outcome}
-    assert agreement.read(project.folder / agreement.FILE) == checked
+    assert provenance.read_recheck(project.folder / provenance.RECHECK) == checked
     agree = 0 if outcome == "differs" else 9
-    assert agreement.sentence(checked).startswith(f"Recomputed on this machine: {agree} of 9 agree")
+    assert provenance.recheck_sentence(checked).startswith(
+        f"Recomputed on this machine: {agree} of 9 agree"
+    )
 
 
 def test_a_share_is_drawn_by_a_seed(project):

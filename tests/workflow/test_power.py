@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.workflow.judging import (
+from fedsampling.workflow.drawing import (
     WITHOUT_INTERVAL,
     open_intervals,
     seeds_needed,

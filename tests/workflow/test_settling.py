@@ -9,7 +9,7 @@ import pytest
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.runs import resources
 from fedsampling.runs.resources import Measured
-from fedsampling.workflow import judging
+from fedsampling.workflow import drawing
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -19,7 +19,7 @@ LATENCY = "harshvardhan2025latency"
 @pytest.fixture
 def due(tmp_path, monkeypatch):
     """Jobs of 24 runs in all, whose speeds are shipped: a second for each round of a job."""
-    monkeypatch.setattr(judging, "PUBLISHED", tmp_path)
+    monkeypatch.setattr(drawing, "PUBLISHED", tmp_path)
     jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
     femnist = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
     resources.save_measurements(
@@ -30,7 +30,7 @@ def due(tmp_path, monkeypatch):
 
 def test_missing_runs_hours_and_command_are_shown(due):
     hours = sum(job.steps for job in due) / 3600
-    sentence = judging._settles(LATENCY, due, RunEvidence())
+    sentence = drawing._settles(LATENCY, due, RunEvidence())
     assert sentence.startswith("24 runs of the paper's size (up to about ")
     (number,) = re.findall(r"about ([\d.,]+) hours", sentence)
     assert float(number.replace(",", "")) == pytest.approx(hours, 0.05)
@@ -39,7 +39,7 @@ def test_missing_runs_hours_and_command_are_shown(due):
 
 def test_unknown_times_and_unverified_copies_are_shown(due, tmp_path):
     (tmp_path / resources.MEASURED).unlink()
-    sentence = judging._settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
+    sentence = drawing._settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
     assert sentence.startswith("1 run of the paper's size: ")
     assert sentence.endswith("this copy has none")
 

@@ -15,12 +15,159 @@ import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.evidence import by_client
-from fedsampling.evidence.by_client import PREFIX
 from fedsampling.evidence.statistics import Estimate, difference, holm, mean
+from fedsampling.learning.training.history import evenness
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What a client's score is measured on: its test samples or, if no client has any, its training
+# samples, which the name says.
+SCORES = ("accuracy", "training_accuracy", "loss", "training_loss")
+SUMMARIES = ("mean_{}", "median_{}", "worst_{}", "best_{}", "{}_deviation", "{}_gap")
+MEASURES = (
+    "never_selected",
+    "least_weight",
+    "jain",
+    *(summary.format(score) for score in SCORES for summary in SUMMARIES),
+)
+NAMES = "client names"  # of a history's ``attrs``
+PREFIX = "client_"  # of the metrics of single clients; their rows have the client in ``at``
+MISSING = "the history has no values of single clients; train with by_client=True"
+
+
+class ClientNames(tuple[Any, ...]):
+    """The names in a history's ``attrs``, which pandas copies with each new table."""
+
+    def __deepcopy__(self, memo: object) -> "ClientNames":
+        return self
+
+
+def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a row for each run and client.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns ``at``, ``metric``, ``value``, and those that identify a run, such as ``seed``.
+
+    Returns
+    -------
+    DataFrame
+        The columns of the run; ``client``, by name if the clients have names; ``samples``,
+        ``importance``, ``tests``, ``offered``, ``rounds`` and ``weight``, as they were recorded;
+        ``loss`` and, for classification, ``accuracy`` on the client's test samples (NaN if it has
+        none), or ``training_loss`` and ``training_accuracy`` if no client has test samples;
+        ``participation``, the number of rounds in which the client takes part, divided by the
+        number of rounds in which it is available; and ``relative_weight``, its share of all weights
+        divided by its importance, which is 1 in expectation for unbiased samplers.
+
+    Raises
+    ------
+    InputError
+        If there are no values of single clients.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> data = fs.load("mnist", "by_digit", data="embedded")
+    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    >>> history = fs.train(data, fs.scheme("md", m=5), by_client=True, **work)
+    >>> len(fs.by_client(history))
+    100
+    """
+    names = rows.attrs.get(NAMES)
+    rows = rows[rows["metric"].astype(str).str.startswith(PREFIX)]
+    if rows.empty:
+        raise InputError(MISSING)
+    run = [name for name in rows.columns if name not in ("at", "metric", "value")]
+    rows = rows.assign(metric=rows["metric"].astype(str).str.removeprefix(PREFIX))
+    wide = rows.pivot(index=[*run, "at"], columns="metric", values="value")
+    wide = wide.rename_axis(columns=None).reset_index().rename(columns={"at": "client"})
+    scores = [score for score in ("accuracy", "loss") if score in wide]
+    if (wide["tests"] == 0).all():
+        wide = wide.rename(columns={score: f"training_{score}" for score in scores})
+    else:
+        wide[scores] = wide[scores].where(wide["tests"] > 0)
+    if names is not None:
+        wide["client"] = np.array(names, object)[wide["client"]]
+    total = wide.groupby(run)["weight"].transform("sum") if run else wide["weight"].sum()
+    return wide.assign(
+        participation=(wide["rounds"] / wide["offered"]).where(wide["offered"] > 0),
+        relative_weight=(wide["weight"] / total / wide["importance"]).where(wide["importance"] > 0),
+    )
+
+
+def fairness(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Summarise the clients of each run.
+
+    `table`: result of :func:`by_client`. Returns a row for each run, indexed by its columns:
+    ``never_selected``, the share of the clients that take part in no round; ``least_weight``, the
+    smallest relative weight; ``jain``, Jain's index of the numbers of rounds; and, with equal
+    weights of all clients, ``mean_accuracy``, ``median_accuracy``, ``worst_accuracy`` and
+    ``best_accuracy`` (means of the worst and of the best tenth), ``accuracy_deviation`` (standard
+    deviation), and ``accuracy_gap`` between mean and worst tenth.  For regression ``loss`` takes
+    the place of ``accuracy``; if no client has test samples, ``training_accuracy`` or
+    ``training_loss`` does.
+    """
+    import pandas as pd
+
+    score = next(score for score in SCORES if score in table)
+    recorded = (
+        "client", "samples", "importance", "tests", "offered", "rounds", "weight", *SCORES,
+        "participation", "relative_weight",
+    )  # fmt: skip
+    run = [name for name in table.columns if name not in recorded]
+    rows = {
+        key: {
+            "never_selected": float((part["rounds"] == 0).where(part["rounds"].notna()).mean()),
+            "least_weight": float(part["relative_weight"].min()),
+            "jain": float(evenness(part["rounds"].to_numpy()[None])["jain"][0]),
+            **_spread(_measured(part, score), score),
+        }
+        for key, part in table.groupby(run)
+    }
+    return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=run))
+
+
+def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
+    """Return each measure's mean over runs, and the ends of its 95 % interval."""
+    row: dict[str, float] = {}
+    for name in map(str, measures):
+        estimate = mean(measures[name].to_numpy())
+        low, high = np.clip([estimate.low, estimate.high], *bounds(name))
+        row |= {name: estimate.value, f"{name}_low": float(low), f"{name}_high": float(high)}
+    return row
+
+
+def bounds(measure: str) -> tuple[float, float]:
+    """Return the smallest and the largest possible value of a measure of :func:`fairness`."""
+    return 0.0, np.inf if "loss" in measure else 1.0
+
+
+def _measured(part: "pd.DataFrame", score: str) -> Array:
+    """Return the scores of the clients with test samples; of all clients if none has any."""
+    has_tests = part["tests"].to_numpy() > 0
+    measured: Array = part[score].to_numpy()
+    return measured[has_tests] if has_tests.any() else measured
+
+
+def _spread(values: Array, score: str) -> dict[str, float]:
+    """Summarise the clients' scores; large losses are the worst ones."""
+    tenth = -(-len(values) // 10)
+    ordered = np.sort(values) if "accuracy" in score else -np.sort(-values)
+    if np.isnan(values).any():
+        ordered = np.full_like(values, np.nan)
+    average, worst = float(ordered.mean()), float(ordered[:tenth].mean())
+    return {
+        f"mean_{score}": average,
+        f"median_{score}": float(np.median(ordered)),
+        f"worst_{score}": worst,
+        f"best_{score}": float(ordered[-tenth:].mean()),
+        f"{score}_deviation": float(ordered.std()),
+        f"{score}_gap": abs(average - worst),
+    }
+
 
 Histories = Mapping[str, "pd.DataFrame"]
 
@@ -124,7 +271,7 @@ def left_out(histories: "pd.DataFrame | Histories") -> "pd.DataFrame":
     -------
     DataFrame
         A row for each sampler: the number of ``diverged`` runs, and the measures of
-        :func:`fedsampling.evidence.by_client.fairness`, means over seeds; each with the ends
+        :func:`fedsampling.evidence.histories.fairness`, means over seeds; each with the ends
         ``<measure>_low`` and ``<measure>_high`` of its 95 % interval.  Measures are NaN if a run
         diverged.
 
@@ -147,18 +294,18 @@ def left_out(histories: "pd.DataFrame | Histories") -> "pd.DataFrame":
     rows = []
     for label, table in by_label(histories).items():
         try:
-            measures = by_client.fairness(by_client.by_client(table))
+            measures = fairness(by_client(table))
         except InputError as error:
             raise InputError(f"{label}: {error}" if label else str(error)) from None
-        averages = by_client.over_seeds(measures)
+        averages = over_seeds(measures)
         rows.append({"sampler": label, "diverged": diverged_runs(table), **averages})
     return pd.DataFrame(rows)
 
 
 def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
     """Return a metric after the last round, by seed; or a summary of the clients."""
-    if metric in by_client.MEASURES and metric not in set(history["metric"]):
-        measures = by_client.fairness(by_client.by_client(history))
+    if metric in MEASURES and metric not in set(history["metric"]):
+        measures = fairness(by_client(history))
         if metric in measures:
             return measures[metric].droplevel([*range(measures.index.nlevels - 1)])
         if (training := _on_training(metric)) in measures:
@@ -172,7 +319,7 @@ def last_values(history: "pd.DataFrame", metric: str) -> "pd.Series":
 
 def scores(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     """Return a metric as ``score`` in each measured round ``at``; a summary of the clients once."""
-    if metric in by_client.MEASURES and metric not in set(history["metric"]):
+    if metric in MEASURES and metric not in set(history["metric"]):
         return last_values(history, metric).rename("score").to_frame().assign(at=0)
     rows = _rows_of(history, metric).rename(columns={"value": "score"})
     if diverged_runs(history):
@@ -251,8 +398,8 @@ def _clipped_mean(values: Array, metric: str) -> Estimate:
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
     estimate = mean(values)
-    is_measure = metric in by_client.MEASURES
-    ends = by_client.bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
+    is_measure = metric in MEASURES
+    ends = bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
     low, high = np.clip([estimate.low, estimate.high], *ends)
     return replace(estimate, low=float(low), high=float(high))
 

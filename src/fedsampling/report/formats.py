@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from fedsampling.base.plain_text import format_duration
+from fedsampling.base.progress import format_duration
 from fedsampling.report.drawing.artefacts import Exhibit
 
 # A symbol is a single letter (with its accent), a closing bracket or, for powers, a number; words

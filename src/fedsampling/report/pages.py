@@ -18,7 +18,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, TOLERANCE, Recomputed, sentence
+from fedsampling.evidence.provenance import (
+    ACCURACY_TOLERANCE,
+    TOLERANCE,
+    Recomputed,
+    recheck_sentence,
+)
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
@@ -168,7 +173,7 @@ def write(
         "about.html": environment.get_template("about.html.j2").render(
             bibtex=bibtex,
             commands=COMMANDS,
-            agreement=sentence(recomputed),
+            agreement=recheck_sentence(recomputed),
             tolerance=TOLERANCE,
             accuracy_tolerance=ACCURACY_TOLERANCE,
             recomputed=recomputed,

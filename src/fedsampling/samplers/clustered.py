@@ -26,7 +26,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.similarity import (
+from fedsampling.samplers.numerics import (
     Updates,
     dissimilarities,
     from_pairs,

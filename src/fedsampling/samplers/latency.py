@@ -24,8 +24,8 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.records import Positive, Share
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics import simplex
-from fedsampling.samplers.numerics.simplex import expected_delay, expected_delay_gradient
+from fedsampling.samplers import numerics
+from fedsampling.samplers.numerics import expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
     Candidates,
     Duplicates,
@@ -269,8 +269,8 @@ def best_distribution(
         return slope
 
     if solver == "analytic":
-        return simplex.descend(value, gradient, p, iterations, "SLSQP")
-    return simplex.descend(value, gradient if jacobian == "exact" else None, p, iterations)
+        return numerics.descend(value, gradient, p, iterations, "SLSQP")
+    return numerics.descend(value, gradient if jacobian == "exact" else None, p, iterations)
 
 
 def _corner_objectives(B: Array, delays: Array) -> Array:
@@ -307,7 +307,7 @@ def _minimum_norm_subset(B: Array, delays: Array, start: Ints) -> Ints:
     def chain(order: Ints) -> Array:
         return np.append(empty, _prefix_objectives(B, delays, order))
 
-    x = simplex.minimum_norm_point(chain, start)
+    x = numerics.minimum_norm_point(chain, start)
     negative = np.flatnonzero(x < 0)
     if len(negative):
         return negative

@@ -25,7 +25,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics.simplex import descend, expected_delay, expected_delay_gradient
+from fedsampling.samplers.numerics import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
     Candidates,
     Duplicates,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import nan
 
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.plain_text import align, format_bytes, format_duration
-from fedsampling.base.progress import reporter
+from fedsampling.base.progress import align, format_bytes, format_duration, reporter
 from fedsampling.experiments.papers import defining_modules
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex

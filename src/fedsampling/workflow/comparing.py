@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.plain_text import align, format_bytes
+from fedsampling.base.progress import align, format_bytes
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.evidence.histories import is_at_edge

@@ -23,7 +23,13 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.evidence.agreement import ACCURACY_TOLERANCE, FILE, TOLERANCE, Recomputed, compare
+from fedsampling.evidence.provenance import (
+    ACCURACY_TOLERANCE,
+    RECHECK,
+    TOLERANCE,
+    Recomputed,
+    compare_tables,
+)
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network as Trained
 from fedsampling.experiments.simulations.network import load_problem
@@ -238,7 +244,7 @@ def recheck(
         chosen = iter(finished[: max(1, round(share * len(finished)))])
     for job, run, before in chosen:
         (table,) = job.simulation.simulate(run.data, [run.seed], where).tables
-        outcome, difference, until = compare(table, before.table)
+        outcome, difference, until = compare_tables(table, before.table)
         late = until is not None and until > _first_round(table)
         if late and is_sensitive(job.simulation, run, table, where):
             outcome = "rounding"
@@ -251,7 +257,7 @@ def recheck(
         ):
             break
     write_record(
-        project.folder / FILE,
+        project.folder / RECHECK,
         {
             "drawn_by": drawn_by,
             "tolerance": TOLERANCE,
@@ -287,7 +293,7 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
         problem, run.data, [run.seed], where, network=replace(network, draw=draw)
     )
     later = (table["at"] > _first_round(table)).to_numpy()  # a model of zeros has ties at first
-    return compare(perturbed[later], table[later])[0] == "differs"
+    return compare_tables(perturbed[later], table[later])[0] == "differs"
 
 
 def _first_round(table: "pd.DataFrame") -> int:

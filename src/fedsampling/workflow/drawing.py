@@ -1,30 +1,53 @@
 """Draw a paper: update its summaries, artefacts, explorer data and verdicts if out of date."""
 
+import math
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import inf, log, nan, sqrt
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
-from fedsampling.base.errors import DamagedError, InputError, gathering, nearest
+from scipy.special import stdtrit
+from scipy.stats import nct
+
+from fedsampling.base.errors import WARNING, DamagedError, InputError, gathering, nearest
 from fedsampling.base.files import read_record, sha256, write_record
-from fedsampling.evidence import summaries
-from fedsampling.evidence.provenance import Summaries, changed, differing
+from fedsampling.evidence import summaries, verdicts
+from fedsampling.evidence.provenance import (
+    RunEvidence,
+    Summaries,
+    assess_runs,
+    changed,
+    differing,
+    has_unverified_data,
+)
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.experiments.papers import Paper, draw_function, load_kinds, load_paper
+from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding, Interval
+from fedsampling.experiments.papers import (
+    ClaimSpec,
+    Paper,
+    draw_function,
+    judge_function,
+    load_kinds,
+    load_paper,
+)
 from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import no_experiment, scale_of
 from fedsampling.experiments.specs import Job
+from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import plain
-from fedsampling.runs import store
+from fedsampling.runs import resources, store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import run_stores
-from fedsampling.workflow.judging import in_one_line, judge_claims, warn_unfit
+from fedsampling.runs.places import PUBLISHED, run_stores
+from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.project import Project
 
 
@@ -239,3 +262,225 @@ def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
         fix = "run the same command again, or restore published_runs/ if they are published"
         raise InputError(f"{job.name}: {missing} of its runs cannot be read; {fix}")
     return readable
+
+
+def judge(paper: str, project: Project) -> Path:
+    """Write the verdicts on a paper's claims to ``claims/<paper>.json``."""
+    spec = project.plan.paper(paper)
+    return judge_claims(spec, project, load_summaries(paper, spec.experiments, project.folder))
+
+
+def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
+    """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
+    complete = load_paper(spec.key, spec.folder.parent)
+    unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
+    judge_claim = _Judge(spec, complete, project, loaded, unfinished).judge
+    claims = [asdict(judge_claim(name)) for name in spec.claims]
+    out = project.folder / to / f"{spec.key}.json"
+    write_record(out, {"paper": spec.key, "claims": claims})
+    return out
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judges the claims of a paper.
+
+    `spec`, `complete`: without and with the experiments that are left out. `loaded`: summaries of
+    the remaining experiments. `unfinished`: jobs of the paper's size that have not finished, by
+    experiment.
+    """
+
+    spec: Paper
+    complete: Paper
+    project: Project
+    loaded: Summaries
+    unfinished: Mapping[str, Sequence[Job]]
+
+    def judge(self, name: str) -> Claim:
+        """Judge a claim."""
+        spec, claim = self.spec, self.spec.claims[name]
+        artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
+        experiments = claim.experiments or artefact.experiments
+        if claim.kind == "text against tables":
+            experiments = []
+        complete_artefact = self.complete.artefacts[claim.artefact]
+        at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
+        cases = claim.cases or artefact.cases
+        evidence, seconds = RunEvidence(), math.nan
+        if absent := [key for key in experiments if key not in self.loaded]:
+            finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
+        else:
+            used = {key: self.loaded[key].only(cases) for key in experiments}
+            specs = {key: self.complete.experiments[key] for key in at_full_size}
+            seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+            evidence = assess_runs(used, specs, cases, self.project.facts)
+            evidence, finding = self._apply_rule(name, used, evidence)
+        shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
+        needs_runs = finding.grade not in ("paper's size", "transfer")
+        open_jobs = self._open_jobs(at_full_size, cases)
+        return Claim(
+            id=name,
+            statement=claim.statement,
+            artefact=claim.artefact,
+            reported=claim.reported,
+            ours=finding.ours,
+            margin=f"{claim.margin:g} {claim.unit}",
+            verdict=finding.verdict,
+            reason=finding.reason,
+            rule=claim.rule,
+            kind=claim.kind,
+            grade=finding.grade,
+            declared=_declaration(claim),
+            scale=evidence.scale,
+            seeds=min(shown),
+            most_seeds=max(shown),
+            covers=evidence.covers,
+            settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
+            power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
+            drawn=finding.drawn,
+            readings=finding.readings,
+            caveat=finding.caveat or claim.caveat,
+            parts=finding.parts,
+            topic=claim.topic,
+        )
+
+    def _apply_rule(
+        self, name: str, used: Summaries, evidence: RunEvidence
+    ) -> tuple[RunEvidence, Finding]:
+        """Apply a claim's rule to the summaries that it uses."""
+        spec, claim = self.spec, self.spec.claims[name]
+        try:
+            # Rules get all summaries: some also report numbers that do not affect the verdict.
+            finding = judge_function(spec, name)({**self.loaded, **used}, claim, spec)
+            return evidence, verdicts.graded(finding, evidence, claim.transfer)
+        except Exception as error:  # a paper's function may rely on the paper's settings
+            if not self.project.config.changes(spec.key):
+                raise
+            warn_unfit(spec, name, "not judged, because its rule does not fit", error)
+            return RunEvidence(), verdicts.unfit(changed(used) or changed(self.loaded))
+
+    def _open_jobs(self, experiments: Collection[str], cases: Collection[str]) -> list[Job]:
+        """Return a claim's unfinished jobs; all cases of an experiment if the claim names none."""
+        jobs = []
+        for name in experiments:
+            unfinished = self.unfinished.get(name, ())
+            open_cases = {job.case for job in unfinished}
+            selected = open_cases & set(cases) or open_cases
+            jobs += [job for job in unfinished if job.case in selected]
+        return jobs
+
+
+def _declaration(claim: ClaimSpec) -> Declaration | None:
+    if claim.declared is None:
+        return None
+    return Declaration(claim.declared.when, claim.declared.date.isoformat(), claim.declared.why)
+
+
+def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
+    """Describe the runs at the paper's size, and the data, that a verdict still requires."""
+    parts = []
+    if jobs:
+        runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
+        known = [speeds.get(resources.measurement_key(job)) for job in jobs]
+        steps = zip(known, jobs, strict=True)
+        seconds = sum(speed.step * job.steps if speed else math.nan for speed, job in steps)
+        hours = ""
+        if math.isfinite(seconds):
+            hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+        command = f"snakemake --cores all {paper} --config scale=paper"
+        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
+    if has_unverified_data(evidence.obstacles):
+        parts.append("data with a publisher's checksum; this copy has none")
+    return "; ".join(parts) or content.FROM_PUBLISHED_RUNS
+
+
+def warn_unfit(spec: Paper, name: str, outcome: str, error: Exception) -> None:
+    """Warn on stderr that a paper's function fails with the changed settings."""
+    line = f"{outcome} the changed settings ({in_one_line(error)})"
+    print(f"{WARNING}{spec.key}/{name}: {line}", file=sys.stderr)
+
+
+def in_one_line(error: Exception) -> str:
+    """Format the type and the first line of an error, shortened."""
+    first = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {shorten(first, 100, placeholder=' …')}"
+
+
+POWER = 0.8
+MAX_SEEDS = 1000  # more seeds are not practical
+FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
+WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
+
+
+def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
+    """Return the intervals that contain a bound of their claim's rule."""
+    return [
+        interval
+        for interval in drawn
+        if any(
+            bound is not None and interval.low <= bound <= interval.high
+            for bound in (interval.least, interval.most)
+        )
+    ]
+
+
+def seeds_needed(interval: Interval, effect: float | None = None) -> float:
+    """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
+
+    Ratios are compared by their logarithms. `effect` is the assumed true value, by default the
+    observed one. The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
+    """
+    scale = log if interval.unit.startswith("times") and interval.low > 0 else float
+    value = scale(interval.value if effect is None else effect)
+    bounds = [scale(bound) for bound in (interval.least, interval.most) if bound]
+    bounds += [0.0 for bound in (interval.least, interval.most) if bound == 0 and scale is float]
+    if interval.seeds < 2 or not bounds:
+        return inf
+    # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.
+    quantile = stdtrit(interval.seeds - 1, (1 + interval.level) / 2)
+    deviation = (scale(interval.high) - scale(interval.low)) / 2 * sqrt(interval.seeds) / quantile
+    distance = min(abs(value - bound) for bound in bounds)
+    if deviation == 0:
+        return 2
+    for seeds in range(2, MAX_SEEDS + 1):
+        critical = stdtrit(seeds - 1, (1 + interval.level) / 2)
+        if nct.sf(critical, seeds - 1, distance / deviation * sqrt(seeds)) >= POWER:
+            return seeds
+    return inf
+
+
+def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
+    """Write the number of seeds that would decide a claim, and their cost; empty if decided."""
+    drawn = list(drawn)
+    if not drawn:
+        return WITHOUT_INTERVAL
+    undecided = open_intervals(drawn)
+    if not undecided:
+        return ""
+    seeds = min(interval.seeds for interval in undecided)
+    seconds_per_seed = seconds / seeds if seeds else nan
+    counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
+    counts_for_paper = [
+        seeds_needed(interval, effect)
+        for interval in undecided
+        if (effect := interval.paper if interval.effect is None else interval.effect) is not None
+    ]
+    if counts_for_paper:
+        counts["if it is the paper's"] = max(counts_for_paper)
+    parts = [
+        f"{_number(count)} {effect}{_cost((count - seeds) * seconds_per_seed)}"
+        for effect, count in counts.items()
+    ]
+    rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
+    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
+
+
+def _number(seeds: float) -> str:
+    return f"{seeds:.0f}" if seeds < inf else f"more than {MAX_SEEDS:,}"
+
+
+def _cost(seconds: float) -> str:
+    """Write the processor time of additional seeds; empty if unknown or zero."""
+    if not 0 < seconds < inf:
+        return ""
+    return f" ({show(max(seconds / 3600, 0.1), 2)} core-hours more)"

@@ -9,15 +9,14 @@ from textwrap import shorten
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_text
-from fedsampling.evidence import agreement
+from fedsampling.evidence import provenance
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
-from fedsampling.workflow.drawing import draw
-from fedsampling.workflow.judging import judge_claims
+from fedsampling.workflow.drawing import draw, judge_claims
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
@@ -122,7 +121,7 @@ def print_verdicts(project: Project) -> None:
         if paper.left_out:
             print(f"    not run: {shorten(', '.join(paper.left_out), 90, placeholder=' …')}")
     if not computes:
-        print(agreement.sentence(_recomputed(project)))
+        print(provenance.recheck_sentence(_recomputed(project)))
     print(f"Report: {results / 'report' / 'index.html'}")
     if not computes:
         print("Next: fedsampling recheck --share 0.05    # compares more, with the official data")
@@ -169,6 +168,10 @@ def _as_far_as_it_is(plan: Plan, paper: Paper, results: Path) -> Paper:
     return remaining.model_copy(update=changes)
 
 
-def _recomputed(project: Project) -> list[agreement.Recomputed]:
+def _recomputed(project: Project) -> list[provenance.Recomputed]:
     """Return the comparison of recomputed runs, if the results come from finished runs."""
-    return [] if project.config.computes else agreement.read(project.folder / agreement.FILE)
+    return (
+        []
+        if project.config.computes
+        else provenance.read_recheck(project.folder / provenance.RECHECK)
+    )

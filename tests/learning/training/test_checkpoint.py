@@ -12,10 +12,9 @@ from small_network import learner
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped
-from fedsampling.learning.training.charges import Participation
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
 from fedsampling.learning.training.evaluation import evaluate
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import History, Participation
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.runs.store import digest

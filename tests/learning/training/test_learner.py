@@ -9,8 +9,8 @@ import torch.nn.functional as F  # noqa: N812
 from small_network import learner
 
 from fedsampling.base.streams import Draws
-from fedsampling.learning.training.charges import Participation
 from fedsampling.learning.training.evaluation import client_losses
+from fedsampling.learning.training.history import Participation
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.samplers.basic import MD, Uniform

@@ -379,7 +379,7 @@ def build_learner(
     import torch
 
     from fedsampling.learning.models.network import step_bytes
-    from fedsampling.learning.training.charges import Participation
+    from fedsampling.learning.training.history import Participation
     from fedsampling.learning.training.learner import NetworkLearner
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does

@@ -28,12 +28,17 @@ from torch.nn.parameter import is_lazy
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, described, import_error_lines, import_file
 from fedsampling.learning.model import ModelFile
-from fedsampling.learning.models.network import Keep, Network, Parts, blamed, blank, private
-from fedsampling.learning.models.trials import (
+from fedsampling.learning.models.network import (
     ROWS,
+    Keep,
+    Network,
+    Parts,
+    blamed,
+    blank,
     equal,
     keyed,
     padded,
+    private,
     seedable,
     slot_seeds,
     trial_samples,

@@ -15,8 +15,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Keep, Network, everything, private
-from fedsampling.learning.models.trials import keyed
+from fedsampling.learning.models.network import Keep, Network, everything, keyed, private
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses
 

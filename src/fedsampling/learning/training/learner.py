@@ -21,7 +21,7 @@ from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Network
-from fedsampling.learning.training.charges import (
+from fedsampling.learning.training.history import (
     Participation,
     bits,
     participation,
@@ -275,11 +275,11 @@ class NetworkLearner:
     def charge(
         self, sampler: Scheme, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
-        """Count costs and participants of the round; see :mod:`.charges`.
+        """Count costs and participants of the round; see :mod:`.history`.
 
         Returns shape (runs,): in addition to participation, bits and seconds: ``gradients``, the
         number of per-sample gradients; ``train_loss``, the mean loss over local training;
-        ``observation_bits`` for the sampler's observations; if requested, :func:`.charges.evenness`
+        ``observation_bits`` for the sampler's observations; if requested, :func:`.history.evenness`
         and the comparison with the update of all clients; and the sampler's own measurements.
         """
         runs, offered = len(rng.seeds), self.offered(rng.round)

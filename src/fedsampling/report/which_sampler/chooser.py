@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.plain_text import align
+from fedsampling.base.progress import align
 from fedsampling.experiments.papers import REFERENCE
 from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.which_sampler.advice import Situation

@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from fedsampling.base.errors import InputError, import_file, nearest
 from fedsampling.base.families import OWN_FILE, load_members
-from fedsampling.base.plain_text import format_bytes
+from fedsampling.base.progress import format_bytes
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, DataScheme, Scheme
 
 

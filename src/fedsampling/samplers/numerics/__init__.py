@@ -1,1 +1,0 @@
-"""Numerical methods of the samplers: optimisation over distributions, clustering."""
