@@ -16,10 +16,16 @@ from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.artefacts import (
+    Alternative,
+    Artefact,
+    Summaries,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.curves import band, divergences
 from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point, style
-from fedsampling.report.drawing.tables import Alternative, instead, tabulate, with_margin
 
 from . import claims
 from .runs import BITS, LINES, chosen, course, mean_course, scores, set_number, title

@@ -16,7 +16,15 @@ from fedsampling.evidence.statistics import compare, difference, mean, show_esti
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
-from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.artefacts import (
+    Alternative,
+    Artefact,
+    Summaries,
+    counted,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.curves import (
     Panel,
     divergences,
@@ -39,10 +47,9 @@ from fedsampling.report.drawing.style import (
     printed_level,
     style,
 )
-from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate, with_margin
 
 from . import claims
-from .shared import (
+from .claims import (
     CLUSTERED,
     LINES,
     all_clients_distinct,

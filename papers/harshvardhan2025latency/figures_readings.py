@@ -16,8 +16,14 @@ from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, Part, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate
+from fedsampling.report.drawing.artefacts import (
+    Alternative,
+    Artefact,
+    Summaries,
+    counted,
+    instead,
+    tabulate,
+)
 
 from . import claims, claims_trends
 from .claims import reading_finding, row_readings

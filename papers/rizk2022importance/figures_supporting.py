@@ -10,7 +10,15 @@ from matplotlib.axes import Axes
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.artefacts import (
+    Alternative,
+    Artefact,
+    Summaries,
+    counted,
+    instead,
+    tabulate,
+    with_margin,
+)
 from fedsampling.report.drawing.curves import learning_curve, with_interval
 from fedsampling.report.drawing.style import (
     BLACK,
@@ -25,7 +33,6 @@ from fedsampling.report.drawing.style import (
     printed_level,
     style,
 )
-from fedsampling.report.drawing.tables import Alternative, counted, instead, tabulate, with_margin
 
 from . import claims
 from .measures import (

@@ -1,19 +1,19 @@
 """The command line: one thin command for each rule of the workflow, and some for inspection.
 
-Every command reads ``config.yaml`` (or ``--config FILE``) and writes to ``results`` (or
-``--results FOLDER``), so that each step of the pipeline also runs by hand.  Heavy imports stay
-inside the commands: ``--help`` and the workflow's calls must start quickly.
+Each step of the pipeline also runs by hand.  Heavy imports stay inside the commands: ``--help`` and
+the workflow's calls must start quickly.
 """
 
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from functools import partial, wraps
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import argument, option
 from click.core import ParameterSource
 
 from fedsampling import __version__
@@ -23,23 +23,29 @@ from fedsampling.base.memory import check_address_space
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
 
+PATH = click.Path(path_type=Path)
+Output = int | str | Path | Iterable[str | Path] | None
+Function = Callable[..., Output]
 
-# Small products are slower on several threads than on one, most of all while other jobs run.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+def names(text: str) -> list[str]:
+    """Return names that commas separate."""
+    return [name for name in text.split(",") if name]
 
 
-class Command(click.Command):
-    """A command whose summary is never truncated in the list of commands."""
-
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """Return the whole summary; click wraps it."""
-        return super().get_short_help_str(1000)
+SECTIONS = {
+    "Prepare": ("init", "check", "plan", "doctor"),
+    "See results": ("status", "verdicts", "rank", "list", "recheck"),
+    "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
+    "Single steps of the pipeline": (
+        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
+    ),
+    "Maintain the project": ("publish", "findings", "schemes", "schema"),
+}
 
 
 class CommandGroup(click.Group):
     """A group that prints the lines of an InputError without traceback and exits with status 2."""
-
-    command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
@@ -57,91 +63,84 @@ class CommandGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
 
-
-SECTIONS = {
-    "Prepare": ("init", "check", "plan", "doctor"),
-    "See results": ("status", "verdicts", "rank", "list", "recheck"),
-    "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
-    "Single steps of the pipeline": (
-        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
-    ),
-    "Maintain the project": ("publish", "findings", "schemes", "schema"),
-}
-
-
-class Main(CommandGroup):
-    """The group of all commands, listed by purpose."""
-
-    group_class = CommandGroup
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a list of commands for each section."""
-        for title, names in SECTIONS.items():
+        """List the commands by purpose, with their whole summaries."""
+        for title, names in (SECTIONS if self is main else {"Commands": self.commands}).items():
+            rows = [(name, self.commands[name].get_short_help_str(1000)) for name in names]
             with formatter.section(title):
-                formatter.write_dl(
-                    [(name, self.commands[name].get_short_help_str()) for name in names]
-                )
+                formatter.write_dl(rows)
 
 
-@click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]})
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
+@click.group(cls=CommandGroup, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="fedsampling")
 def main() -> None:
     """Reproduce five papers on client sampling in federated learning.
 
     `snakemake --cores N` runs the whole pipeline. `fedsampling COMMAND --help` describes a command.
     """
-    for variable in THREADS:  # must be set before NumPy and PyTorch are imported
+    # Small products are slower on several threads than on one, most of all while other jobs run.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before NumPy is imported
         os.environ.setdefault(variable, "1")
     warnings.formatwarning = lambda message, *_, **__: f"{WARNING}{message}\n"
 
 
-def path_option(
-    name: str, default: str, text: str
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option with a file or folder."""
-    kind = click.Path(path_type=Path)
-    return click.option(name, type=kind, default=Path(default), show_default=True, help=text)
+FOLDERS = [
+    click.Option(["--config"], type=PATH, default="config.yaml", help="Configuration file."),
+    click.Option(["--results"], type=PATH, default="results", help="Folder for all results."),
+    click.Option(["--papers"], type=PATH, default="papers", help="Folder with a folder per paper."),
+]
 
 
-def in_project(
-    command: Callable[..., None], latest: bool = False, writes: bool = False
-) -> Callable[..., None]:
-    """Add the options ``--config``, ``--results`` and ``--papers``, and pass the project first.
+def command(
+    name: str | None = None, group: click.Group = main, latest: bool = False, writes: bool = False
+) -> Callable[[Function], click.Command]:
+    """Add a command on a project with the options :data:`FOLDERS`.
 
-    With `latest` and without ``--config``, use the configuration of the last Snakemake call.
-    Commands with `writes` are refused while a call with another configuration is running.
+    Prints the lines that the function returns; a number is its exit status.  With `latest` and
+    without ``--config``, use the configuration of the last Snakemake call.  Commands with `writes`
+    are refused while a call with another configuration is running.
     """
 
-    @path_option("--config", "config.yaml", "Configuration file, YAML or JSON.")
-    @path_option("--results", "results", "Folder for all results.")
-    @path_option("--papers", "papers", "Folder that holds one folder per paper.")
-    @wraps(command)
-    def with_project(config: Path, results: Path, papers: Path, **options: Any) -> None:
-        from fedsampling.workflow.project import CONFIG, Project
+    def add(function: Function) -> click.Command:
+        @wraps(function)
+        def on_project(config: Path, results: Path, papers: Path, **options: Any) -> None:
+            from fedsampling.workflow.project import CONFIG, Project
 
-        source = click.get_current_context().get_parameter_source("config")
-        if latest and source == ParameterSource.DEFAULT and (results / CONFIG).is_file():
-            config = results / CONFIG
-        if source == ParameterSource.DEFAULT and not config.is_file():
-            raise InputError(
-                f"{config}: not in this folder; go to a project's folder, create one with "
-                "'fedsampling init FOLDER', or use --config"
-            )
-        try:
-            project = Project.open(config, results, papers)
-            if writes:
-                project.check_free()
-            command(project, **options)
-        except InputError as error:
-            from fedsampling.experiments.config import with_origins
+            context = click.get_current_context()
+            is_default = context.get_parameter_source("config") == ParameterSource.DEFAULT
+            if latest and is_default and (results / CONFIG).is_file():
+                config = results / CONFIG
+            if is_default and not config.is_file():
+                raise InputError(
+                    f"{config}: not in this folder; go to a project's folder, create one with "
+                    "'fedsampling init FOLDER', or use --config"
+                )
+            try:
+                project = Project.open(config, results, papers)
+                if writes:
+                    project.check_free()
+                output = function(project, **options)
+                if isinstance(output, int):
+                    context.exit(output)
+                for line in [output] if isinstance(output, str | Path) else output or ():
+                    click.echo(line)
+            except InputError as error:
+                from fedsampling.experiments.config import with_origins
 
-            raise InputError(*with_origins(error.lines, config)) from None
+                raise InputError(*with_origins(error.lines, config)) from None
 
-    return with_project
+        added = group.command(name)(on_project)
+        added.params += FOLDERS
+        return added
+
+    return add
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@argument("folder", type=PATH)
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
     from fedsampling.workflow.publishing import create_working_folder
@@ -150,11 +149,10 @@ def init(folder: Path) -> None:
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
 
 
-@main.command()
-@click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
-@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
-@in_project
-def new(project: "Project", kind: str, folder: Path) -> None:
+@command()
+@argument("kind", type=click.Choice(["paper"]), metavar="paper")
+@argument("folder", metavar="NAME", type=PATH)
+def new(project: "Project", kind: str, folder: Path) -> Output:
     """Create a paper to reproduce: a folder with an experiment, a figure and a claim that run.
 
     NAME is the folder's name in papers/, or the path of a folder elsewhere.
@@ -163,39 +161,35 @@ def new(project: "Project", kind: str, folder: Path) -> None:
 
     created = create_paper(folder, project.papers)
     trial = f"papers=[{created}] scale=quick data=embedded"
-    click.echo(f"{created}: ready; next: snakemake --cores all --config {trial}")
+    return f"{created}: ready; next: snakemake --cores all --config {trial}"
 
 
-@main.command()
-@in_project
-def check(project: "Project") -> None:
+@command()
+def check(project: "Project") -> Output:
     """Check the configuration and all papers' files; report every error."""
     from fedsampling.workflow.checking import check_all
 
-    for line in check_all(project):
-        click.echo(line)
+    return check_all(project)
 
 
-@main.command()
-@click.option("--no-calibration", is_flag=True, help="Do not measure this machine; show no times.")
-@in_project
-def plan(project: "Project", no_calibration: bool) -> None:
+@command()
+@option("--no-calibration", is_flag=True, help="Do not measure this machine; show no times.")
+def plan(project: "Project", no_calibration: bool) -> Output:
     """Estimate the work: jobs, runs, CPU time, downloads and disk space.
 
     Jobs on a cluster then request the estimated time and memory.
     """
     from fedsampling.workflow import checking
 
-    click.echo(checking.cost_table(checking.estimate(project, measures=not no_calibration)))
+    return checking.cost_table(checking.estimate(project, measures=not no_calibration))
 
 
-@main.command()
-@in_project
-def doctor(project: "Project") -> None:
+@command()
+def doctor(project: "Project") -> Output:
     """Check that this machine and its GPU compute correctly."""
     from fedsampling.workflow.doctor import examine
 
-    click.get_current_context().exit(0 if examine(project.config, click.echo) else 1)
+    return 0 if examine(project.config, click.echo) else 1
 
 
 @main.group(cls=CommandGroup)
@@ -203,122 +197,105 @@ def data() -> None:
     """List, fetch, verify and describe datasets."""
 
 
-@data.command("list")
-@in_project
-def list_datasets(project: "Project") -> None:
+@command("list", group=data)
+def list_datasets(project: "Project") -> Output:
     """List all datasets with official files, and whether these are available locally."""
     from fedsampling.report.data_cards import listing, overview
 
-    click.echo(listing(overview(project.data, project.config.mirror)))
+    return listing(overview(project.data, project.config.mirror))
 
 
-@data.command("fetch")
-@click.argument("names", nargs=-1, required=True)
-@in_project
-def fetch_datasets(project: "Project", names: tuple[str, ...]) -> None:
+@command("fetch", group=data)
+@argument("names", nargs=-1, required=True)
+def fetch_datasets(project: "Project", names: tuple[str, ...]) -> Iterator[Path]:
     """Download and verify the official files of datasets NAMES, and record their hashes."""
     from fedsampling.base.progress import reporter
     from fedsampling.workflow.data_files import fetch_each
 
     with reporter() as progress:
-        for path in fetch_each(names, project.data, project.config.mirror, progress):
-            click.echo(path)
+        yield from fetch_each(names, project.data, project.config.mirror, progress)
 
 
-@data.command("verify")
-@click.argument("names", nargs=-1)
-@in_project
-def verify_datasets(project: "Project", names: tuple[str, ...]) -> None:
+@command("verify", group=data)
+@argument("names", nargs=-1)
+def verify_datasets(project: "Project", names: tuple[str, ...]) -> Output:
     """Verify the local files of datasets NAMES (default: all); download nothing."""
     from fedsampling.workflow.data_files import verify_each
 
-    for line in verify_each(names, project.data, project.config.mirror):
-        click.echo(line)
+    return verify_each(names, project.data, project.config.mirror)
 
 
-@data.command("card")
-@click.argument("names", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Write it to RESULTS/cards for the report.")
-@click.option(
-    "--ship", is_flag=True, help="Write it to published_runs, for users without the data."
-)
-@in_project
-def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: bool) -> None:
+@command("card", group=data)
+@argument("names", nargs=-1, required=True)
+@option("--json", "as_json", is_flag=True, help="Write it to RESULTS/cards for the report.")
+@option("--ship", is_flag=True, help="Write it to published_runs, for users without the data.")
+def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: bool) -> Output:
     """Describe datasets NAMES: source, licence, sample counts, clients."""
     from fedsampling.workflow.data_files import describe_each
 
-    for line in describe_each(names, project, as_json, ship):
-        click.echo(line)
+    return describe_each(names, project, as_json, ship)
 
 
-@main.command()
-@click.argument("job", nargs=-1, required=True)
-@partial(in_project, writes=True)
-def run(project: "Project", job: tuple[str, ...]) -> None:
+@command(writes=True)
+@argument("job", nargs=-1, required=True)
+def run(project: "Project", job: tuple[str, ...]) -> Output:
     """Run one or more JOBs, such as rizk2022importance/regression/base/fedavg/block-0."""
     from fedsampling.workflow.running import run_jobs
 
-    click.get_current_context().exit(run_jobs(job, project))
+    return run_jobs(job, project)
 
 
-@main.command()
-@click.argument("paper")
-@click.argument("experiment")
-@partial(in_project, writes=True)
-def summarise(project: "Project", paper: str, experiment: str) -> None:
+@command(writes=True)
+@argument("paper")
+@argument("experiment")
+def summarise(project: "Project", paper: str, experiment: str) -> Output:
     """Summarise the runs of a PAPER's EXPERIMENT in one table."""
     from fedsampling.workflow import drawing
 
-    click.echo(drawing.summarise(paper, experiment, project))
+    return drawing.summarise(paper, experiment, project)
 
 
-@main.command()
-@click.argument("names", nargs=-1)
-@in_project
-def publish(project: "Project", names: tuple[str, ...]) -> None:
-    """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
-    from fedsampling.workflow.publishing import publish_runs
-
-    for line in publish_runs(names, project):
-        click.echo(line)
-
-
-@main.command()
-@click.argument("paper")
-@partial(in_project, writes=True)
-def draw(project: "Project", paper: str) -> None:
-    """Update the summaries, artefacts and verdicts of a PAPER that are out of date."""
-    from fedsampling.workflow import drawing
-
-    click.get_current_context().exit(drawing.draw(paper, project))
-
-
-@main.command()
-@click.argument("paper")
-@click.argument("artefact")
-@partial(in_project, writes=True)
-def render(project: "Project", paper: str, artefact: str) -> None:
+@command(writes=True)
+@argument("paper")
+@argument("artefact")
+def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
     from fedsampling.workflow import drawing
 
-    click.echo(drawing.render(paper, artefact, project))
+    return drawing.render(paper, artefact, project)
 
 
-@main.command()
-@click.argument("paper")
-@partial(in_project, writes=True)
-def judge(project: "Project", paper: str) -> None:
+@command(writes=True)
+@argument("paper")
+def judge(project: "Project", paper: str) -> Output:
     """Judge a PAPER's claims from its summaries."""
     from fedsampling.workflow import drawing
 
-    click.echo(drawing.judge(paper, project))
+    return drawing.judge(paper, project)
 
 
-@main.command()
-@click.argument("selection", metavar="[PAPER]...", nargs=-1)
-@click.option("--unfinished", is_flag=True, help="Report the finished part, in RESULTS/unfinished.")
-@partial(in_project, writes=True)
-def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> None:
+@command(writes=True)
+@argument("paper")
+def draw(project: "Project", paper: str) -> Output:
+    """Update the summaries, artefacts and verdicts of a PAPER that are out of date."""
+    from fedsampling.workflow import drawing
+
+    return drawing.draw(paper, project)
+
+
+@command()
+@argument("names", nargs=-1)
+def publish(project: "Project", names: tuple[str, ...]) -> Output:
+    """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
+    from fedsampling.workflow.publishing import publish_runs
+
+    return publish_runs(names, project)
+
+
+@command(writes=True)
+@argument("selection", metavar="[PAPER]...", nargs=-1)
+@option("--unfinished", is_flag=True, help="Report the finished part, in RESULTS/unfinished.")
+def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> Output:
     """Write the report from the artefacts and claims of the configured papers.
 
     With --unfinished, only of each PAPER, if any is named.
@@ -327,31 +304,25 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 
     if selection and not unfinished:
         raise InputError(f"{selection[0]}: no effect without --unfinished; remove it")
-    if unfinished:
-        build_unfinished(project, selection or [*project.plan.papers])
-    else:
-        click.echo(build_report(project))
+    papers = selection or [*project.plan.papers]
+    return build_unfinished(project, papers) if unfinished else build_report(project)
 
 
-@main.command()
-@click.option(
-    "--share", type=click.FloatRange(0, 1), help="Share of all finished runs, with their data."
-)
-@click.option("--seed", type=int, help="Seed that selects the runs; default: today's date.")
-@partial(in_project, writes=True)
-def recheck(project: "Project", share: float | None, seed: int | None) -> None:
+@command(writes=True)
+@option("--share", type=click.FloatRange(0, 1), help="Share of all finished runs, with their data.")
+@option("--seed", type=int, help="Seed that selects the runs; default: today's date.")
+def recheck(project: "Project", share: float | None, seed: int | None) -> Iterator[str]:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.provenance import recheck_sentence
     from fedsampling.workflow.doctor import recheck as rerun
 
     outcomes = rerun(project, share, seed)
     for run in outcomes:
-        click.echo(f"{run.outcome}: {run.job}, seed {run.seed} (difference {run.difference:.2g})")
-    click.echo(recheck_sentence(outcomes))
+        yield f"{run.outcome}: {run.job}, seed {run.seed} (difference {run.difference:.2g})"
+    yield recheck_sentence(outcomes)
 
 
-@main.command()
-@in_project
+@command()
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
     from fedsampling.workflow.reporting import print_verdicts
@@ -359,14 +330,9 @@ def verdicts(project: "Project") -> None:
     print_verdicts(project)
 
 
-@main.command()
-@click.option(
-    "--remove-other-versions",
-    is_flag=True,
-    help="First remove the runs that other versions of the code stored.",
-)
-@partial(in_project, latest=True)
-def status(project: "Project", remove_other_versions: bool) -> None:
+@command(latest=True)
+@option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
+def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
@@ -374,37 +340,32 @@ def status(project: "Project", remove_other_versions: bool) -> None:
     from fedsampling.workflow import status as progress
 
     if remove_other_versions:
-        click.echo(progress.remove_other_versions(project))
-    for line in progress.status(project):
-        click.echo(line)
+        yield progress.remove_other_versions(project)
+    yield from progress.status(project)
 
 
 @main.command()
 def schemes() -> None:
     """Print the table of all samplers (docs/schemes.md)."""
-    from fedsampling.report.all_samplers import page
+    from fedsampling.report.names import page
 
     click.echo(page(), nl=False)
 
 
-@main.command()
-@click.option("--by", default="rounds", show_default=True, help="Cost: rounds, bits or seconds.")
-@click.option(
+@command()
+@option("--by", default="rounds", help="Cost: rounds, bits or seconds.")
+@option(
     "--needs",
-    help="Only samplers that need at most this information, such as delays,losses or nothing.",
+    type=names,
+    help="Only samplers that need at most this information: delays,losses; nothing.",
 )
-@click.option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
-@click.option(
-    "--losses-known", "losses", is_flag=True, help="Advice: the server may request losses."
-)
-@click.option(
-    "--updates-known", "updates", is_flag=True, help="Advice: the server sees each update."
-)
-@click.option("--away", is_flag=True, help="Advice: clients come and go.")
-@click.option("--unequal", is_flag=True, help="Advice: one client has 3/n of the samples or more.")
-@click.option("--skewed", is_flag=True, help="Advice: each client has only some of the labels.")
-@in_project
-def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> None:
+@option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
+@option("--losses-known", "losses", is_flag=True, help="Advice: the server may request losses.")
+@option("--updates-known", "updates", is_flag=True, help="Advice: the server sees each update.")
+@option("--away", is_flag=True, help="Advice: clients come and go.")
+@option("--unequal", is_flag=True, help="Advice: one client has 3/n of the samples or more.")
+@option("--skewed", is_flag=True, help="Advice: each client has only some of the labels.")
+def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) -> Output:
     """Rank all samplers by cost, with the information that each of them needs.
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
@@ -416,28 +377,19 @@ def rank(project: "Project", by: str, needs: str | None, **answers: bool) -> Non
 
     folder = project.results / "artefacts" / CROSS_MATRIX
     if needs or not any(answers.values()):
-        for line in comparison_lines(read(folder, by), needs.split(",") if needs else None):
-            click.echo(line)
-        return
+        return comparison_lines(read(folder, by), needs or None)
     known = frozenset(name for name in ("delays", "losses", "updates") if answers[name])
-    situation = Situation(
-        known, answers["away"], answers["unequal"] or None, answers["skewed"] or None
-    )
+    away, unequal, skewed = (answers[name] for name in ("away", "unequal", "skewed"))
     read(folder, by)  # an error if the artefacts are missing
-    for line in advice_lines(comparisons(folder), situation):
-        click.echo(line)
+    return advice_lines(
+        comparisons(folder), Situation(known, away, unequal or None, skewed or None)
+    )
 
 
 @main.command("check-sampler")
-@click.argument("name")
-@click.argument("options", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
-    help="Time limit in seconds; 0: none.",
-)
+@argument("name")
+@argument("options", nargs=-1, metavar="[KEY=VALUE]...")
+@option("--timeout", type=click.FloatRange(0), default=60.0, help="Time limit in seconds; 0: none.")
 def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     """Check that a sampler works as it declares.
 
@@ -448,10 +400,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     if timeout:
         from fedsampling.workflow.checking import check_in_subprocess
 
-        status, out, err = check_in_subprocess(timeout, name, options)
-        click.echo(out, nl=False)
-        click.echo(err, nl=False, err=True)
-        click.get_current_context().exit(status)
+        click.get_current_context().exit(check_in_subprocess(timeout, name, options))
     from fedsampling.samplers.checking.check import check_sampler, from_words
 
     result = check_sampler(from_words(name, options))
@@ -460,19 +409,15 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
         click.echo(f"  rejects {population}: {reason}")
 
 
-@main.command("list")
-@click.argument(
-    "kind",
-    metavar="KIND",
-    type=click.Choice(
-        [
-            *("papers", "experiments", "artefacts", "samplers", "schemes", "datasets"),
-            *("partitions", "models", "delays", "availabilities", "metrics", "jobs"),
-        ]
-    ),
+KINDS = (
+    *("papers", "experiments", "artefacts", "samplers", "schemes", "datasets"),
+    *("partitions", "models", "delays", "availabilities", "metrics", "jobs"),
 )
-@in_project
-def list_names(project: "Project", kind: str) -> None:
+
+
+@command("list")
+@argument("kind", metavar="KIND", type=click.Choice(KINDS))
+def list_names(project: "Project", kind: str) -> Output:
     """List names with short descriptions: papers, samplers, datasets, jobs and so on.
 
     KIND is papers, experiments, artefacts, samplers (or schemes), datasets, partitions, models,
@@ -480,81 +425,45 @@ def list_names(project: "Project", kind: str) -> None:
     """
     from fedsampling.workflow.listing import listing
 
-    for line in listing(kind, project):
-        click.echo(line)
+    return listing(kind, project)
 
 
-@main.command("compare")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    help="Setting of your samplers, key=value; key=value,value compares several values.",
+@command("compare")
+@argument("files", nargs=-1, required=True, type=PATH)
+@option("--set", "settings", multiple=True, help="Setting of your samplers, key=value[,value…].")
+@option(
+    "--on", "datasets", type=names, help="Such as bench_spam,bench_dna.  [default: the benchmark]"
 )
-@click.option(
-    "--on",
-    "datasets",
-    default="",
-    help="Datasets of the cross matrix, such as bench_spam,bench_dna.  [default: the benchmark]",
-)
-@click.option(
+@option(
     "--scale",
     type=click.Choice(["quick", "reduced", "paper"]),
-    help="quick needs no data; its results are not evidence.  [default: paper for the benchmark "
-    "and for datasets bench_…, otherwise reduced]",
+    help="quick is no evidence.  [default: paper for the benchmark, otherwise reduced]",
 )
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Your samples (.npz, .csv or .parquet), in place of these datasets; trains all samplers.",
-)
-@click.option("--target", default="y", show_default=True, help="With --data: column of labels.")
-@click.option(
-    "--client", default="client", show_default=True, help="With --data: column of owners."
-)
-@click.option("--test", help="With --data: column that marks test samples.")
-@click.option(
-    "--client-info",
-    type=click.Path(path_type=Path),
-    help="With --data: table of the clients' properties (.csv or .parquet).",
-)
-@click.option("--model", help="Your model, my_model.py:Net, or a name of `list models`.")
-@click.option("--loss", help="With --model FILE:NAME: a loss function in that file.")
-@click.option(
-    "--rounds", type=click.IntRange(min=10), help="With --data: number of rounds, also in tuning."
-)
-@click.option("--seeds", type=click.IntRange(min=1), help="With --data: number of seeds.")
-@click.option(
-    "--learning-rates", default="", help="With --data: grid of tuning, such as 0.1,0.3,1."
-)
-@click.option(
-    "--against", default="", help="Compare only with md and these samplers, such as uniform,oort."
-)
-@in_project
-def compare_file(
-    project: "Project",
-    files: tuple[Path, ...],
-    settings: tuple[str, ...],
-    datasets: str,
-    scale: str | None,
-    against: str,
-    **problem: Any,
-) -> None:
+@option("--data", type=PATH, help="Your .npz, .csv or .parquet instead; trains all samplers.")
+@option("--target", default="y", help="With --data: column of labels.")
+@option("--client", default="client", help="With --data: column of owners.")
+@option("--test", help="With --data: column that marks test samples.")
+@option("--client-info", type=PATH, help="With --data: table of the clients' properties.")
+@option("--model", help="Your model, my_model.py:Net, or a name of `list models`.")
+@option("--loss", help="With --model FILE:NAME: a loss function in that file.")
+@option("--rounds", type=click.IntRange(10), help="With --data: number of rounds, also in tuning.")
+@option("--seeds", type=click.IntRange(min=1), help="With --data: number of seeds.")
+@option("--learning-rates", help="With --data: grid of tuning, such as 0.1,0.3,1.")
+@option("--against", type=names, help="Compare only with md and these samplers: uniform,oort.")
+def compare_file(project: "Project", files: tuple[Path, ...], **settings: Any) -> Output:
     """Rank the samplers in your FILES among all samplers."""
     from fedsampling.workflow.comparing import Options, compare
     from fedsampling.workflow.overrides import OwnProblem
 
-    chosen, rivals = ([name for name in names.split(",") if name] for names in (datasets, against))
-    options = Options(files, settings, chosen, scale, rivals, OwnProblem(**problem))
-    click.get_current_context().exit(compare(options, project, click.echo))
+    lists = {name: settings.pop(name) or () for name in ("settings", "datasets", "against")}
+    options = Options(files, scale=settings.pop("scale"), problem=OwnProblem(**settings), **lists)
+    return compare(options, project, click.echo)
 
 
-@main.command("tune")
-@click.argument("names", nargs=-1, required=True)
-@click.option("--trials-only", is_flag=True, help="Do not run the chosen cases.")
-@in_project
-def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bool) -> None:
+@command("tune")
+@argument("names", nargs=-1, required=True)
+@option("--trials-only", is_flag=True, help="Do not run the chosen cases.")
+def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bool) -> Output:
     """Tune experiments NAMES (PAPER/EXPERIMENT), record the best cases, and run these.
 
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
@@ -562,22 +471,20 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     """
     from fedsampling.workflow.running import tune
 
-    status = tune(names, project, click.echo, runs_chosen=not trials_only)
-    click.get_current_context().exit(status)
+    return tune(names, project, click.echo, runs_chosen=not trials_only)
 
 
-@main.command()
-@click.option("--check", "only_check", is_flag=True, help="Fail if the file is out of date.")
-@in_project
-def findings(project: "Project", only_check: bool) -> None:
+@command()
+@option("--check", "only_check", is_flag=True, help="Fail if the file is out of date.")
+def findings(project: "Project", only_check: bool) -> Output:
     """Write docs/findings.md from the papers' texts and the results."""
     from fedsampling.workflow.reporting import write_findings
 
-    click.echo(write_findings(project, only_check))
+    return write_findings(project, only_check)
 
 
 @main.command()
-@click.option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
+@option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
 def schema(only_check: bool) -> None:
     """Generate config.yaml and the JSON schemas from the typed models."""
     from fedsampling.workflow import listing

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from papers.chen2022optimal.runs import LINES as OPTIMAL
-from papers.fraboni2021clustered.shared import LINES as CLUSTERED
+from papers.fraboni2021clustered.claims import LINES as CLUSTERED
 from papers.fraboni2022general.runs import SCHEMES as GENERAL
 from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
 from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fedsampling.report.all_samplers import INFORMATION_COSTS, page
+from fedsampling.report.names import INFORMATION_COSTS, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
 PAGE = Path(__file__).parents[2] / "docs/schemes.md"

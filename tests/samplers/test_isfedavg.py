@@ -5,8 +5,7 @@ import pytest
 from small_network import without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum
-from fedsampling.learning.models.linear import linear_regression
-from fedsampling.learning.training.convex import sample_norms
+from fedsampling.learning.training.convex import linear_regression, sample_norms
 from fedsampling.samplers.importance import ISFedAvg, capped
 from fedsampling.samplers.scheme import Batch, Setup, Slots, View
 

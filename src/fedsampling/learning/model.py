@@ -3,7 +3,7 @@
 A record's fields are the architecture's settings; the first line of its docstring includes the
 number of parameters.  The network is built by the function with the record's name in the module
 ``code``.  This module does not import torch, since every command of the workflow imports it.  The
-convex models of :mod:`fedsampling.learning.models.linear` belong to another run kind.
+convex models of :mod:`fedsampling.learning.training.convex` belong to another run kind.
 """
 
 import ast

@@ -28,7 +28,6 @@ from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation
-from fedsampling.report.all_samplers import INFORMATION_COSTS
 from fedsampling.report.citation import Software
 from fedsampling.report.claim_axes import accepted_values, axes, printed_numbers, settings_plots
 from fedsampling.report.content import (
@@ -57,7 +56,7 @@ from fedsampling.report.formats import (
     typeset_html,
     with_labelled_cells,
 )
-from fedsampling.report.names import dataset_name
+from fedsampling.report.names import INFORMATION_COSTS, dataset_name
 from fedsampling.report.overview import (
     COLUMNS,
     GLYPHS,

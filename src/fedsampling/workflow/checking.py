@@ -103,8 +103,8 @@ _TRACE_SECONDS = 10.0  # time for an interrupted process to print its stack
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
-def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> tuple[int, str, str]:
-    """Check a sampler, by name or file and settings such as ``m=4``, within a time limit."""
+def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> int:
+    """Check a sampler, by name or file and settings such as ``m=4``; return the exit status."""
     command = [*_CHECK, "--timeout", "0", "--", name, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -127,7 +127,9 @@ def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> tu
             f"{name}: the check ended with status {process.returncode} and no result; "
             "a sampler must not end the process"
         )
-    return process.returncode, out, err
+    print(out, end="")
+    print(err, end="", file=sys.stderr)
+    return process.returncode
 
 
 def _interrupted(process: "subprocess.Popen[str]") -> str:

@@ -56,7 +56,7 @@ class OwnProblem:
     loss: str | None = None
     rounds: int | None = None
     seeds: int | None = None
-    learning_rates: str = ""
+    learning_rates: str | None = None
 
     def __post_init__(self) -> None:
         if self.loss is not None and ":" not in (self.model or ""):
@@ -124,7 +124,7 @@ class OwnProblem:
 
     def _rates(self) -> list[float]:
         try:
-            rates = [float(word) for word in self.learning_rates.split(",") if word.strip()]
+            rates = [float(word) for word in (self.learning_rates or "").split(",") if word.strip()]
         except ValueError:
             rates = [-1.0]
         if any(not 0 < rate < np.inf for rate in rates):

@@ -1,7 +1,7 @@
 """The report, the findings document, and the summary of verdicts in the terminal."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -65,11 +65,11 @@ def build_report(project: Project) -> Path:
     return _build(project, project.plan.papers, "report", "claims")
 
 
-def build_unfinished(project: Project, keys: Sequence[str]) -> None:
+def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:
     """Build a report of some papers' finished results in ``unfinished/``, outside the workflow.
 
-    Its pages name the unfinished parts, and the reasons.  Prints the unfinished parts of each
-    paper, and where the report is.
+    Its pages name the unfinished parts, and the reasons.  Yields the unfinished parts of each
+    paper, and where the report is, as lines.
     """
     plan, papers = project.plan, {}
     for key in keys:
@@ -78,15 +78,15 @@ def build_unfinished(project: Project, keys: Sequence[str]) -> None:
         papers[key] = _as_far_as_it_is(plan, paper, project.folder)
         if lacking := papers[key].left_out.keys() - paper.left_out.keys():
             names = [name for name in papers[key].left_out if name in lacking]
-            print(f"{key}: unfinished: {shorten(', '.join(names), 200, placeholder=' …')}")
+            yield f"{key}: unfinished: {shorten(', '.join(names), 200, placeholder=' …')}"
     if not any(spec.experiments for paper in papers.values() for spec in paper.artefacts.values()):
-        print("no report written: no experiment has finished yet")
+        yield "no report written: no experiment has finished yet"
         return
     claims = "claims_unfinished"
     for key, paper in papers.items():
         judge_claims(paper, project, load_summaries(key, paper.experiments, project.folder), claims)
     page = _build(project, papers, "unfinished", claims)
-    print(f"Report of the finished part, with the reasons: {page}")
+    yield f"Report of the finished part, with the reasons: {page}"
 
 
 def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) -> Path:

@@ -17,7 +17,7 @@ from fedsampling.data.datasets.synthetic import (
     generate,
     sample_sizes,
 )
-from fedsampling.learning.models.linear import linear_regression
+from fedsampling.learning.training.convex import linear_regression
 
 
 def test_labels_are_those_of_the_clients_own_model():

@@ -8,7 +8,7 @@ from small_runs import NOWHERE, settings, tables
 from small_runs import column as curve
 
 from fedsampling.experiments.simulations import federated
-from fedsampling.learning.models.linear import MODELS
+from fedsampling.learning.training.convex import MODELS
 from fedsampling.runs.store import digest
 
 SAMPLERS = {

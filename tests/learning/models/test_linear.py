@@ -5,7 +5,7 @@ import pytest
 from small_network import without_tests
 
 from fedsampling.base.streams import stream
-from fedsampling.learning.models.linear import MODELS, linear_regression, logistic_regression
+from fedsampling.learning.training.convex import MODELS, linear_regression, logistic_regression
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 from small_network import without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
-from fedsampling.learning.models.linear import MODELS
-from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
+from fedsampling.learning.training.convex import MODELS, ConvexLearner, ConvexWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import MD, Uniform

@@ -6,8 +6,7 @@ import torch
 from small_network import learner, without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
-from fedsampling.learning.models.linear import linear_regression
-from fedsampling.learning.training.convex import ConvexLearner, ConvexWork
+from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, linear_regression
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Server, Until, measuring, train

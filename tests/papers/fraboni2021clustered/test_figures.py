@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from papers.fraboni2021clustered.shared import by_alpha, probability_all_distinct
+from papers.fraboni2021clustered.claims import by_alpha, probability_all_distinct
 from papers.fraboni2021clustered.simulations import allocate, summary
 from papers.fraboni2021clustered.theory import inclusion, variance
 

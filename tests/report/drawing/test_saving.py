@@ -12,9 +12,8 @@ from fedsampling.evidence.provenance import badges, provenance
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing import saving
-from fedsampling.report.drawing.artefacts import Artefact
+from fedsampling.report.drawing.artefacts import Artefact, markup
 from fedsampling.report.drawing.style import panels, style
-from fedsampling.report.drawing.tables import markup
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}

@@ -24,8 +24,13 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
     tidy,
 )
-from fedsampling.learning.models.linear import MODELS, Linear
-from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, sample_norms
+from fedsampling.learning.training.convex import (
+    MODELS,
+    ConvexLearner,
+    ConvexWork,
+    Linear,
+    sample_norms,
+)
 from fedsampling.learning.training.loop import Measure, measuring, train
 from fedsampling.samplers.importance import ISFedAvg
 from fedsampling.samplers.interface.in_settings import ConvexScheme

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.evidence.histories import SIGNIFICANCE, Histories, by_label, curve, diverged_runs
 from fedsampling.evidence.statistics import show, show_alike
+from fedsampling.report.drawing.artefacts import latex_text
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE
-from fedsampling.report.drawing.tables import latex_text
 
 if TYPE_CHECKING:
     import pandas as pd

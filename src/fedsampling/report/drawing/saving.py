@@ -26,10 +26,9 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.artefacts import Artefact, Exhibit
+from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
 from fedsampling.report.drawing.curves import overlay
 from fedsampling.report.drawing.style import VERMILION, number_layer, with_switch
-from fedsampling.report.drawing.tables import displayed, markup
 
 
 def save(

@@ -13,7 +13,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.progress import align
 from fedsampling.experiments.papers import REFERENCE
-from fedsampling.report.all_samplers import INFORMATION_COSTS
+from fedsampling.report.names import INFORMATION_COSTS
 from fedsampling.report.which_sampler.advice import Situation
 from fedsampling.report.which_sampler.comparison import DEPENDS, NOTHING, Comparison, SpeedUp
 

@@ -83,7 +83,7 @@ class SamplerRow:
     """A sampler as a row of the comparison.
 
     `needs`: information that it needs with the settings of its runs: keys of
-    :data:`~fedsampling.report.all_samplers.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
+    :data:`~fedsampling.report.names.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
     `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
     """
 

@@ -19,9 +19,8 @@ from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import show, show_interval
 from fedsampling.experiments.papers import BENCH, CLIENTS, CROSS_MATRIX, FULL, MEASURES, REFERENCE
-from fedsampling.report.all_samplers import in_words, references
 from fedsampling.report.content import Chapter
-from fedsampling.report.names import display_name
+from fedsampling.report.names import display_name, in_words, references
 from fedsampling.report.which_sampler.comparison import (
     DEPENDS,
     NOTHING,
