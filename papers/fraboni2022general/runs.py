@@ -130,7 +130,7 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
 
 def _training_samples(experiment: Mapping[str, Any]) -> int:
     """Count the training samples, where the paper gives their number."""
-    from fedsampling.data.partitions.dirichlet import Dirichlet
+    from fedsampling.data.partitions.by_label import Dirichlet
 
     partition = experiment["dataset"].get("partition")
     if partition is None:

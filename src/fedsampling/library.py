@@ -36,9 +36,9 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.config import MIRROR_VARIABLE
-from fedsampling.experiments.fingerprints import fingerprint
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.specs import fingerprint
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 from fedsampling.library_arguments import (
     Choice,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.processes import run_python
 
-from fedsampling.experiments import fingerprints
+from fedsampling.experiments import specs
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {
@@ -34,9 +34,9 @@ def package(tmp_path, monkeypatch):
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.py").write_text(text)
-    monkeypatch.setattr(fingerprints, "PACKAGE", root)
+    monkeypatch.setattr(specs, "PACKAGE", root)
     for name in ("_read", "fingerprint"):  # without their caches
-        monkeypatch.setattr(fingerprints, name, getattr(fingerprints, name).__wrapped__)
+        monkeypatch.setattr(specs, name, getattr(specs, name).__wrapped__)
     return root
 
 
@@ -45,16 +45,16 @@ def moved(package):
     """Whether the fingerprint of ``start`` changes with the text of another module."""
 
     def check(name, text):
-        before = fingerprints.fingerprint("fedsampling.start")
+        before = specs.fingerprint("fedsampling.start")
         (package / f"{name}.py").write_text(text)
-        return fingerprints.fingerprint("fedsampling.start") != before
+        return specs.fingerprint("fedsampling.start") != before
 
     return check
 
 
 def test_imports_are_followed_through_functions_packages_and_circles(package):
     (package / "far.py").write_text("import fedsampling.start\n")
-    result = fingerprints.sources(["fedsampling.start"])
+    result = specs.sources(["fedsampling.start"])
     assert result == {f"fedsampling.{name}" for name in ("start", "near", "far", "below.inner")}
 
 
@@ -92,42 +92,42 @@ def test_neutral_modules_are_not_followed(package, moved):
 
 def test_a_papers_modules_are_found_wherever_its_folder_lies(package):
     papers, figures = package.parent / "theirs", "papers.mine2026new.figures"
-    result = fingerprints.sources([figures], papers)
+    result = specs.sources([figures], papers)
     assert result == {figures, "papers.mine2026new.shared", "fedsampling.near", "fedsampling.far"}
-    before = fingerprints.fingerprint(figures, papers=papers)
+    before = specs.fingerprint(figures, papers=papers)
     (papers / "mine2026new" / "claims.py").write_text("X = 1\n")
-    assert fingerprints.fingerprint(figures, papers=papers) == before
+    assert specs.fingerprint(figures, papers=papers) == before
     (papers / "mine2026new" / "shared.py").write_text("LEVEL = 2\n")
-    assert fingerprints.fingerprint(figures, papers=papers) != before
+    assert specs.fingerprint(figures, papers=papers) != before
 
 
 def test_dates_order_and_repetition_of_roots_do_not_matter(package):
     roots = ("fedsampling.start", "fedsampling.unrelated")
-    before = fingerprints.fingerprint(*roots)
+    before = specs.fingerprint(*roots)
     for path in package.rglob("*.py"):
         os.utime(path, (0, 0))
-    assert fingerprints.fingerprint(*roots) == before
-    assert fingerprints.fingerprint(*roots[::-1], *roots) == before
-    assert fingerprints.fingerprint(roots[0]) != before
+    assert specs.fingerprint(*roots) == before
+    assert specs.fingerprint(*roots[::-1], *roots) == before
+    assert specs.fingerprint(roots[0]) != before
 
 
 def test_a_fingerprint_is_the_same_in_every_process_and_imports_nothing():
     code = (
-        "import sys; from fedsampling.experiments.fingerprints import fingerprint; "
+        "import sys; from fedsampling.experiments.specs import fingerprint; "
         "print(fingerprint('fedsampling.experiments.simulations.federated'),"
         " 'numpy' in sys.modules)"
     )
-    expected = fingerprints.fingerprint("fedsampling.experiments.simulations.federated")
+    expected = specs.fingerprint("fedsampling.experiments.simulations.federated")
     assert run_python("-c", code, PYTHONHASHSEED="5").split() == [expected, "False"]
 
 
 def test_every_neutral_module_exists():
-    for name in fingerprints.NEUTRAL:
-        assert fingerprints._path(name.rstrip("."), Path()).is_file(), name
+    for name in specs.NEUTRAL:
+        assert specs._path(name.rstrip("."), Path()).is_file(), name
 
 
 def test_a_paper_depends_on_no_other():
     for path in (ROOT / "papers").glob("*/*.py"):
-        result = fingerprints.sources([f"papers.{path.parent.name}.{path.stem}"], ROOT / "papers")
+        result = specs.sources([f"papers.{path.parent.name}.{path.stem}"], ROOT / "papers")
         of = {name.split(".")[1] for name in result if name.startswith("papers.")}
         assert of == {path.parent.name}

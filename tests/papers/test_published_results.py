@@ -20,9 +20,9 @@ from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, judge_function, load_paper
 from fedsampling.report import content, findings
-from fedsampling.report.claim_axes import accepted_values
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
+from fedsampling.report.formats import accepted_values
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import drawing

@@ -2,7 +2,7 @@ import pytest
 
 from fedsampling.evidence.statistics import Estimate
 from fedsampling.evidence.verdicts import Claim, Interval, Reading, intervals
-from fedsampling.report.claim_axes import axes, settings_plots
+from fedsampling.report.formats import axes, settings_plots
 
 GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 

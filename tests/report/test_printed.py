@@ -4,7 +4,7 @@ import pytest
 
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.claim_axes import printed_numbers, rounding
+from fedsampling.report.formats import printed_numbers, rounding
 
 
 @pytest.mark.parametrize(

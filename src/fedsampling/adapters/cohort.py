@@ -26,23 +26,9 @@ REPORTED = frozenset({"delays", "labels", "losses", "update_norms", "updates", "
 class Cohort:
     """The cohorts of one training, round by round: :meth:`select`, then :meth:`weigh`.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    n_samples : sequence of int, shape (n,)
-        Number of samples of each client; importances are proportional to them.
-    dimension : int
-        Number of the model's parameters.
-    seed : int
-    labels : sequence of int, shape (n,), optional
-        Most frequent label of each client, for samplers that need ``labels``.
-    delays : sequence of float, shape (n,), optional
-        Expected seconds of each client, for samplers that need ``delays``.
-
-    Raises
-    ------
-    InputError
-        If the sampler needs information that is not available here, or does not fit the clients.
+    For each client, `n_samples` has the number of samples, to which importances are proportional,
+    `labels` the most frequent label, and `delays` the expected seconds; samplers that need labels
+    or delays require them.  `dimension` is the number of the model's parameters.
     """
 
     def __init__(
@@ -84,21 +70,8 @@ class Cohort:
     ) -> list[int]:
         """Select a round's clients, one entry per slot; a client may occur several times.
 
-        Parameters
-        ----------
-        round : int
-            Counted from 0.
-        offered : sequence of int, optional
-            Available clients; all by default.
-        losses : float array, shape (n,), optional
-            Each client's training loss at the global model, for samplers that need ``losses``.
-
-        Raises
-        ------
-        InputError
-            If some clients are unavailable and the sampler requires all of them, if required
-            losses are missing, or if the sampler scales local steps, which these frameworks do not
-            support.
+        Rounds are counted from 0.  `offered` are the available clients, by default all. `losses`,
+        shape (n,): training losses at the global model, for samplers that need them.
         """
         n = len(self._p)
         available = np.arange(n) if offered is None else np.sort(np.asarray(offered, np.int64))
@@ -123,20 +96,11 @@ class Cohort:
         return [int(client) for client in self._slots.client]
 
     def weigh(self, updates: NDArray[np.float32], work_losses: ArrayLike | None = None) -> Array:
-        """Return the aggregation weight ω of each slot of the last selection.
+        """Return the weight ω of each slot of the last selection; the step is Σ ω_i (θ_i − θ).
 
-        Parameters
-        ----------
-        updates : float array, shape (slots, d)
-            θ_i − θ, in the order of the selection; zero for clients that did not answer.
-        work_losses : float array, shape (slots,), optional
-            Root mean square of the mini-batch losses of each slot, for samplers that need
-            ``work_losses``.
-
-        Returns
-        -------
-        float array, shape (slots,)
-            The server's step is the sum of ω_i (θ_i − θ).
+        `updates`, shape (slots, d): θ_i − θ, in the order of the selection; zero for clients that
+        did not answer. `work_losses`, shape (slots,): root mean squares of the mini-batch losses,
+        for samplers that need them.
         """
         observed: Mapping[str, Any] = self._view.observed
         needs = self._scheme.needs

@@ -29,7 +29,6 @@ from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation
 from fedsampling.report.citation import Software
-from fedsampling.report.claim_axes import accepted_values, axes, printed_numbers, settings_plots
 from fedsampling.report.content import (
     FROM_PUBLISHED_RUNS,
     Chapter,
@@ -43,12 +42,16 @@ from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import (
+    accepted_values,
     as_json,
+    axes,
     exhibit_name,
     experiments_by_paper,
     in_words,
+    printed_numbers,
     recorded_duration,
     setting,
+    settings_plots,
     size_attributes,
     statistic,
     symbols,

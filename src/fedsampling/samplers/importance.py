@@ -296,13 +296,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         return NEEDS_BY_RULE[self.probabilities, self.variability]
 
     def prepare(self, setup: Setup) -> None:
-        """Set the probabilities of the first round.
-
-        Raises
-        ------
-        InputError
-            If agents differ in importance, since equation (1) weighs them equally.
-        """
+        """Set the probabilities of the first round; equation (1) weighs agents equally."""
         if np.ptp(setup.p) > 1e-12:
             raise InputError(
                 "sampler.name: isfedavg requires equally important agents, but these are not; use "
@@ -348,10 +342,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
     def saw_samples(self, slots: Slots, norms: Array) -> None:
         """Set the data probabilities (49) of this round.
 
-        Parameters
-        ----------
-        norms : float array, shape (slots, N_max)
-            ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of each slot's client.
+        `norms`, shape (slots, N_max): ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of a slot's client.
         """
         samples = self._p_data[slots.client] > 0
         self._pi = capped(in_proportion(norms, samples), self._B[slots.client])
@@ -361,15 +352,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
     def batch(self, slots: Slots, d: Array) -> Batch:
         """Sample B_k of a client's N_k samples without replacement, with inclusion B_k p_n.
 
-        Parameters
-        ----------
-        d : float array, shape (slots,)
-            Uniform variates in [0, 1).
-
-        Returns
-        -------
-        Batch
-            Weights 1/(B_k N_k p_n), equation (7).
+        `d`, shape (slots,), is uniform in [0, 1).  The weights are 1/(B_k N_k p_n), equation (7).
         """
         k, B = slots.client, self._B[slots.client]
         if self.probabilities == "tracked":
@@ -389,13 +372,7 @@ class ISFedAvg(DataScheme, name="isfedavg"):
         return Batch(index, weight)
 
     def saw_batch(self, slots: Slots, batch: Batch, norms: Array) -> None:
-        """Track the data probabilities of the sampled data, equation (53).
-
-        Parameters
-        ----------
-        norms : float array, shape (slots, B)
-            ‖∇Q_k(w_{i−1}; x_b)‖ of the batch.
-        """
+        """Track the probabilities of the sampled data (53); `norms` are ‖∇Q_k(w_{i−1}; x_b)‖."""
         member = batch.weight > 0
         _, K, N = self._p_data.shape
         position = ((slots.run * K + slots.client) * N)[:, None] + batch.index
@@ -406,11 +383,8 @@ class ISFedAvg(DataScheme, name="isfedavg"):
     def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
         """Track the agents' probabilities, equation (52).
 
-        Parameters
-        ----------
-        observed : mapping
-            ``gradient`` (slots, M): the estimate (7) at w_{i−1}; ``sigma2`` (slots,): equation (23)
-            estimated from the same batches, since w^o and unsampled gradients are unknown.
+        Observes ``gradient`` (slots, M): the estimate (7) at w_{i−1}; ``sigma2`` (slots,): equation
+        (23) estimated from the same batches, since w^o and unsampled gradients are unknown.
         """
         E, B = self._E[slots.client], self._B[slots.client]
         sigma2 = observed["sigma2"] if self._sigma2 is None else self._sigma2[slots.client]

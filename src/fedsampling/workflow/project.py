@@ -21,8 +21,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import digest, sha256, write_json, writing
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.fingerprints import PACKAGE, fingerprint, own_code
 from fedsampling.experiments.papers import CROSS_MATRIX, Paper, defining_modules
+from fedsampling.experiments.specs import PACKAGE, fingerprint, own_code
 from fedsampling.runs.places import plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan

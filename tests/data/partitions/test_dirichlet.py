@@ -7,7 +7,7 @@ from scipy import stats
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import rounded
-from fedsampling.data.partitions.dirichlet import (
+from fedsampling.data.partitions.by_label import (
     Dirichlet,
     all_by_dirichlet,
     dirichlet,
