@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from fedsampling.base.progress import plural
 from fedsampling.clients.delays.delays import Synthetic
 from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
@@ -277,7 +278,7 @@ def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("stop") == "statistical":
         end = f"at {settings['constant']:g}/(n s)"
     elif settings.get("stop") == "rounds":
-        end = f"after {settings['rounds']} round{'s'[: settings['rounds'] > 1]}"
+        end = f"after {plural(settings['rounds'], 'round')}"
     else:
         end = f"at {settings.get('accuracy', 0.1):g} of the start"
     return {"first clients": str(settings["first"]), "a stage ends": end}
@@ -349,7 +350,7 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
     yield _instead(name, warm_up, claims.reading_finding(_everything(table), spec, paper, row))
     if row == "quadratic" and name == "c1":
         missed = table.loc[(table["sampler"] == "submodular") & np.isinf(table["counted"]), "seed"]
-        draws = f"{len(missed)} draw{'s'[: len(missed) != 1]}"
+        draws = plural(len(missed), "draw")
         reaching = f"without the {draws} in which DelayHetSubmodular misses the target"
         yield instead_of(reaching, table[~table["seed"].isin(missed)], frozenset(PROPOSED))
     elif printed_row(paper, spec.artefact, row).fastest != "flanp":

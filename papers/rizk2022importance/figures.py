@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import show_estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
@@ -225,8 +226,7 @@ def _population(summaries: Summaries, experiment: str, case: str) -> str:
         return "as chosen"
     noise = summaries[experiment].setting("dataset.noise", case)
     if experiment == "few":
-        agents = f"{noise['few']} agent{'s'[: noise['few'] != 1]}"
-        return f"{agents} {noise['factor']:,.0f} times noisier"
+        return f"{plural(noise['few'], 'agent')} {noise['factor']:,.0f} times noisier"
     return case.replace("-", " ")
 
 

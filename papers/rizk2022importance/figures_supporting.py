@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
@@ -123,7 +124,7 @@ def _population(summaries: Summaries, row: pd.Series) -> str:
     if row["experiment"] != "few":
         return f"in the population “{row['case'].replace('-', ' ')}”"
     noise = summaries["few"].setting("dataset.noise", row["case"])
-    agents = f"{noise['few']} agent{'s'[: noise['few'] != 1]}"
+    agents = plural(noise["few"], "agent")
     return f"with {agents} {noise['factor']:,.0f} times as noisy as the others"
 
 

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
@@ -211,8 +212,9 @@ def population_in_words(experiment: str, summary: Summary, case: str) -> str:
     dataset, draw = changes.get("dataset", {}), changes.get("problem_seed", 0)
     noise, eigenvalues = dataset.get("noise"), dataset.get("eigenvalues")
     if isinstance(noise, Mapping):
-        agents = f"{noise['few']} agent{'s'[: noise['few'] > 1]}"
-        return f"{agents} {_power(noise['factor'])} times noisier; draw {draw}"
+        return (
+            f"{plural(noise['few'], 'agent')} {_power(noise['factor'])} times noisier; draw {draw}"
+        )
     if eigenvalues:
         return f"eigenvalues of covariances from {eigenvalues[0]:g} to {eigenvalues[1]:g}"
     if noise and noise[0] < noise[1]:

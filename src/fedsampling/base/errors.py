@@ -189,17 +189,7 @@ def content_of(value: Any, visited: "set[int] | None" = None) -> Any:
         cells = inspect.getclosurevars(value).nonlocals
         return inner([value.__code__, value.__defaults__, value.__kwdefaults__, used, cells])
     if isinstance(value, type):
-        kinds = (
-            FunctionType,
-            classmethod,
-            staticmethod,
-            property,
-            *PLAIN,
-            list,
-            tuple,
-            dict,
-            frozenset,
-        )
+        kinds = (FunctionType, classmethod, staticmethod, property, list, tuple, dict, frozenset)
         written = {
             key: getattr(part, "__func__", getattr(part, "fget", part))
             for key, part in vars(value).items()

@@ -1,11 +1,9 @@
-"""Progress of long work: bars in a terminal, a line in notebooks, otherwise plain lines."""
+"""Text in a terminal: progress of long work, tables, durations, sizes and counted nouns."""
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 PERIOD = 15.0  # seconds between plain lines
 REFRESH = 0.2  # seconds between updates of a line that is rewritten
@@ -17,7 +15,8 @@ def reporter() -> Iterator[Callable[[str, int, int], None]]:
     if not sys.stderr.isatty():
         yield _lines()
         return
-    from rich.console import Console
+    from rich.console import Console  # importing rich takes longer than the rest of this module
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -90,7 +89,9 @@ def align(
     return [(indent + "  ".join(row)).rstrip() for row in padded]
 
 
-# Durations and sizes as text for readers.
+def plural(count: int, noun: str) -> str:
+    """Write a number with its noun, such as ``1 seed`` or ``5 seeds``."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def format_duration(seconds: float) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.progress import plural
 
 LEVEL = 0.95
 RESAMPLES = 9999
@@ -337,7 +338,7 @@ def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
     text = show(estimate.value, digits) + unit
     if np.isfinite([estimate.low, estimate.high]).all():
         text += f" [{show(estimate.low, digits)}, {show(estimate.high, digits)}]"
-    return f"{text} ({estimate.n} seed{'s'[: estimate.n != 1]})"
+    return f"{text} ({plural(estimate.n, 'seed')})"
 
 
 def show_estimates(estimates: Mapping[str, Estimate], unit: str = "") -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
+from fedsampling.base.progress import plural
 from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.local_files import place_of
@@ -307,7 +308,7 @@ def _origin_lines(origin: Origin) -> Iterator[str]:
         yield f"  provides: {becomes}"
     yield f"  licence: {origin.licence}"
     size = "unknown size" if origin.size is None else f"{origin.size:,} bytes"
-    yield f"  {origin.files} file{'s' if origin.files > 1 else ''}, {size}"
+    yield f"  {plural(origin.files, 'file')}, {size}"
     yield f"  checksums: {origin.state}"
     yield f"  on this machine: {origin.local or 'no'}"
 

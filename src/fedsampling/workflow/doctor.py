@@ -43,7 +43,6 @@ from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.step import Inputs, Keeper, sgd_step
 from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device, environment, locate_shared
-from fedsampling.runs.execute import device as chosen_device
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
@@ -81,15 +80,15 @@ class Finding:
 def examine(config: Config, echo: Callable[[str], None]) -> bool:
     """Print all checks; return whether they pass."""
     choose_products(config)
-    device = chosen_device(config)
+    chosen = device(config)
     echo("This machine")
-    for line in machine_facts(device):
+    for line in machine_facts(chosen):
         echo(f"     {line}")
     echo("Results of one small round of each network: largest relative difference from double")
     echo("precision, and from one slot at a time")
     failed = 0
     for name in networks():
-        finding = check_network(name, device)
+        finding = check_network(name, chosen)
         echo(str(finding))
         failed += bool(finding.fix)
     if failed:

@@ -217,14 +217,11 @@ class OwnModule:
         # The memory of parameters, which autograd has saved, is next to it and does not change.
         column.data.copy_(value)
         if not value.is_floating_point() and not torch.equal(column.to(value.dtype), value):
-            raise InputError(
-                f"model: {self.name}: buffer {name!r} exceeds 2**24; use a smaller one"
-            )
+            raise InputError(f"model: {self.name}: buffer {name!r} exceeds 2**24; make it smaller")
 
     def _apply(self, arguments: dict[str, Tensor], x: Tensor) -> Tensor:
         """Apply the module; a buffer that it replaces is replaced in `arguments`, too."""
-        pairs = self._tied.items()
-        tied = {alias: arguments[key] for alias, key in pairs if key in arguments}
+        tied = {alias: arguments[key] for alias, key in self._tied.items() if key in arguments}
         entries = {**arguments, **tied}
         # PyTorch's own handling of tied weights does not restore shared submodules.
         outputs: Tensor = functional_call(self._module, entries, (x,), tie_weights=False)
@@ -257,10 +254,8 @@ class OwnModule:
     def _trial(self, training: bool, samples: Tensor) -> Trial:
         """Apply the module to samples, and compute a gradient in training mode."""
         self._set(training, samples.device)
-        parameters = {key: value.clone() for key, value in self._parameters.items()}
-        buffers = {key: value.clone() for key, value in self._buffers.items()}
-        arguments = {key: value.requires_grad_(training) for key, value in parameters.items()}
-        arguments |= buffers
+        parameters = {k: v.clone().requires_grad_(training) for k, v in self._parameters.items()}
+        arguments = parameters | {key: value.clone() for key, value in self._buffers.items()}
         with torch.set_grad_enabled(training), keyed(f"model: {self.name}", samples.device) as drew:
             z = self._checked(arguments, copied := samples.clone())
         self._writes |= not torch.equal(copied, samples)
