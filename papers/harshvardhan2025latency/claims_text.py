@@ -56,11 +56,11 @@ def _at_least(
     return not below, f"smallest factor {show(factors[name])} ({name}){missing}"
 
 
-def _finding(statements: Mapping[str, tuple[bool, str]]) -> Finding:
+def _finding(*statements: tuple[str, tuple[bool, str]]) -> Finding:
     """Judge the statements of a sentence: each holds or fails by the printed numbers."""
     return verdict(
-        {name: stated(holds) for name, (holds, _) in statements.items()},
-        "; ".join(f"{name}: {numbers}" for name, (_, numbers) in statements.items()),
+        {name: stated(holds) for name, (holds, _) in statements},
+        "; ".join(f"{name}: {numbers}" for name, (_, numbers) in statements),
         {
             "reproduced": "The paper's tables agree with the sentence.",
             "partly reproduced": "The paper's tables agree with a part of the sentence.",
@@ -74,10 +74,8 @@ def c25(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge DelayHetSampling on real data: over random selection, and over the nearest baseline."""
     rows = _rows(paper, REAL, "table1")
     return _finding(
-        {
-            "3.5 times random": _at_least(rows, _over(["random"], ["sampling"]), 3.5),
-            "twice the nearest baseline": _at_least(rows, _over(BASELINES, ["sampling"]), 2),
-        }
+        ("3.5 times random", _at_least(rows, _over(["random"], ["sampling"]), 3.5)),
+        ("twice the nearest baseline", _at_least(rows, _over(BASELINES, ["sampling"]), 2)),
     )
 
 
@@ -85,17 +83,15 @@ def c26(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge both proposed samplers on NYCMesh with much heterogeneity."""
     rows = _rows(paper, (*CIFAR, *REAL), "table2")
     return _finding(
-        {
-            "1.5 times the nearest baseline": _at_least(rows, _over(BASELINES, PROPOSED), 1.5),
-            "20 times random": _at_least(rows, _over(["random"], PROPOSED), 20),
-        }
+        ("1.5 times the nearest baseline", _at_least(rows, _over(BASELINES, PROPOSED), 1.5)),
+        ("20 times random", _at_least(rows, _over(["random"], PROPOSED), 20)),
     )
 
 
 def c27(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the better proposed sampler over ApproxOptSampling on NYCMesh."""
     rows = _rows(paper, DATA, "table2")
-    return _finding({"8 times": _at_least(rows, _best_over("approx_opt"), 8)})
+    return _finding(("8 times", _at_least(rows, _best_over("approx_opt"), 8)))
 
 
 def c28(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -103,17 +99,15 @@ def c28(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     rows = _rows(paper, MNIST, "table1", "table2")
     others = [name for name in BASELINES if name != "flanp"]
     return _finding(
-        {
-            "one is first or second": _at_least(rows, _second_best_over, 1),
-            "both surpass all baselines but FLANP": _at_least(rows, _over(others, PROPOSED), 1),
-        }
+        ("one is first or second", _at_least(rows, _second_best_over, 1)),
+        ("both surpass all baselines but FLANP", _at_least(rows, _over(others, PROPOSED), 1)),
     )
 
 
 def c29(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the better proposed sampler against all baselines outside MNIST and FashionMNIST."""
     rows = _rows(paper, ("quadratic", *CIFAR, *REAL), "table1", "table2")
-    return _finding({"faster than all baselines": _at_least(rows, _best_over(*BASELINES), 1)})
+    return _finding(("faster than all baselines", _at_least(rows, _best_over(*BASELINES), 1)))
 
 
 def c30(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -124,13 +118,9 @@ def c30(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     hard = _rows(paper, ("quadratic", *CIFAR, "shakespeare"), "table2")
     others = [name for name in BASELINES if name != "approx_opt"]
     return _finding(
-        {
-            "slower than random (synthetic)": _at_least(
-                slower, _over(["approx_opt"], ["random"]), 1
-            ),
-            "faster than random (NYCMesh)": _at_least(rows, _over(["random"], ["approx_opt"]), 1),
-            "next best (NYCMesh)": _at_least(hard, _over(others, ["approx_opt"]), 1),
-        }
+        ("slower than random (synthetic)", _at_least(slower, _over(["approx_opt"], ["random"]), 1)),
+        ("faster than random (NYCMesh)", _at_least(rows, _over(["random"], ["approx_opt"]), 1)),
+        ("next best (NYCMesh)", _at_least(hard, _over(others, ["approx_opt"]), 1)),
     )
 
 
@@ -139,7 +129,7 @@ def c31(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     rows = _rows(paper, DATA, "table1", "table2")
     ranks = {name: sorted(row.values()).index(row["divfl"]) + 1 for name, row in rows.items()}
     best = min(ranks, key=lambda name: ranks[name])
-    return _finding({"rank 3 or more": (ranks[best] > 2, f"best rank {ranks[best]} ({best})")})
+    return _finding(("rank 3 or more", (ranks[best] > 2, f"best rank {ranks[best]} ({best})")))
 
 
 def c32(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -158,7 +148,7 @@ def c32(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         all(round(factor, 1) == 2 for factor in factors.values()),
         listed([show(factor) for factor in factors.values()]),
     )
-    return _finding(statements)
+    return _finding(*statements.items())
 
 
 def c33(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -168,14 +158,11 @@ def c33(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         paper, ("rotated_mnist", "rotated_fashion_mnist", "rotated_cifar10", *REAL), "table2"
     )
     return _finding(
-        {
-            "Sampling is faster with little heterogeneity": _at_least(
-                low, _over(["submodular"], ["sampling"]), 1
-            ),
-            "Submodular is faster with much": _at_least(
-                high, _over(["sampling"], ["submodular"]), 1
-            ),
-        }
+        (
+            "Sampling is faster with little heterogeneity",
+            _at_least(low, _over(["submodular"], ["sampling"]), 1),
+        ),
+        ("Submodular is faster with much", _at_least(high, _over(["sampling"], ["submodular"]), 1)),
     )
 
 
@@ -186,13 +173,14 @@ def c34(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     highest = seconds["submodular"][-1] / seconds["sampling"][-1]
     words = "; ".join(f"{LINES[name].label} {values}" for name, values in seconds.items())
     return _finding(
-        {
-            "longer for higher targets": (
+        (
+            "longer for higher targets",
+            (
                 all(values == sorted(values) for values in seconds.values()),
                 f"{words} s",
             ),
-            "Submodular is slower at the highest": (highest > 1, f"factor {show(highest)}"),
-        }
+        ),
+        ("Submodular is slower at the highest", (highest > 1, f"factor {show(highest)}")),
     )
 
 
@@ -201,8 +189,9 @@ def c35(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     rows = _rows(paper, ["quadratic"], "table1", "table2")
     aware = ["divfl", "power_of_choice"]
     return _finding(
-        {
-            "Submodular, then Sampling": _at_least(
+        (
+            "Submodular, then Sampling",
+            _at_least(
                 rows,
                 lambda row: min(
                     row["sampling"] / row["submodular"],
@@ -210,10 +199,11 @@ def c35(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
                 ),
                 1,
             ),
-            "DivFL and Power-of-Choice are faster than random": _at_least(
-                rows, _over(["random"], aware), 1
-            ),
-        }
+        ),
+        (
+            "DivFL and Power-of-Choice are faster than random",
+            _at_least(rows, _over(["random"], aware), 1),
+        ),
     )
 
 
@@ -224,5 +214,5 @@ def c36(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     }
     least = min(seconds, key=lambda name: seconds[name])
     return _finding(
-        {"at least a minute": (seconds[least] >= 60, f"{seconds[least]:g} s ({least})")}
+        ("at least a minute", (seconds[least] >= 60, f"{seconds[least]:g} s ({least})"))
     )

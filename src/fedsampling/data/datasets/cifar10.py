@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256, sha256_by_name
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images
-from fedsampling.data.datasets.standins import COLOURED, balanced, images
+from fedsampling.data.datasets.dataset import COLOURED, Images, balanced, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts
 from fedsampling.data.partitions.partition import LabelPartition
 from fedsampling.data.sources.fetch import fetch_dataset

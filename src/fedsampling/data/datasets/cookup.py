@@ -19,8 +19,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets import tff
-from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.datasets.standins import digits_like
+from fedsampling.data.datasets.dataset import PublishedData, digits_like
 from fedsampling.data.datasets.tff_files import Part, unpack_edition, unpack_parts
 from fedsampling.data.federated import FederatedDataset, Samples, gather
 from fedsampling.data.partitions.partition import Number, by_owner, unbalanced

@@ -29,8 +29,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import reading, replacing, sha256, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.datasets.standins import GRAY, images, unequal
+from fedsampling.data.datasets.dataset import GRAY, PublishedData, images, unequal
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images, chosen_rows
-from fedsampling.data.datasets.standins import digits_like
+from fedsampling.data.datasets.dataset import Images, chosen_rows, digits_like
 from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.sources.fetch import fetch_dataset

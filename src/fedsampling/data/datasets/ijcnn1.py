@@ -16,8 +16,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import ConvexData
-from fedsampling.data.datasets.standins import vectors
+from fedsampling.data.datasets.dataset import ConvexData, vectors
 from fedsampling.data.federated import FederatedDataset, passed_checks, starts
 from fedsampling.data.partitions.by_label import label_skew, sizes
 from fedsampling.data.sources.fetch import fetch

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images
-from fedsampling.data.datasets.standins import GRAY, balanced, digits_like, images
+from fedsampling.data.datasets.dataset import GRAY, Images, balanced, digits_like, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts, passed_checks
 from fedsampling.data.partitions.partition import LabelPartition, Partition
 from fedsampling.data.sources.fetch import fetch_dataset

@@ -26,8 +26,7 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import PublishedData
-from fedsampling.data.datasets.standins import play_like
+from fedsampling.data.datasets.dataset import PublishedData, play_like
 from fedsampling.data.federated import (
     FederatedDataset,
     Shares,

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Dataset, PublishedData
-from fedsampling.data.datasets.standins import blobs
+from fedsampling.data.datasets.dataset import Dataset, PublishedData, blobs
 from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, passed_checks
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition

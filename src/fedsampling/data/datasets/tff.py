@@ -26,9 +26,15 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import PublishedData
+from fedsampling.data.datasets.dataset import (
+    COLOURED,
+    PublishedData,
+    balanced,
+    images,
+    play_like,
+    tastes,
+)
 from fedsampling.data.datasets.shakespeare import SIZES, encode
-from fedsampling.data.datasets.standins import COLOURED, balanced, images, play_like, tastes
 from fedsampling.data.datasets.tff_files import (
     Examples,
     FeatureType,

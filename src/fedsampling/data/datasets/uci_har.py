@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images
-from fedsampling.data.datasets.standins import blobs
+from fedsampling.data.datasets.dataset import Images, blobs
 from fedsampling.data.datasets.tables import split_by_label, standardised
 from fedsampling.data.federated import SMALLER, Samples, passed_checks
 from fedsampling.data.partitions.partition import Partition
