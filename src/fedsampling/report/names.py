@@ -22,95 +22,87 @@ class Name:
 
     title: str  # full name with its abbreviation, for pages
     short: str  # short name, for figures
-    aliases: tuple[str, ...] = ()  # other names, for the search field
+    aliases: str = ""  # other names and words, for the search field
 
 
 NAMES: Mapping[str, Name] = {
     "cpow_d": Name(
         "Power-of-Choice with losses on a mini-batch (cpow-d)",
         "Power-of-Choice, mini-batch",
-        ("Cho et al. 2022",),
+        "Cho et al. 2022",
     ),
-    "fedgs": Name(
-        "Graph-based sampling (FedGS)", "FedGS", ("availability", "labels", "3DG", "graph")
-    ),
-    "fedcor": Name("Correlation of clients' losses (FedCor)", "FedCor", ("Gaussian process",)),
+    "fedgs": Name("Graph-based sampling (FedGS)", "FedGS", "availability labels 3DG graph"),
+    "fedcor": Name("Correlation of clients' losses (FedCor)", "FedCor", "Gaussian process"),
     "fedvarp": Name(
-        "Uniform sampling with remembered updates (FedVARP)", "FedVARP", ("variance reduction",)
+        "Uniform sampling with remembered updates (FedVARP)", "FedVARP", "variance reduction"
     ),
-    "hics": Name(
-        "Hierarchical clustered sampling (HiCS-FL)", "HiCS-FL", ("entropy", "heterogeneity")
-    ),
-    "mifa": Name("Last updates of all clients (MIFA)", "MIFA", ("availability", "memory")),
-    "oort_fedscale": Name("Oort as in FedScale's code", "Oort, FedScale", ("utility",)),
-    "active_fl": Name("Active federated learning (ActiveFL)", "ActiveFL", ("AFL", "losses")),
-    "f3ast": Name("Sampling by participation rates (F3AST)", "F3AST", ("F3ast", "availability")),
+    "hics": Name("Hierarchical clustered sampling (HiCS-FL)", "HiCS-FL", "entropy heterogeneity"),
+    "mifa": Name("Last updates of all clients (MIFA)", "MIFA", "availability memory"),
+    "oort_fedscale": Name("Oort as in FedScale's code", "Oort, FedScale", "utility"),
+    "active_fl": Name("Active federated learning (ActiveFL)", "ActiveFL", "AFL losses"),
+    "f3ast": Name("Sampling by participation rates (F3AST)", "F3AST", "F3ast availability"),
     "fedavg_normalised": Name(
-        "FedAvg, weights normalised over participants", "FedAvg", ("McMahan et al. 2017",)
+        "FedAvg, weights normalised over participants", "FedAvg", "McMahan et al. 2017"
     ),
     "rpow_d": Name(
         "Power-of-Choice with stale losses (rpow-d)",
         "Power-of-Choice, stale losses",
-        ("Cho et al. 2022",),
+        "Cho et al. 2022",
     ),
-    "tifl_adaptive": Name("Adaptive tier selection (TiFL)", "TiFL, adaptive", ("tiers",)),
+    "tifl_adaptive": Name("Adaptive tier selection (TiFL)", "TiFL, adaptive", "tiers"),
     "approx_opt": Name(
-        "Approximately optimal sampling (ApproxOptSampling)", "ApproxOptSampling", ("optimal",)
+        "Approximately optimal sampling (ApproxOptSampling)", "ApproxOptSampling", "optimal"
     ),
     "available": Name(
         "Optimal client sampling (OCS)",
         "OCS",
-        ("AOCS", "approximate optimal client sampling", "optimal sampling", "importance sampling"),
+        "AOCS approximate optimal client sampling optimal sampling importance sampling",
     ),
-    "binomial": Name("Binomial sampling", "Binomial", ("Bernoulli sampling",)),
+    "binomial": Name("Binomial sampling", "Binomial", "Bernoulli sampling"),
     "clustered_similarity": Name(
         "Clustered sampling by similarity of updates",
         "Clustered, similarity",
-        ("Fraboni et al. 2021, Algorithm 2",),
+        "Fraboni et al. 2021, Algorithm 2",
     ),
     "clustered_size": Name(
-        "Clustered sampling by sample size",
-        "Clustered, size",
-        ("Fraboni et al. 2021, Algorithm 1",),
+        "Clustered sampling by sample size", "Clustered, size", "Fraboni et al. 2021, Algorithm 1"
     ),
-    "cyclic": Name("Cyclic client participation", "Cyclic", ("CyCP", "round robin")),
+    "cyclic": Name("Cyclic client participation", "Cyclic", "CyCP round robin"),
     "delayhet_sampling": Name(
-        "DelayHet by sampling (DelayHetSampling)", "DelayHetSampling", ("latency",)
+        "DelayHet by sampling (DelayHetSampling)", "DelayHetSampling", "latency"
     ),
     "delayhet_submodular": Name(
-        "DelayHet by submodular maximisation (DelayHetSubmodular)",
-        "DelayHetSubmodular",
-        ("latency",),
+        "DelayHet by submodular maximisation (DelayHetSubmodular)", "DelayHetSubmodular", "latency"
     ),
     "delta": Name("Diverse client sampling (DELTA)", "DELTA"),
-    "divfl": Name("Diverse client selection (DivFL)", "DivFL", ("submodular", "facility location")),
+    "divfl": Name("Diverse client selection (DivFL)", "DivFL", "submodular facility location"),
     "fedavg": Name(
         "FedAvg in which absent clients keep the global model",
         "FedAvg, absent keep the model",
-        ("McMahan et al. 2017", "Fraboni et al. 2021, equation (3)"),
+        "McMahan et al. 2017 Fraboni et al. 2021, equation (3)",
     ),
-    "fedcs": Name("Client selection by deadline (FedCS)", "FedCS", ("Nishio", "resource")),
+    "fedcs": Name("Client selection by deadline (FedCS)", "FedCS", "Nishio resource"),
     "flanp": Name(
-        "Fastest clients first (FLANP)", "FLANP", ("straggler", "adaptive node participation")
+        "Fastest clients first (FLANP)", "FLANP", "straggler adaptive node participation"
     ),
-    "full": Name("Full participation (all clients)", "all clients", ("no sampling",)),
+    "full": Name("Full participation (all clients)", "all clients", "no sampling"),
     "isfedavg": Name("Importance sampling of clients and data (ISFedAvg)", "ISFedAvg"),
     "isfedavg_agents": Name(
-        "Importance sampling of clients (ISFedAvg, agents)", "ISFedAvg, agents", ("gradient norm",)
+        "Importance sampling of clients (ISFedAvg, agents)", "ISFedAvg, agents", "gradient norm"
     ),
-    "kvib": Name("Online variance reduction (K-Vib)", "K-Vib", ("bandit", "variance")),
-    "luo2022": Name("Adaptive client sampling (Luo et al. 2022)", "Luo et al.", ("runtime",)),
-    "md": Name("MD sampling (multinomial)", "MD", ("multinomial distribution", "FedProx")),
-    "oort": Name("Oort: guided participant selection", "Oort", ("utility",)),
-    "poisson": Name("Poisson sampling", "Poisson", ("independent sampling",)),
+    "kvib": Name("Online variance reduction (K-Vib)", "K-Vib", "bandit variance"),
+    "luo2022": Name("Adaptive client sampling (Luo et al. 2022)", "Luo et al.", "runtime"),
+    "md": Name("MD sampling (multinomial)", "MD", "multinomial distribution FedProx"),
+    "oort": Name("Oort: guided participant selection", "Oort", "utility"),
+    "poisson": Name("Poisson sampling", "Poisson", "independent sampling"),
     "power_of_choice": Name(
-        "Power-of-Choice (largest losses)", "Power-of-Choice", ("pow-d", "biased selection")
+        "Power-of-Choice (largest losses)", "Power-of-Choice", "pow-d biased selection"
     ),
-    "random": Name("Random selection", "random", ("random baseline", "uniform")),
-    "stratified": Name("Stratified sampling", "Stratified", ("strata",)),
-    "target": Name("Target sampling (one client per label)", "target", ("oracle",)),
-    "tifl": Name("Tier-based selection (TiFL)", "TiFL", ("tiers",)),
-    "uniform": Name("Uniform sampling", "Uniform", ("random",)),
+    "random": Name("Random selection", "random", "random baseline uniform"),
+    "stratified": Name("Stratified sampling", "Stratified", "strata"),
+    "target": Name("Target sampling (one client per label)", "target", "oracle"),
+    "tifl": Name("Tier-based selection (TiFL)", "TiFL", "tiers"),
+    "uniform": Name("Uniform sampling", "Uniform", "random"),
 }
 
 DATASETS: Mapping[str, str] = {
