@@ -185,8 +185,8 @@ class Config(Strict):
         "auto",
         description="Library for matrix products of networks on a CPU; auto: the environment "
         f"variable {PRODUCTS_VARIABLE}, or else the library that is faster with the CPU's "
-        "instruction set (docs/performance.md). 'fedsampling doctor' reports where the other "
-        "library is faster. The last digits of results depend on it, so each run records it.",
+        "instruction set (docs/performance.md). The last digits of results depend on it, so each "
+        "run records it.",
     )
     converted_share: float = Field(
         0.1,
