@@ -10,8 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.download import Patience
-from fedsampling.data.sources.fetch import fetch
+from fedsampling.data.sources.fetch import Patience, fetch
 from fedsampling.data.sources.sources import Source
 
 CONTENT = random.Random(0).randbytes(300_000)

@@ -25,14 +25,18 @@ from filelock import FileLock
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import writing
-from fedsampling.data.sources.download import PIECE_BYTES, CorruptError
 from fedsampling.data.sources.sources import SOURCES, Source
 
+PIECE_BYTES = 1 << 16  # read at once
 MAX_UNKNOWN_BYTES = 8 << 30  # of a file whose size is unknown
 # How to read a packed file, by its suffix.
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 # First bytes of files without a checksum, to reject login and error pages.
 _BEGINNINGS = {".h5": (b"\x89HDF\r\n\x1a\n",), ".json": (b"{", b"["), ".zip": (b"PK\x03\x04",)}
+
+
+class CorruptError(Exception):
+    """The content differs from the published content; the message completes "it ..."."""
 
 
 class UnreadableError(Exception):
