@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.local_files import CorruptError
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import Bounds, copy_unpacked, unpack
+from fedsampling.data.sources.local_files import Bounds, CorruptError, copy_unpacked, unpack
 from fedsampling.data.sources.sources import SOURCES, editions
 
 # Reader of TensorFlow's example records that does not need TensorFlow.
