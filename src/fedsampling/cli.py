@@ -469,7 +469,7 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
     chosen.csv, and runs EXPERIMENT at these cases. Needs scale=paper or reduced.
     """
-    from fedsampling.workflow.running import tune
+    from fedsampling.workflow.tuning import tune
 
     return tune(names, project, click.echo, runs_chosen=not trials_only)
 

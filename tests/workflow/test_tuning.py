@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.workflow.running import COLUMNS, merged
+from fedsampling.workflow.tuning import COLUMNS, merged
 
 PAPERS = Path(__file__).parents[2] / "papers"
 HEADER = ",".join(COLUMNS)
