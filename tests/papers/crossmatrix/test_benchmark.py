@@ -67,7 +67,12 @@ def summary(*runs, **settings):
     columns = ["case", "sampler", "seed", "at", "metric", "value"]
     rows = pd.DataFrame([row for rows in runs for row in rows], columns=columns)
     cases = {name: {"work": {"step": step}} for name, step in (("small", 0.1), ("default", 0.3))}
-    common = {"title": "A set", "settings": {}, "cases": cases, "samplers": {"md": {"name": "md", "m": 2}}}
+    common = {
+        "title": "A set",
+        "settings": {},
+        "cases": cases,
+        "samplers": {"md": {"name": "md", "m": 2}},
+    }
     return Summary(rows, common | settings, {})
 
 
