@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from tests.processes import run_python
+from tests.processes import run_as_if_alone, run_python
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.simulation import Simulation, Where
@@ -275,8 +275,7 @@ def test_tutorial_runs(tmp_path):
     for full, small in (('"rounds": 20', '"rounds": 3'), ("seeds=5", "seeds=2")):
         assert full in code
         code = code.replace(full, small)
-    (tmp_path / "tutorial.py").write_text(code, encoding="utf-8")
-    printed = run_python("tutorial.py", cwd=tmp_path, MPLBACKEND="agg")
+    printed = run_as_if_alone(code, tmp_path)
     rows = re.findall(r"^(\S+) & .*\d\] & ", printed, flags=re.MULTILINE)
     assert {*rows} == {"md", r"clustered\_size", r"power\_of\_choice", r"by\_loss"}
 

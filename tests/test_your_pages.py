@@ -1,11 +1,10 @@
 """Guides in docs/ run as they stand: files are written, Python is run, commands succeed."""
 
 import dataclasses
-import os
 from pathlib import Path
 
 import pytest
-from tests.processes import run_python
+from tests.processes import run_as_if_alone
 
 from fedsampling.samplers.scheme import HOOKS, Setup
 from fedsampling.workflow.publishing import BLOCK
@@ -42,11 +41,5 @@ def test_the_page_lists_all_names_that_a_sampler_cannot_use():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_page_runs_as_it_stands(page, tmp_path, monkeypatch):
-    program = script(page, tmp_path)
-    if "class " in program or "main(" in program:  # classes and commands outlive the page
-        path = os.pathsep.join([str(ROOT / "src"), str(tmp_path)])
-        run_python("-c", program, cwd=tmp_path, PYTHONPATH=path, MPLBACKEND="agg")
-    else:
-        monkeypatch.chdir(tmp_path)
-        exec(compile(program, page.name, "exec"), {})
+def test_page_runs_as_it_stands(page, tmp_path):
+    run_as_if_alone(script(page, tmp_path), tmp_path)

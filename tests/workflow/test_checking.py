@@ -63,16 +63,13 @@ def test_state_in_plain_attributes_passes_the_check(tmp_path):
     assert "60 clients" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(["m="], ["m=abc"], ["m=-1"], ["m=[4]"], ["m=4.5"], ["m"]),
-        *(["m=4", "m=5"], ["m=4", "x=1"]),
-    ],
-    ids=" ".join,
-)
-def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, words):
-    assert line(checked(tmp_path, *words))
+def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, forget_own_files):
+    assert line(checked(tmp_path, "m=-1"))  # found while the sampler plays
+    file = str(sampler_file(tmp_path))
+    for words in ("m=", "m=abc", "m=[4]", "m=4.5", "m", "m=4 m=5", "m=4 x=1"):
+        with pytest.raises(InputError) as error:
+            from_words(file, words.split())
+        assert len(error.value.lines) == 1, words
 
 
 @pytest.mark.parametrize(
@@ -112,19 +109,29 @@ def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_
         ({"settings": "import nothing_like_it"}, ":11, in Mine: ModuleNotFoundError: No module"),
         ({"prepare": "self.k = = 0"}, ": line 14: SyntaxError: invalid syntax; fix the file"),
         ({"settings": "raise SystemExit(3)"}, ":11, in Mine: SystemExit(3)"),
-        ({"select": "import os; os._exit(3)"}, ": the check ended with status 3 and no result"),
-        (
-            {"select": "import ctypes; ctypes.string_at(0)"},
-            ": the check ended with SIGSEGV, in select (",
-        ),
     ],
 )
-def test_an_unusable_file_is_one_line(tmp_path, parts, text):
-    assert line(checked(tmp_path, **parts)).startswith(f"{tmp_path / 'mine.py'}{text}")
+def test_a_file_that_cannot_be_loaded_is_one_line(tmp_path, parts, text, forget_own_files):
+    file = sampler_file(tmp_path, **parts)
+    with pytest.raises(InputError) as error:
+        from_words(str(file), [])
+    assert error.value.lines[0].startswith(f"{file}{text}")
+    assert len(error.value.lines) == 1
 
 
-@pytest.mark.parametrize("loop", ["while True: pass", "import itertools; sum(itertools.count())"])
-def test_an_endless_loop_is_located(tmp_path, loop):
+@pytest.mark.parametrize(
+    ("select", "text"),
+    [
+        ("import os; os._exit(3)", ": the check ended with status 3 and no result"),
+        ("import ctypes; ctypes.string_at(0)", ": the check ended with SIGSEGV, in select ("),
+    ],
+)
+def test_a_sampler_that_ends_its_process_is_one_line(tmp_path, select, text):
+    assert line(checked(tmp_path, select=select)).startswith(f"{tmp_path / 'mine.py'}{text}")
+
+
+def test_an_endless_loop_is_located(tmp_path):
+    loop = "import itertools; sum(itertools.count())"
     text = line(checked(tmp_path, "--timeout", "10", select=loop))
     assert text.startswith(f"{tmp_path / 'mine.py'}: no result after 10 s, in select (")
     assert "mine.py:17); look for an endless loop" in text
