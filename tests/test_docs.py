@@ -1,11 +1,13 @@
 """The worked examples of docs/, followed to the letter in a copy of the project."""
 
+import contextlib
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
@@ -44,7 +46,7 @@ def change(path, lines):
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-# One process calls all commands of a page, since each start of Python takes seconds.
+# The dataset's page changes the package, so that another process calls its commands.
 CALL_ALL = """
 import contextlib, io, json, sys
 from fedsampling.cli import main
@@ -62,28 +64,49 @@ print(json.dumps(outputs))
 """
 
 
+def call_all(calls, project):
+    """Call commands in this process; return what each prints, by its first two words."""
+    outputs = {}
+    with contextlib.chdir(project):
+        for arguments in calls:
+            result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+            assert result.exit_code == 0, result.stderr
+            outputs[" ".join(arguments[:2])] = result.stdout
+    return outputs
+
+
 def printed(page, project):
     """Return what each command of a page prints, by its first two words, in a copy of the project.
 
     Of `compare`, whose runs take long, only the options are checked; and of `new`, whose files the
     page has.
     """
-    for name in ("src", "papers"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    changes_package = page == "add-a-dataset.md"
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "papers") if changes_package else ("papers",):
         shutil.copytree(ROOT / name, project / name, ignore=ignored)
     for name in ("Snakefile", "CITATION.cff"):
         shutil.copy(ROOT / name, project / name)
-    variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
     commands = [command.split() for command in follow(ROOT / "docs" / page, project)]
     assert {program for program, *_ in commands} == {"fedsampling"}
     calls = [arguments for _, *arguments in commands if arguments[0] not in ("compare", "new")]
     calls.sort(key=lambda call: call[0] == "draw")  # of all experiments, also those added later
     for _, verb, *arguments in commands:
         assert main.commands[verb].make_context(verb, arguments)
+    if not changes_package:
+        return call_all(calls, project)
+    variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
     output = run_python("-c", CALL_ALL, cwd=project, text=json.dumps(calls), **variables)
     return json.loads(output.splitlines()[-1])
 
 
+@pytest.fixture
+def alone(monkeypatch, forget_own_files):
+    """A test's files are not those of others, nor is a mirror set."""
+    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
+
+
+@pytest.mark.usefixtures("alone")
 def test_an_added_sampler_runs_with_the_others(tmp_path):
     outputs = printed("add-a-sampler.md", tmp_path)
     assert outputs["check"].startswith("config.yaml: valid")
@@ -135,8 +158,10 @@ def test_added_dataset_has_a_card_of_the_clients_that_take_part(followed):
     assert "  training samples of each label: 0: 4, 1: 3" in card
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_new_paper_is_drawn_and_judged_on_trial(tmp_path):
     project = tmp_path / "project"
+    project.mkdir()
     outputs = printed("add-a-paper.md", project)
     assert outputs["check"].startswith("config.yaml: valid")
     drawn = project / "results/artefacts/mypaper/accuracy"

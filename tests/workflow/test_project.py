@@ -316,13 +316,14 @@ def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
 
 
 def test_a_missing_run_cannot_be_compared_with(tmp_path):
-    with pytest.raises(InputError, match=r"beside: 'first' has no results in .*; run it first"):
-        workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
+    def refused(run, line):
+        settings = {"papers": [RIZK], **QUICK, "beside": run}
+        with pytest.raises(InputError, match=line):
+            workflow.plan(settings, ROOT / "papers", tmp_path)
+
+    refused("first", r"beside: 'first' has no results in .*; run it first")
     (tmp_path / "base" / "summaries").mkdir(parents=True)
     (tmp_path / "summaries").mkdir()
-    with pytest.raises(InputError, match=r"beside: 'first' .*; known: base, results"):
-        workflow.plan({"beside": "first"}, ROOT / "papers", tmp_path)
-    with pytest.raises(InputError, match="beside: 'results/base' is a path; did you mean 'base'"):
-        workflow.plan({"beside": "results/base"}, ROOT / "papers", tmp_path)
-    with pytest.raises(InputError, match="beside: 'results' is this run itself"):
-        workflow.plan({"beside": "results"}, ROOT / "papers", tmp_path)
+    refused("first", r"beside: 'first' .*; known: base, results")
+    refused("results/base", "beside: 'results/base' is a path; did you mean 'base'")
+    refused("results", "beside: 'results' is this run itself")

@@ -2,12 +2,12 @@
 
 import csv
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from fedsampling.cli import main
 from fedsampling.workflow.tuning import COLUMNS, merged
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -61,37 +61,45 @@ def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path, before, rows,
     assert merged(file, rows).splitlines() == [HEADER, *after]
 
 
-def run_tune(folder, *words):
-    command = [sys.executable, "-m", "fedsampling.cli", "tune", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path):
+@pytest.fixture
+def tune(tmp_path, monkeypatch, forget_own_files):
+    """Tune with a configuration in a folder that has a copy of the cross matrix."""
+    monkeypatch.chdir(tmp_path)
     shutil.copytree(PAPERS / "crossmatrix", tmp_path / "papers" / "crossmatrix")
+
+    def run(config, name):
+        (tmp_path / "config.yaml").write_text(config)
+        return CliRunner().invoke(main, ["tune", name])
+
+    return run
+
+
+def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path, tune):
     chosen = tmp_path / "papers" / "crossmatrix" / "chosen.csv"
     chosen.unlink()
     config = "scale: quick\ndata: embedded\nshipped: false\npapers: [crossmatrix]\noverrides:\n"
     config += "  crossmatrix:\n    digit: {samplers: {'*': null, md: {name: md, m: 4}}}\n"
-    (tmp_path / "config.yaml").write_text(config)
-    first = run_tune(tmp_path, "crossmatrix/digit")
-    assert first.returncode == 0, first.stderr
+    first = tune(config, "crossmatrix/digit")
+    assert first.exit_code == 0, first.stderr
     assert "crossmatrix/digit: 1 trials of 1 samplers scored" in first.stdout
     with chosen.open() as file:
         (best,) = csv.DictReader(file)
     assert (best["experiment"], best["sampler"], best["chosen"]) == ("digit", "md", "True")
-    second = run_tune(tmp_path, "crossmatrix/digit")
-    assert second.stdout == first.stdout
+    assert tune(config, "crossmatrix/digit").stdout == first.stdout
     assert chosen.read_text().count("\n") == 2
 
 
-def test_invalid_names_and_scales_are_one_line(tmp_path):
-    shutil.copytree(PAPERS / "crossmatrix", tmp_path / "papers" / "crossmatrix")
-    (tmp_path / "config.yaml").write_text("scale: quick\ndata: embedded\npapers: [crossmatrix]\n")
-    wrong = run_tune(tmp_path, "crossmatrix/digits")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("fedsampling: 'crossmatrix/digits' has no tuning; did you mean")
-    (tmp_path / "config.yaml").write_text("papers: [crossmatrix]\n")
-    wrong = run_tune(tmp_path, "crossmatrix/digit")
-    assert wrong.stderr == (
-        "fedsampling: config.yaml: scale: best computes no runs; use scale=paper, or reduced\n"
-    )
+def test_invalid_names_and_scales_are_one_line(tune):
+    quick = "scale: quick\ndata: embedded\npapers: [crossmatrix]\n"
+    for config, name, line in (
+        (quick, "crossmatrix/digits", "'crossmatrix/digits' has no tuning; did you mean"),
+        (
+            "papers: [crossmatrix]\n",
+            "crossmatrix/digit",
+            "config.yaml: scale: best computes no runs; use scale=paper, or reduced\n",
+        ),
+    ):
+        wrong = tune(config, name)
+        assert wrong.exit_code == 2
+        assert wrong.stderr.startswith(f"fedsampling: {line}")
+        assert len(wrong.stderr.splitlines()) == 1
