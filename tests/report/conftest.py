@@ -5,9 +5,9 @@ from fake_results import Results, add_cards, add_views, make
 
 
 @pytest.fixture(scope="session")
-def drawn(tmp_path_factory):
+def drawn(built_once):
     """Return a tree with a paper at quick scale and one at paper scale on official data."""
-    return make(tmp_path_factory.mktemp("drawn")).root
+    return built_once("drawn", make)
 
 
 @pytest.fixture

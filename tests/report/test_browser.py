@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_results import add_crossmatrix
+from fake_results import Results, add_crossmatrix
 from PIL import Image
 
 from fedsampling.samplers.clustered import allocate_by_size
@@ -276,6 +276,15 @@ def _seen(page, folder, *options):
     pytest.fail(f"the page reports nothing: {browser.stdout[-500:]}")
 
 
+@pytest.fixture(scope="module")
+def schemes(drawn, tmp_path_factory):
+    """Return the page of all samplers, with the cross matrix."""
+    root = tmp_path_factory.mktemp("schemes")
+    shutil.copytree(drawn, root, dirs_exist_ok=True)
+    add_crossmatrix(root)
+    return (Results(root).build() / "schemes.html").read_text(encoding="utf-8")
+
+
 def test_claims_are_filtered(report, tmp_path):
     text = (report / "claims.html").read_text(encoding="utf-8")
     seen = dict(_seen(text.replace("</body>", READER), tmp_path))
@@ -304,17 +313,15 @@ def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
     assert "reproduced, 7.40 [7.10, 7.70]" in dots[0]
 
 
-def test_the_chooser_answers_by_the_situation(results, tmp_path):
-    add_crossmatrix(results.root)
-    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
-    usual, delays_known, unbiased, address = _seen(text.replace("</body>", CHOOSER), tmp_path)
+def test_the_chooser_answers_by_the_situation(schemes, tmp_path):
+    usual, delays_known, unbiased, address = _seen(schemes.replace("</body>", CHOOSER), tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
     assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds each)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
-    text = text.replace("<nav", linked, 1)
+    text = schemes.replace("<nav", linked, 1)
     assert _seen(text.replace("</body>", CHOOSER), tmp_path)[0] == unbiased
 
 
@@ -330,10 +337,8 @@ report([folded, block.matches(".folded"),
 </script></body>"""
 
 
-def test_a_search_unfolds_the_table_of_samplers(results, tmp_path):
-    add_crossmatrix(results.root)
-    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
-    assert _seen(text.replace("</body>", FOLDED), tmp_path) == [True, False, ["oort-fedscale"]]
+def test_a_search_unfolds_the_table_of_samplers(schemes, tmp_path):
+    assert _seen(schemes.replace("</body>", FOLDED), tmp_path) == [True, False, ["oort-fedscale"]]
 
 
 WIDGET = """<script>
@@ -342,13 +347,11 @@ report([rows, %s.map(([samples, delays, m]) => compute(samples, delays, m))]);
 </script></body>"""
 
 
-def test_the_widget_agrees_with_the_python_functions(results, tmp_path):
-    add_crossmatrix(results.root)
-    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
+def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
     rng = np.random.default_rng(0)
     cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
     plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
-    rows, computed = _seen(text.replace("</body>", WIDGET % plain), tmp_path)
+    rows, computed = _seen(schemes.replace("</body>", WIDGET % plain), tmp_path)
     assert rows == 5
     for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
         p = n_samples / n_samples.sum()
@@ -386,10 +389,8 @@ CLIENTS = """<script>addEventListener("load", () => {
 });</script></body>"""  # noqa: E501
 
 
-def test_a_sampler_shows_its_clients_one_by_one(results, tmp_path):
-    add_crossmatrix(results.root)
-    text = (results.build() / "schemes.html").read_text(encoding="utf-8")
-    seen = _seen(text.replace("</body>", CLIENTS), tmp_path)
+def test_a_sampler_shows_its_clients_one_by_one(schemes, tmp_path):
+    seen = _seen(schemes.replace("</body>", CLIENTS), tmp_path)
     assert seen["hidden"] is False
     assert seen["bars"] == 5  # three accuracies; participation of the two that were available
     assert "30.0 % of the clients never take part" in seen["reading"][0]

@@ -65,7 +65,7 @@ def test_candidates_are_part_of_the_hash_if_set(name):
 
 
 def test_approx_opt_with_candidates_is_unbiased():
-    runs, n = 600, 8
+    runs, n = 250, 8
     setup = Setup(np.arange(3, 3 + n), np.arange(3, 3 + n) / 52, runs, delays=np.arange(1.0, 1 + n))
     gradients = np.broadcast_to(np.linspace(3, 1, n)[:, None], (runs, n, 1))
     observed = {"delays": setup.delays, "gradients": gradients}

@@ -33,7 +33,7 @@ def test_a_rate_is_an_exponential_average():
 
 
 def test_mean_weights_converge_to_importances_under_unequal_availability():
-    n, rounds = 6, 6000
+    n, rounds = 6, 3000
     sizes = np.array([1, 2, 3, 4, 5, 6])
     p = sizes / sizes.sum()
     setup = Setup(sizes, p)
@@ -47,4 +47,4 @@ def test_mean_weights_converge_to_importances_under_unequal_availability():
         slots, omega = play(ready, setup, t, offered=offered)
         if t >= rounds // 2:
             total[slots.client] += omega
-    np.testing.assert_allclose(total / (rounds // 2), p, rtol=0.1)
+    np.testing.assert_allclose(total / (rounds // 2), p, rtol=0.12)

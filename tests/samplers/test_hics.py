@@ -75,7 +75,7 @@ def test_all_clients_train_once_before_any_trains_twice():
 
 
 def test_balanced_clients_are_preferred_until_the_horizon():
-    runs, setup = 1500, equal(10, runs=1500)
+    runs, setup = 300, equal(10, runs=300)
     updates = np.concatenate([np.zeros((5, 4)) + 1e-9, 0.5 * np.eye(4)[[0, 0, 1, 1, 1]]])
     shares = []
     for t in (0, 100):
