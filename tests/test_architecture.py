@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
@@ -14,9 +15,15 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
 
 
+@cache
+def nodes_of(path):
+    """Return all nodes of a module's syntax tree."""
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+
+
 def imports(path):
     """Yield the packages that a module imports from, at its head or inside of functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             package, _, rest = node.module.partition(".")
             if package == "fedsampling":
@@ -49,7 +56,7 @@ def test_no_modules_import_each_other_in_a_circle():
     modules = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(
             ".__init__"
-        ): ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        ): nodes_of(path)
         for path in PACKAGE.rglob("*.py")
     }
     below = {
@@ -72,7 +79,7 @@ def test_no_variable_is_named_after_how_its_value_was_obtained():
         f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
         for folder in (PACKAGE, ROOT / "papers")
         for path in folder.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         for name in [getattr(node, "id", None) or getattr(node, "arg", None)]
         if name in vague
     }

@@ -65,6 +65,8 @@ def test_an_error_is_one_line_with_file_and_key(content, line, tmp_path):
             f"papers: [fraboni2021clustered]\noverrides: {{fraboni2021clustered: {{{content}}}}}"
         )
         line = f"overrides.fraboni2021clustered.{line}"
+    elif content.startswith("overrides"):
+        content += "\npapers: [fraboni2021clustered, harshvardhan2025latency]"
     begins(complaint(f"scale: reduced\n{content}\n", tmp_path), tmp_path, line)
 
 

@@ -164,7 +164,8 @@ main(["run", job, "--results", sys.argv[1], "--config", sys.argv[2]])
 def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
     (tmp_path / "toy.py").write_text(TOY)
     results, config = tmp_path / "results", tmp_path / "config.json"
-    config.write_text('{"scale": "quick", "data": "embedded"}')
+    experiments = '"experiments": ["fraboni2022general/weights"]'
+    config.write_text(f'{{"scale": "quick", "data": "embedded", {experiments}}}')
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
 
     def run(**variables):

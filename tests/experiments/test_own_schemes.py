@@ -4,14 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.processes import run_python
+from click.testing import CliRunner
 
+from fedsampling.cli import main
 from fedsampling.experiments import config
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {"papers": ["crossmatrix"], "scale": "quick", "data": "embedded"}
+SETTINGS = {"experiments": ["crossmatrix/digit"], "scale": "quick", "data": "embedded"}
 SCHEME = '''"""Everybody."""
 import numpy as np
 from fedsampling import Scheme, Slots
@@ -43,7 +44,7 @@ def jobs(tmp_path, forget_own_files):
         path.parent.mkdir()
         path.write_text(text)
         planned = plan({**SETTINGS, "schemes": [str(path)]}, ROOT / "papers")
-        values = {job.sampler: job for job in planned.jobs.values() if job.experiment == "digit"}
+        values = {job.sampler: job for job in planned.jobs.values()}
         assert all(job.code for job in values.values())  # read while the file is loaded
         return values
 
@@ -60,8 +61,7 @@ def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forg
     assert first[mine].runs[0].hash != changed[mine].runs[0].hash
     assert first[mine].code != changed[mine].code
     forget_own_files()
-    jobs_without = plan(SETTINGS, ROOT / "papers").jobs.values()
-    before = {job.sampler: job for job in jobs_without if job.experiment == "digit"}
+    before = {job.sampler: job for job in plan(SETTINGS, ROOT / "papers").jobs.values()}
     assert before
     assert first.keys() - before.keys() == {mine}
     assert all(first[name].runs == job.runs for name, job in before.items())
@@ -76,16 +76,16 @@ def test_imports_of_the_file_are_part_of_the_jobs_code(jobs):
     assert jobs(derived)["mine_of_a_test"].code != plain
 
 
-def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch):
+def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch, forget_own_files):
     (tmp_path / "mine.py").write_text(SCHEME)
     settings = {**SETTINGS, "schemes": [str(tmp_path / "mine.py")]}
     project = Project(config.parse(settings), tmp_path / "results", Path("papers"))
     monkeypatch.chdir(ROOT)
     project.write()
     jobs = project.plan.jobs
-    (name,) = [name for name in jobs if "/mine_of_a_test/" in name and "/digit/" in name]
-    command = ["fedsampling.cli", "run", name]
-    command += ["--config", project.config_file, "--results", tmp_path / "results"]
-    path = Path(run_python("-m", *command, cwd=ROOT).strip())
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    (name,) = [name for name in jobs if "/mine_of_a_test/" in name]
+    forget_own_files()  # as in the job's own process
+    folders = ["--config", str(project.config_file), "--results", str(tmp_path / "results")]
+    result = CliRunner().invoke(main, ["run", name, *folders], catch_exceptions=False)
+    manifest = json.loads(Path(result.stdout.strip()).read_text(encoding="utf-8"))
     assert [run["hash"] for run in manifest["runs"]] == [run.hash for run in jobs[name].runs]

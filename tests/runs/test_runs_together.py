@@ -45,7 +45,7 @@ cli.main(["run", sys.argv[1], *folders])
 
 @pytest.fixture
 def folder(tmp_path):
-    settings = {"scale": "quick", "data": "embedded", "papers": ["fraboni2022general"]}
+    settings = {"scale": "quick", "data": "embedded", "experiments": ["fraboni2022general/weights"]}
     settings["store"] = str(tmp_path / "store")
     (tmp_path / "config.json").write_text(json.dumps(settings))
     return tmp_path

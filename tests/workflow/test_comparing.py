@@ -151,10 +151,10 @@ def test_clients_with_too_few_samples_are_an_error_before_training(file, tmp_pat
 
 
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
-    full = plan({"scale": "paper", "data": "official", "papers": [CROSS_MATRIX]}, PAPERS)
+    names = [f"{CROSS_MATRIX}/{name}" for name in ("digit", "bench_spam", "tuning_bench_spam")]
+    full = plan({"scale": "paper", "data": "official", "experiments": names}, PAPERS)
     chosen = comparing.chosen_datasets(full, (), "paper", comparing.NO_PROBLEM)
-    assert chosen
-    assert all(name.startswith(BENCH) for name in chosen)
+    assert chosen == [f"{BENCH}spam"]
 
 
 @pytest.fixture
@@ -166,19 +166,16 @@ def plans(monkeypatch):
     return plans
 
 
-def test_on_the_benchmark_only_the_named_samplers_are_compared(file, tmp_path, plans):
-    compare(file, tmp_path, "--on", "bench_spam", "--scale", "paper", "--against", "uniform")
-    assert {job.sampler for job in plans[0].jobs.values()} == {"md", "uniform", "mine_compared"}
-
-
-def test_the_benchmark_leaves_out_datasets_whose_runs_of_md_are_not_finished(
+def test_the_benchmark_has_the_named_samplers_and_datasets_whose_runs_of_md_are_finished(
     file, tmp_path, plans, monkeypatch
 ):
     missing = dict.fromkeys(("bench_dna", "tuning_bench_dna"), ("md",))
     monkeypatch.setattr(Comparison, "_unfinished", lambda *_: dict(missing))
     result = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
     assert "left out because their runs are not finished: bench_dna\n" in result.stdout
-    experiments = {job.experiment for job in plans[0].jobs.values()}
+    jobs = plans[0].jobs.values()
+    assert {job.sampler for job in jobs} == {"md", "uniform", "mine_compared"}
+    experiments = {job.experiment for job in jobs}
     assert "bench_spam" in experiments
     assert not experiments & {*missing}
 

@@ -19,6 +19,7 @@ from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.snakefile import (
     check_file,
+    check_targets,
     is_stopped_by_user,
     open_project,
     select_experiments,
@@ -176,6 +177,12 @@ def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_p
     assert path.read_text() == "outdated"
     open_project(QUICK, ConfigSettings())
     assert path.read_text().startswith('{"digest"')
+
+
+def test_compare_without_a_sampler_explains_how_to_add_one(capsys):
+    with pytest.raises(SystemExit):
+        check_targets(["compare"], ["compare"], open_project(QUICK, ConfigSettings()))
+    assert capsys.readouterr().err.endswith("; add --config schemes='[my_sampler.py]'\n")
 
 
 def test_the_log_of_snakemake_shows_whether_the_user_stopped_it(tmp_path):

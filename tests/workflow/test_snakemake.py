@@ -128,8 +128,7 @@ def fresh(tmp_path_factory):
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, root / name)
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src", root / "src", ignore=ignored)
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("*.egg-info"))
     shutil.copytree(ROOT / "papers" / PAPER, root / "papers" / PAPER)
     path = root / "papers" / PAPER / "paper.yaml"
     paper = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -366,11 +365,6 @@ class TestCompare:
             page = checkout.root / f"results/compare/mine{number}/report/index.html"
             assert json.loads(page.read_text())[-2:] == ["--", name]
         assert not (checkout.root / "HACKED").exists()
-
-    def test_compare_without_a_sampler_explains_how_to_add_one(self, fresh):
-        status, output = fresh.call("snakemake", "-n", "compare")
-        assert status == 2
-        assert one_line(output).endswith("add --config schemes='[my_sampler.py]'")
 
 
 class TestWhatRunsAgain:

@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.harshvardhan2025latency.claims import reading_finding, row_of
-from papers.harshvardhan2025latency.runtimes import (
-    DATA,
-    PROPOSED,
-    SEVEN,
-    printed,
-    runtimes,
-    target,
-)
+from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, printed, runtimes, target
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import judge_function
