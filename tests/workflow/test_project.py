@@ -1,11 +1,14 @@
 """The cached plan: read while its inputs are unchanged, otherwise resolved again."""
 
+import fcntl
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from snakemake.settings.types import ConfigSettings
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
@@ -16,6 +19,7 @@ from fedsampling.workflow import plan as workflow
 from fedsampling.workflow import project as projects
 from fedsampling.workflow.project import PLAN, TEMPLATES, Project
 from fedsampling.workflow.project import digests as digests_of_results
+from fedsampling.workflow.snakefile import open_project
 
 ROOT = Path(__file__).parents[2]
 RIZK, QUICK = "rizk2022importance", {"scale": "quick", "data": "embedded"}
@@ -144,6 +148,52 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
 def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
     (tmp_path / "results").touch()
     assert opened().plan.jobs
+
+
+# A folder of results has one plan at a time.
+
+
+@pytest.fixture
+def other_process(tmp_path):
+    """Hold the folder of results as another process does; return the lock, to be closed."""
+    path = tmp_path / "results" / projects.LOCK
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as lock:
+        lock.write("process 7 on node")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """At the end, this process holds no folder."""
+    monkeypatch.setattr(projects, "_held", held := {})
+    yield
+    for handle in held.values():
+        os.close(handle)
+
+
+def test_a_second_call_is_refused_unless_it_is_named(opened, released, other_process):
+    in_use = r"results: another call is running in this folder \(process 7 on node\); wait"
+    for call in (lambda: opened().write(), lambda: opened().check_free()):
+        with pytest.raises(InputError, match=in_use):
+            call()
+    opened(run="other").write()
+    other_process.close()
+    opened(device="cpu").check_free()
+    opened().write()
+    assert opened().is_written()
+
+
+def test_a_job_reads_its_calls_configuration_and_no_other(opened, released, monkeypatch):
+    project = opened()
+    project.write()
+    arguments = {"_call": [str(project.config_file), project.call], "scale": "paper"}
+    assert open_project(arguments, ConfigSettings()).config == project.config
+    monkeypatch.setenv(projects.CALL, opened(device="cuda").call)
+    with pytest.raises(InputError, match=r"config\.json: replaced by another call; run the same"):
+        Project.open(project.config_file)
 
 
 # Digests change with everything that a result depends on, and with nothing else.

@@ -266,6 +266,7 @@ class TestDrawing:
         checkout.snakemake()
         assert all(path.is_file() for path in lost)
 
+    @pytest.mark.long(minutes=0.3)
     def test_a_failed_drawing_leaves_the_others_in_the_report(self, finished, copied):
         checkout = copied(finished)
         checkout.edit(f"papers/{PAPER}/figures.py", "def table1(", "def table1(missing, ")
@@ -413,6 +414,7 @@ class TestTwoCalls:
             finally:
                 process.kill()  # has no effect unless the test failed
 
+    @pytest.mark.long(minutes=0.8)
     def test_a_second_call_is_refused_unless_it_is_named_and_the_first_gets_its_own_results(
         self, fresh, finished, copied
     ):
@@ -450,6 +452,7 @@ class TestTwoCalls:
         )
         assert checkout.manifests().items() < finished.manifests().items()
 
+    @pytest.mark.long(minutes=0.3)
     def test_a_job_on_a_cluster_reads_its_calls_configuration_and_no_other(self, finished, copied):
         """Snakemake reads the Snakefile again in the job, perhaps after a change of config.yaml."""
         checkout = copied(finished)
