@@ -22,7 +22,7 @@ ARTEFACTS = {
 CHEN, FRABONI, LATENCY = ARTEFACTS
 DATA = {  # seeds and cases enough to draw every figure
     CHEN: {"sets": {}, "writers": {"seeds": 2}},
-    FRABONI: {"partition": {"seeds": 2}},
+    FRABONI: {"partition": {"seeds": 2, "cases": dict.fromkeys(("alpha-0.001", "alpha-0.1"))}},
     LATENCY: {"delays": {"rounds": 3, "seeds": 2}, "sensitivity": {"rounds": 3, "seeds": 2}},
 }
 
