@@ -173,7 +173,7 @@ def test_one_run_and_stacked_forms_give_the_same_runs(single, stacked):
 
 @pytest.mark.parametrize("member", [MDAlone, ByLossAlone, FreshAlone])
 def test_samplers_of_one_run_pass_the_check(member):
-    check_sampler(member(m=3), runs=600)
+    check_sampler(member(m=3), runs=200)
 
 
 def test_memory_of_every_run_survives_a_checkpoint(tmp_path):

@@ -209,7 +209,7 @@ def test_weights_are_the_share_among_the_available_over_the_probability(report):
 @pytest.mark.parametrize("report", ["uniform", "optimal", "approximate"])
 def test_the_aggregate_is_unbiased_given_the_available_clients(report):
     """The clients of one round of one seed, with the variates of many other rounds."""
-    runs = 6000
+    runs = 3000
     sampler, _, _ = play(report, runs)
     client = np.arange(A)
     slots = sampler.select(View(np.ones(N, np.int64), P, 0, runs), Draws(np.arange(runs), 0))
@@ -259,10 +259,10 @@ def test_unbiased_only_if_the_denominator_is_constant():
 
 
 def test_deviation_has_mean_zero_and_variance_one():
-    sampler, _, _ = play("approximate", 20_000, norms=NORMS[::-1])
+    sampler, _, _ = play("approximate", 8000, norms=NORMS[::-1])
     deviation = sampler.measured()["deviation"]
     # Five standard errors: a false alarm has probability 6e-7.
-    assert abs(deviation.mean()) < 5 / np.sqrt(20_000)
+    assert abs(deviation.mean()) < 5 / np.sqrt(8000)
     assert np.var(deviation) == pytest.approx(1, abs=0.1)
 
 
