@@ -43,14 +43,17 @@ settings.load_profile("repeatable")
 # In a parallel run these files start first, so that no process is left with one of them at the end.
 SLOW_FILES = [
     "workflow/test_snakemake.py",
-    "samplers/test_guest.py",
-    "test_your_pages.py",
-    "workflow/test_comparing.py",
     "samplers/test_check.py",
     "papers/test_published_results.py",
-    "workflow/test_publishing.py",
-    "test_cli.py",
     "test_docs.py",
+    "workflow/test_publishing.py",
+    "workflow/test_comparing.py",
+    "test_cli.py",
+    "report/test_browser.py",
+    "report/test_which_sampler.py",
+    "experiments/test_pinned_hashes.py",
+    "experiments/test_data_papers.py",
+    "test_your_pages.py",
     "test_kernels.py",
 ]
 

@@ -28,7 +28,7 @@ COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "Makefile
 REGRESSION = {
     "dataset": {"agents": 20, "samples": 12},
     "samplers": {"isfedavg-approximate": None, "isfedavg-tracked-estimated": None},
-    "rounds": 2000,
+    "rounds": 600,
     "every": 100,
     "seeds": [0, 1],
     "seed_block": 2,
