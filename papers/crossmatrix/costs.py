@@ -54,6 +54,12 @@ def compared_datasets(summaries: Summaries) -> list[str]:
     ]
 
 
+def shared_worlds(one: Summary, other: Summary) -> frozenset[int]:
+    """Return the worlds that two experiments have in common."""
+    seeds = [set(summary.select(REFERENCE, since=0)["seed"]) for summary in (one, other)]
+    return frozenset(int(seed) for seed in seeds[0] & seeds[1])
+
+
 @cache  # all artefacts share the table: never modify it
 def trajectories(summary: Summary) -> pd.DataFrame:
     """Return each run's score and cumulative costs, by measurement.
@@ -163,9 +169,20 @@ def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def speed_ups_on(name: str, experiment: str, summaries: Summaries, folder: Path) -> pd.DataFrame:
-    """Return the speed-ups on the dataset `name` from the runs of an experiment on it."""
+def speed_ups_on(
+    name: str,
+    experiment: str,
+    summaries: Summaries,
+    folder: Path,
+    only: frozenset[int] = frozenset(),
+) -> pd.DataFrame:
+    """Return the speed-ups on the dataset `name` from the runs of an experiment on it.
+
+    `only`: the worlds to use; empty: all.
+    """
     costs = costs_on(summaries[experiment], summaries[TUNING + name])
+    if only:
+        costs = costs[costs["seed"].isin(only)]
     worlds = costs["seed"].nunique() if summaries[experiment].settings.get("worlds") else 1
     facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name, "worlds": worlds}
     rows = []

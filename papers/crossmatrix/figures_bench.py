@@ -37,6 +37,7 @@ from .costs import (
     grid_scores,
     label,
     requires_comparison,
+    shared_worlds,
     speed_ups_by_dataset,
     speed_ups_on,
     title,
@@ -316,9 +317,15 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
     for start, (words, measures) in RERUNS.items():
         if not (sets := _reruns(summaries, start)):
             continue
+        shared = {run: shared_worlds(summaries[run], summaries[of]) for run, of in sets.items()}
         before, again = (
-            pd.concat([speed_ups_on(of, run, summaries, paper.folder) for run, of in pairs])
-            for pairs in (((of, of) for of in sets.values()), sets.items())
+            pd.concat(
+                [
+                    speed_ups_on(of, name or of, summaries, paper.folder, shared[run])
+                    for (run, of), name in zip(sets.items(), names, strict=True)
+                ]
+            )
+            for names in ([""] * len(sets), sets)
         )
         for measure, name in product(measures, sorted({*again["scheme"]} - {REFERENCE})):
             columns: dict[str, object] = {"change": words, "measure": measure, "scheme": name}

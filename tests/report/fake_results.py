@@ -1,6 +1,7 @@
 """A small results tree such as the pipeline leaves: two papers, every kind of artefact."""
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import matplotlib as mpl
@@ -122,13 +123,13 @@ def add_crossmatrix(root):
     )
     speed_ups = {"A": 1.5, "B": 1.6, "C": 1.4}
     rows = [
-        f"{name},set_{family},{family},labels,{reached},3,{value},0.9,2.5,{family},False,True,False,5"
-        for family, speed_up in speed_ups.items()
+        f"{name},set_{family},{family},labels,{reached},3,{value},0.9,2.5,{family},False,True,False,5,{fresh}"
+        for fresh, (family, speed_up) in product((False, True), speed_ups.items())
         for name, value, reached in (("md", 1.0, 3), ("tifl", speed_up, 3), ("target", 0.5, 1))
     ]
     (folder / "bench_matrix_rounds" / "bench_matrix_rounds.csv").write_text(
         "scheme,set,title,differ,reached,runs,speed_up,speed_up_low,speed_up_high,family,unequal,"
-        "skewed,away,worlds\n" + "\n".join(rows) + "\n"
+        "skewed,away,worlds,fresh\n" + "\n".join(rows) + "\n"
     )
     (folder / "clients_three" / "clients_three.csv").write_text(
         "sampler,client,samples,expected,participation,relative_weight,accuracy,never_selected,"

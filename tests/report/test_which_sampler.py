@@ -40,7 +40,7 @@ def speed_ups(**by_sampler):
 
 
 def advised(table, situation=None):
-    return advise(table, {*table["scheme"]}, situation or Situation(), "rounds")
+    return advise(table, {*table["scheme"]}, situation or Situation(), "rounds", table)
 
 
 def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder):
@@ -50,7 +50,7 @@ def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder
     )
     faster = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], slower=[0.5] * 4)
     rows = tuple(replace(read(folder).rows[0], name=name, needs=()) for name in ("fast", "slower"))
-    rounds = replace(read(folder), rows=rows, speed_ups=faster, reruns=reruns)
+    rounds = replace(read(folder), rows=rows, speed_ups=faster, fresh=faster, reruns=reruns)
     seconds = replace(rounds, by="seconds")
     assert seconds.advice().notes == (
         "With other delays: 1.20 [1.10, 1.30] (large clients are slow).",
@@ -67,8 +67,10 @@ def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candida
         assert len(advice.recommended) == recommended
         (candidate,) = (*advice.recommended, *advice.others)
         assert ", fresh worlds " in candidate.numbers
-    few = advise(table, ["fast"], Situation(), "rounds", speed_ups(fast=[0.5]))
-    assert few.recommended  # one family is too few to judge
+    for few in (None, speed_ups(fast=[1.5, 1.5])):
+        advice = advise(table, ["fast"], Situation(), "rounds", few)
+        assert not advice.recommended
+        assert advice.others[0].numbers.endswith(", not run in fresh worlds")
 
 
 def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():

@@ -5,7 +5,7 @@ A sampler is recommended only if, over the families of datasets with the situati
 - its speed-up over MD sampling has a 95 % interval above 1, over at least :data:`MIN_FAMILIES`;
 - it misses no target;
 - its speed-up is at least :data:`MIN_SPEED_UP` on every family; and
-- if it was run again, in fresh worlds with fresh trials, that interval is above 1, too.
+- it was run again, in fresh worlds with fresh trials, and that interval is above 1, too.
 
 Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
@@ -100,7 +100,8 @@ class Candidate:
             and self.low > 1
             and not self.missed
             and self.worst >= MIN_SPEED_UP
-            and (self.again is None or self.again[1] > 1)
+            and self.again is not None
+            and self.again[1] > 1
         )
 
     @property
@@ -114,6 +115,8 @@ class Candidate:
         interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
         again = f", fresh worlds {show_interval(*self.again)}" if self.again else ""
+        if self.low > 1 and not self.again:
+            again = ", not run in fresh worlds"
         if self.families < self.of_families:
             missed += f", run on {self.families} of {self.of_families} families"
         return (
