@@ -495,8 +495,9 @@ class TestInterruptions:
         assert status != 0
         assert "Traceback" not in output
         assert "Error in rule" not in output
-        assert output.splitlines()[-1].startswith("Interrupted after ")
-        assert "; run the same command to resume. Log: .snakemake/" in output.splitlines()[-1]
+        lines = [line for line in output.splitlines() if not line.startswith("make: ***")]
+        assert lines[-1].startswith("Interrupted after ")
+        assert "; run the same command to resume. Log: .snakemake/" in lines[-1]
         assert checkout.stored()
         assert checkout.due()["simulate"] == 2
         checkout.snakemake()
