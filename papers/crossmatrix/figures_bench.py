@@ -50,14 +50,14 @@ SITUATIONS = [
 ]
 
 
-# Runs of the same datasets in which one thing differs: the start of their experiments' names, what
-# differs, and the measures that it concerns.
-RERUNS = {
-    "varying_": ("delays vary around each client's mean", ("seconds",)),
-    "ordered_": ("large clients are slow", ("seconds",)),
-    "fresh_": ("fresh worlds", MEASURES),
-    "confirm_": ("fresh worlds and trials", MEASURES),
+# Runs of the same datasets with other delays or worlds: the start of their experiments' names, and
+# what differs. Other delays change seconds only.
+OTHER_DELAYS = {
+    "varying_": "delays vary around each client's mean",
+    "ordered_": "large clients are slow",
 }
+CONFIRMING = "confirm_"
+OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 
 
 @requires_comparison
@@ -158,9 +158,10 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     """Tabulate speed-ups over MD by dataset, with intervals over worlds."""
     if not compared_datasets(summaries):
         return Artefact(pd.DataFrame({"scheme": []}), notes=("No dataset has been run yet.",))
-    bench = speed_ups_by_dataset(summaries, paper.folder).assign(fresh=False)
-    fresh = _fresh(summaries, paper).assign(fresh=True)
-    table = pd.concat([bench, fresh], ignore_index=True)
+    bench, fresh = speed_ups_by_dataset(summaries, paper.folder), _fresh(summaries, paper)
+    parts = [bench, fresh] if len(fresh) else [bench]  # an empty one turns counts into floats
+    table = pd.concat(parts, ignore_index=True)
+    table["fresh"] = np.arange(len(table)) >= len(bench)
     table = table[table["measure"] == measure].reset_index(drop=True)
     differ = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["differ"]
     table["title"] = table["set"].map(lambda name: title(summaries, name))
@@ -183,9 +184,9 @@ def _fresh(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     """Return the speed-ups of the recommended samplers in fresh worlds with fresh trials."""
     parts = [
         speed_ups_on(of, name, summaries, paper.folder)
-        for name, of in _reruns(summaries, "confirm_").items()
+        for name, of in _reruns(summaries, CONFIRMING).items()
     ]
-    return pd.concat(parts) if parts else pd.DataFrame(columns=["measure", "set"])
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["measure"])
 
 
 def _reruns(summaries: Summaries, start: str) -> dict[str, str]:
@@ -314,26 +315,26 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
 def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate speed-ups with other delays, and in fresh worlds, beside those of the benchmark."""
     rows = []
-    for start, (words, measures) in RERUNS.items():
+    for start, words in (OTHER_DELAYS | OTHER_WORLDS).items():
         if not (sets := _reruns(summaries, start)):
             continue
-        shared = {run: shared_worlds(summaries[run], summaries[of]) for run, of in sets.items()}
-        before, again = (
-            pd.concat(
-                [
-                    speed_ups_on(of, name or of, summaries, paper.folder, shared[run])
-                    for (run, of), name in zip(sets.items(), names, strict=True)
-                ]
-            )
-            for names in ([""] * len(sets), sets)
-        )
-        for measure, name in product(measures, sorted({*again["scheme"]} - {REFERENCE})):
+        before, again = [], []
+        for run, of in sets.items():
+            shared = shared_worlds(summaries[run], summaries[of])
+            before.append(speed_ups_on(of, of, summaries, paper.folder, shared))
+            again.append(speed_ups_on(of, run, summaries, paper.folder))
+        kinds = {"before": pd.concat(before), "again": pd.concat(again)}
+        samplers = sorted({*kinds["again"]["scheme"]} - {REFERENCE})
+        measures = ("seconds",) if start in OTHER_DELAYS else MEASURES
+        for measure, name in product(measures, samplers):
             columns: dict[str, object] = {"change": words, "measure": measure, "scheme": name}
-            for kind, table in (("before", before), ("again", again)):
-                logs = by_family(table[table["measure"] == measure], [name])[name].dropna()
+            columns["delays"] = start in OTHER_DELAYS
+            for kind, table in kinds.items():
+                part = table[table["measure"] == measure]
+                logs = by_family(part, [name])[name].dropna()
                 value, low, high = over_families(logs.to_numpy())
                 columns |= {kind: value, f"{kind}_low": low, f"{kind}_high": high}
-            part = again[(again["scheme"] == name) & (again["measure"] == measure)]
+            part = part[part["scheme"] == name]
             columns |= {"worst": float(np.exp(logs.min())), "families": len(logs)}
             rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})
     if not rows:

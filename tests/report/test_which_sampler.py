@@ -45,16 +45,14 @@ def advised(table, situation=None):
 
 def test_a_recommendation_in_seconds_names_its_speed_up_with_other_delays(folder):
     reruns = pd.DataFrame(
-        [["large clients are slow", "fast", 1.2, 1.1, 1.3], ["fresh worlds", "fast", 1, 1, 1]],
-        columns=["change", "scheme", "again", "again_low", "again_high"],
+        [["slow", True, "fast", 1.2, 1.1, 1.3], ["fresh worlds", False, "fast", 1, 1, 1]],
+        columns=["change", "delays", "scheme", "again", "again_low", "again_high"],
     )
     faster = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], slower=[0.5] * 4)
     rows = tuple(replace(read(folder).rows[0], name=name, needs=()) for name in ("fast", "slower"))
     rounds = replace(read(folder), rows=rows, speed_ups=faster, fresh=faster, reruns=reruns)
     seconds = replace(rounds, by="seconds")
-    assert seconds.advice().notes == (
-        "With other delays: 1.20 [1.10, 1.30] (large clients are slow).",
-    )
+    assert seconds.advice().notes == ("With other delays: 1.20 [1.10, 1.30] (slow).",)
     assert not rounds.advice().notes
     assert not replace(seconds, rows=rows[1:]).advice().notes
 
@@ -67,10 +65,21 @@ def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candida
         assert len(advice.recommended) == recommended
         (candidate,) = (*advice.recommended, *advice.others)
         assert ", fresh worlds " in candidate.numbers
-    for few in (None, speed_ups(fast=[1.5, 1.5])):
-        advice = advise(table, ["fast"], Situation(), "rounds", few)
+    for again, ending in (
+        (None, ", not run in fresh worlds"),
+        (speed_ups(fast=[1.5, 1.4, 1.5]), " on 3 families"),
+    ):
+        advice = advise(table, ["fast"], Situation(), "rounds", again)
         assert not advice.recommended
-        assert advice.others[0].numbers.endswith(", not run in fresh worlds")
+        assert advice.others[0].numbers.endswith(ending)
+
+
+def test_the_regret_on_a_family_uses_no_run_on_it():
+    table, fresh = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), speed_ups(fast=[1.5, 1.4, 1.5, 0.1])
+    assert not advise(table, ["fast"], Situation(), "rounds", fresh).recommended
+    # Only without D is the sampler confirmed, so that its regret on D is none.
+    mean, largest = advise(table, ["fast"], Situation(), "rounds", fresh).regret["advice"]
+    assert (mean, largest) == (pytest.approx((1.5 + 1.6 + 1.4 + 1) / 4), 1.6)
 
 
 def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():
@@ -210,6 +219,7 @@ def test_the_page_can_be_filtered_and_every_link_leads_somewhere(results, folder
     assert page.of_class("badge") == page.of_class("notice") == 1
     home = (report / "index.html").read_text()
     assert 'href="schemes.html#tifl"' in home  # the home page follows the same rule
+    assert "On datasets with similar sizes and skewed labels, TiFL" in " ".join(home.split())
 
 
 def test_the_page_begins_with_the_users_samplers(results, folder, monkeypatch):

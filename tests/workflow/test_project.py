@@ -155,7 +155,7 @@ def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
 
 @pytest.fixture
 def other_process(tmp_path):
-    """Hold the folder of results as another process does; return the lock, to be closed."""
+    """Lock the folder of results, as another process would; closing the file unlocks it."""
     path = tmp_path / "results" / projects.LOCK
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as lock:

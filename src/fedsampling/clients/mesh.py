@@ -245,7 +245,7 @@ def efficiency(snr: ArrayLike, error_rate: float) -> Array:
     """Return bits per second and hertz at a signal-to-noise ratio in dB.
 
     Shannon's rate with the gap of an uncoded error rate, rounded down to an LTE channel quality.
-    Clients below the lowest quality get the lowest quality: in the paper every client is in range.
+    A client below the lowest quality gets that quality, because in the paper all are in range.
 
     `snr`: dB. `error_rate`: below 0.2.
 

@@ -141,7 +141,7 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
 
 
 def bounds(measure: str) -> tuple[float, float]:
-    """Return the smallest and the largest possible value of a measure of :func:`fairness`."""
+    """Return the range of the values that a measure of :func:`fairness` can have."""
     return 0.0, np.inf if "loss" in measure else 1.0
 
 

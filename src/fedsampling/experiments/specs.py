@@ -111,7 +111,7 @@ def _imports(module: str, papers: Path) -> set[str]:
 
 @cache
 def _read(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the digest of a file's code, and its imports as pairs (module, name or "")."""
+    """Return the digest of a file's code and its imports, as pairs of module and name or ""."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
@@ -127,7 +127,7 @@ def _read(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk over statements only; expressions, most of a tree, contain no imports."""
+    """Yield all statements, but no expressions: these cannot contain imports."""
     for part in ("body", "orelse", "handlers", "finalbody", "cases"):
         below = getattr(node, part, ())
         for statement in below if isinstance(below, list) and not _for_types(node) else ():

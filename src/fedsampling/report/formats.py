@@ -199,7 +199,7 @@ class Axis:
 
 
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
-    """Lay out a claim's intervals; intervals with the same unit and statement share an axis."""
+    """Place a claim's intervals on axes, one for each unit and statement."""
     return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
 
 
@@ -280,13 +280,18 @@ def accepted_values(drawn: Iterable[Interval]) -> list[str]:
     lines = []
     for (unit, least, most, _), group in groupby(drawn, _statement):
         names = listed([interval.name for interval in group])
-        if least is not None and most is not None:
-            lines.append(f"{unit}: {_round(least)} to {_round(most)}, for {names}")
-        elif least is not None:
-            lines.append(f"{unit}: above {_round(least)}, for {names}")
-        elif most is not None:
-            lines.append(f"{unit}: below {_round(most)}, for {names}")
+        if region := _region(least, most):
+            lines.append(f"{unit}: {region}, for {names}")
     return lines
+
+
+def _region(least: float | None, most: float | None) -> str:
+    """Write the values that a rule accepts; "" if it accepts all."""
+    if least is not None and most is not None:
+        return f"from {_round(least)} to {_round(most)}"
+    if least is not None:
+        return f"above {_round(least)}"
+    return f"below {_round(most)}" if most is not None else ""
 
 
 def _statement(interval: Interval) -> tuple[str, float | None, float | None, float | None]:
@@ -340,12 +345,8 @@ def _scale(low: float, high: float, is_ratio: bool) -> tuple[Callable[[float], f
 def _legend(least: float | None, most: float | None, paper: float | None) -> str:
     """Explain the line and the grey region of an axis."""
     phrases = [] if paper is None else [f"dashed: the paper's number, {_round(paper)}"]
-    if least is not None and most is not None:
-        phrases.append(f"grey: the paper's statement holds from {_round(least)} to {_round(most)}")
-    elif least is not None:
-        phrases.append(f"grey: the paper's statement holds above {_round(least)}")
-    elif most is not None:
-        phrases.append(f"grey: the paper's statement holds below {_round(most)}")
+    if region := _region(least, most):
+        phrases.append(f"grey: the paper's statement holds {region}")
     return "; ".join(phrases)
 
 

@@ -156,6 +156,34 @@ def test_reruns_are_compared_on_the_same_datasets(evaluation, tuning):
     assert not len(figures_bench.bench_reruns(single, PAPER).data)
 
 
+def test_other_delays_are_compared_in_their_worlds_only(evaluation, tuning):
+    first = evaluation.rows["seed"] == 0
+    one_world = Summary(evaluation.rows[first], evaluation.settings, {})
+    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": one_world}
+    (row,) = figures_bench.bench_reruns(summaries, PAPER).data.to_dict("records")
+    assert row["before"] == row["again"] == pytest.approx(11 / 7)
+
+
+def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation, tuning):
+    bench = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
+    alone = figures_bench.bench_matrix_rounds(bench, PAPER)
+    both = figures_bench.bench_matrix_rounds({**bench, "confirm_letter": evaluation}, PAPER)
+    assert alone.data["fresh"].sum() == 0
+    assert both.data["fresh"].sum() == len(alone.data) == len(both.data) / 2
+    pd.testing.assert_frame_equal(alone.table, both.table)
+
+
+def test_a_dataset_without_a_run_of_md_is_not_compared(evaluation, tuning):
+    of_fast = Summary(evaluation.rows, evaluation.settings | {"samplers": {"fast": {}}}, {})
+    assert not costs.compared_datasets({"bench_a": of_fast, "tuning_bench_a": tuning})
+
+
+def test_a_test_without_power_says_so(evaluation, tuning):
+    summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
+    notes = figures_bench.bench_ranks(summaries, PAPER).notes
+    assert any("cannot be significant (1 samplers; smallest possible p 1.0)" in n for n in notes)
+
+
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tuning):
     gains = costs.gains_from_tuning({"bench_a": evaluation, "tuning_bench_a": tuning}, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.

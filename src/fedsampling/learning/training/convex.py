@@ -110,8 +110,8 @@ class Linear:
         raise ArithmeticError(f"the {self.name} risk was not minimised in 100 Newton steps")
 
     def _norms(self, slope: Array, z: Array, squares: Array, w_square: Array) -> Array:
-        # ‖s x + 2 rho w‖² = s (s ‖x‖² + 4 rho z) + 4 rho² ‖w‖².  In place, since memory bandwidth
-        # is the bottleneck; z is overwritten.
+        # ‖s x + 2 rho w‖² = s (s ‖x‖² + 4 rho z) + 4 rho² ‖w‖².  Memory bandwidth limits
+        # the speed, so z is overwritten instead of copied.
         square = slope * squares
         square += np.multiply(z, 4 * self.rho, out=z)
         square *= slope

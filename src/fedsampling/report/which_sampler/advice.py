@@ -5,7 +5,8 @@ A sampler is recommended only if, over the families of datasets with the situati
 - its speed-up over MD sampling has a 95 % interval above 1, over at least :data:`MIN_FAMILIES`;
 - it misses no target;
 - its speed-up is at least :data:`MIN_SPEED_UP` on every family; and
-- it was run again, in fresh worlds with fresh trials, and that interval is above 1, too.
+- it was run again on all these families, in fresh worlds with fresh trials, and that interval is
+  above 1, too.
 
 Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
@@ -78,7 +79,8 @@ class Candidate:
 
     Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
     of families, of all families there, and of runs that `missed` the target; and the smallest
-    speed-up on a family. `again`: the same mean and interval in fresh worlds, if it was run there.
+    speed-up on a family. `again`: mean, interval and number of families in fresh worlds; None if it
+    was run there on fewer than two.
     """
 
     sampler: str
@@ -90,7 +92,7 @@ class Candidate:
     worst: float
     worst_family: str
     of_families: int
-    again: tuple[float, float, float] | None
+    again: tuple[float, float, float, int] | None
 
     @property
     def is_recommended(self) -> bool:
@@ -102,6 +104,7 @@ class Candidate:
             and self.worst >= MIN_SPEED_UP
             and self.again is not None
             and self.again[1] > 1
+            and self.again[3] == self.families
         )
 
     @property
@@ -114,9 +117,11 @@ class Candidate:
         """Speed-up with interval, worst family, and what is missing."""
         interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
-        again = f", fresh worlds {show_interval(*self.again)}" if self.again else ""
-        if self.low > 1 and not self.again:
-            again = ", not run in fresh worlds"
+        again = ", not run in fresh worlds" if self.low > 1 else ""
+        if self.again:
+            value, low, high, families = self.again
+            part = f" on {families} families" if families < self.families else ""
+            again = f", fresh worlds {show_interval(value, low, high)}{part}"
         if self.families < self.of_families:
             missed += f", run on {self.families} of {self.of_families} families"
         return (
@@ -198,14 +203,9 @@ def advise(
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
     missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
-    fresh = by_family(cell if again is None else situation.select(again), allowed)
-    confirmed = {
-        name: over_families(fresh[name].dropna().to_numpy())
-        for name in allowed
-        if again is not None and fresh[name].notna().sum() >= MIN_FAMILIES
-    }
+    fresh = by_family(situation.select(speed_ups[:0] if again is None else again), allowed)
     candidates = [
-        _candidate(name, logs[name], int(missed[name]), confirmed.get(name))
+        _candidate(name, logs[name], int(missed[name]), fresh[name])
         for name in allowed
         if logs[name].notna().any()
     ]
@@ -218,7 +218,7 @@ def advise(
         len(logs),
         cell["set"].nunique(),
         (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        _regret(cell, logs, confirmed) if len(logs) > 1 and allowed else {},
+        _regret(cell, logs, fresh) if len(logs) > 1 and allowed else {},
     )
 
 
@@ -236,10 +236,8 @@ def over_families(logs: Array) -> tuple[float, float, float]:
     return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half))
 
 
-def _candidate(
-    sampler: str, logs: pd.Series, missed: int, again: tuple[float, float, float] | None
-) -> Candidate:
-    values = logs.dropna()
+def _candidate(sampler: str, logs: pd.Series, missed: int, fresh: pd.Series) -> Candidate:
+    values, again = logs.dropna(), fresh.dropna().to_numpy()
     return Candidate(
         sampler,
         *over_families(values.to_numpy()),
@@ -248,14 +246,12 @@ def _candidate(
         float(np.exp(values.min())),
         str(values.idxmin()),
         len(logs),
-        again,
+        (*over_families(again), len(again)) if len(again) > 1 else None,
     )
 
 
 def _regret(
-    cell: pd.DataFrame,
-    logs: pd.DataFrame,
-    confirmed: Mapping[str, tuple[float, float, float]],
+    cell: pd.DataFrame, logs: pd.DataFrame, fresh: pd.DataFrame
 ) -> dict[str, tuple[float, float]]:
     """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
     values = logs.to_numpy()
@@ -264,6 +260,7 @@ def _regret(
     advised, best = np.zeros(len(values)), np.zeros(len(values))
     for left_out, of_family in enumerate(values):
         others = np.arange(len(values)) != left_out
+        again = fresh.drop(index=logs.index[left_out], errors="ignore")
         best[left_out] = max(0.0, np.nanmax(of_family)) if not np.isnan(of_family).all() else 0.0
         names = [
             column
@@ -274,7 +271,7 @@ def _regret(
                 "",
                 pd.Series(values[others, column]),
                 int(misses[others, column].sum()),
-                confirmed.get(str(logs.columns[column])),
+                again.iloc[:, column],
             ).is_recommended
         ]
         if names:

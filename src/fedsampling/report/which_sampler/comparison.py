@@ -160,10 +160,10 @@ class Comparison:
         advice = advise(self.speed_ups, usable, situation, self.by, self.fresh)
         if self.by != "seconds" or not advice.recommended or self.reruns.empty:
             return advice
-        rows = self.reruns[self.reruns["scheme"] == advice.sampler]
+        rows = self.reruns[(self.reruns["scheme"] == advice.sampler) & self.reruns["delays"]]
         texts = [
             f"{show_interval(row['again'], row['again_low'], row['again_high'])} ({row['change']})"
-            for row in rows[rows["change"].str.contains("slow|delays")].to_dict("records")
+            for row in rows.to_dict("records")
         ]
         return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
 
