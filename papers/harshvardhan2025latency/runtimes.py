@@ -83,9 +83,17 @@ def printed_row(paper: Paper, table: str, row: str) -> PrintedRow:
     return PrintedRow({name: cell.number for name, cell in printed(paper, table)[row].items()})
 
 
-def target(paper: Paper, experiment: str) -> float:
-    """Return the target of an experiment's runs: test accuracy, or normalised loss."""
-    return paper.reported(f"target/{experiment}")
+def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
+    """Return a row's target, a test accuracy or normalised loss.
+
+    This is the paper's, unless `summaries` has runs of the row with a target of their own.
+    """
+    theirs = paper.reported(f"target/{row}")
+    summary = (summaries or {}).get(row)
+    if summary is None or falls(summary):
+        return theirs
+    until = summary.setting("until", next(iter(summary.settings["cases"]))) or {}
+    return float(until.get("target") or theirs)
 
 
 def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.DataFrame:
