@@ -86,14 +86,16 @@ def printed_row(paper: Paper, table: str, row: str) -> PrintedRow:
 def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
     """Return a row's target, a test accuracy or normalised loss.
 
-    This is the paper's, unless `summaries` has runs of the row with a target of their own.
+    This is the paper's, unless `summaries` has runs of the row that end at a lower accuracy.
     """
-    theirs = paper.reported(f"target/{row}")
-    summary = (summaries or {}).get(row)
-    if summary is None or falls(summary):
-        return theirs
+    theirs, runs = paper.reported(f"target/{row}"), (summaries or {}).get(row)
+    return theirs if runs is None or falls(runs) else min(theirs, end(runs))
+
+
+def end(summary: Summary) -> float:
+    """Return the accuracy at which an experiment's runs end, infinite if it has none."""
     until = summary.setting("until", next(iter(summary.settings["cases"]))) or {}
-    return float(until.get("target") or theirs)
+    return float(until.get("target") or np.inf)
 
 
 def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.DataFrame:
