@@ -211,7 +211,7 @@ def test_runs_that_end_at_a_lower_accuracy_are_compared_there():
     row = tables.table1(runs, PAPER).table.set_index("data").loc["Dirichlet CIFAR-10"].iloc[0]
     assert (row["target"], row["Sampling"]) == ("0.35 (0.67)", "0.0500 ± 0 * (1.516)")
     artefact = tables.table3c(runs, PAPER)
-    assert artefact.notes[1] == "Targets of our runs, which are smaller: 0.5 times the paper's."
+    assert artefact.notes[1] == "Targets of our runs, which are smaller: 0.500 times the paper's."
 
 
 def test_what_flanps_stages_decide():
