@@ -18,8 +18,8 @@ WRONG = [
         "overrides.fraboni2021clustered.figure1: is a figure; use its experiment 'mnist'",
     ),
     (
-        "overrides: {harshvardhan2025latency: {femnist: {seeds: 1}}}",
-        "overrides.harshvardhan2025latency.femnist: not at reduced scale; change the scale, or "
+        "overrides: {harshvardhan2025latency: {links_model: {seeds: 1}}}",
+        "overrides.harshvardhan2025latency.links_model: not at reduced scale; change the scale, or "
         "leave it out",
     ),
     # values that are too large: all of fraboni2021clustered

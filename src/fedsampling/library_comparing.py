@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, gathering, naming, nearest
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
@@ -264,11 +264,19 @@ def _check_all(
     trials: Sequence[dict[str, Any]] = ({},),
 ) -> None:
     """Check the settings of all samplers and trials before the first one trains."""
+    labels: dict[str, list[str]] = {}  # by problem
     for (label, sampler), trial in product(labelled.items(), trials):
         settings = {key: value for key, value in (training | trial).items() if key not in OTHERS}
+        lines: list[str] = []
         if "model" in settings:  # `train` reports a missing model
-            with naming(label):
+            with gathering(lines):
                 checked_settings(data, sampler, **settings)
+        for line in lines:
+            labels.setdefault(line, []).append(label)
+    if labels:
+        raise InputError(
+            *(f"{', '.join(dict.fromkeys(of))}: {line}" for line, of in labels.items())
+        )
 
 
 def _labelled(samplers: Any) -> dict[str, Any]:

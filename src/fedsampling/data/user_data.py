@@ -10,6 +10,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from fedsampling.data.user_arrays import (
     sha256_of,
     with_numbered_labels,
 )
+from fedsampling.data.user_files import table_at
 from fedsampling.data.user_tables import (
     Encode,
     is_dataset,
@@ -64,7 +66,7 @@ def federated(
     y_test: Any = None,
     clients_test: ArrayLike | None = None,
     test_share: float | None = None,
-    client_info: "pd.DataFrame | Mapping[str, Any] | None" = None,
+    client_info: "pd.DataFrame | Mapping[str, Any] | str | Path | None" = None,
     tokens: bool = False,
     importance: Importance = "samples",
     name: str = "own",
@@ -93,9 +95,9 @@ def federated(
     test_share : float, optional
         Without `x_test`: the fraction of each client's samples that become its test samples, drawn
         at random.  A partition that also assigns test samples draws them from all samples.
-    client_info : DataFrame or mapping, optional
+    client_info : DataFrame, mapping or path, optional
         Properties of the clients, a row for each, which samplers get as ``setup.info``.  The column
-        ``client``, or else the index of a frame, has the clients.
+        ``client``, or else the index of a frame, has the clients.  A path is a .csv or .parquet.
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
@@ -428,9 +430,20 @@ def _described(
     check_scales(data)
     if properties is None:
         return data
-    info = read_client_info(properties, names)
+    info = read_client_info(_properties(properties, "client"), names)
     digest = sha256_of(*(info[name] for name in sorted(info)))
     return replace(data, info=info, inputs={**data.inputs, "client_info": digest})
+
+
+def _properties(info: Any, client: Any) -> Any:
+    """Read the table of the clients if it is in a file, and name its column of clients."""
+    if isinstance(info, str | Path):
+        with naming("client_info"):
+            info = table_at(Path(info), str(client))
+    if client in (None, "client") or not is_table(info) or client not in info:
+        return info
+    names = info if isinstance(info, Mapping) else info.columns
+    return {"client" if name == client else name: info[name] for name in names}
 
 
 def _from_table(
@@ -447,10 +460,7 @@ def _from_table(
     checked = check(_Encode, {"encode": encode}, "").encode
     columns = (target, features, client, test_column)
     train, test, encoding = train_and_test(source, *columns, encodes=checked is not None)
-    info: Any = options.get("client_info")
-    if client is not None and is_table(info) and client in info:
-        names = info if isinstance(info, Mapping) else info.columns
-        options["client_info"] = {"client" if n == client else n: info[n] for n in names}
+    options["client_info"] = _properties(options.get("client_info"), client)
     if test is not None:
         for key in ("x_test", "y_test", "test_share"):
             if options.get(key) is not None:

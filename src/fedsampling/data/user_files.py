@@ -31,13 +31,17 @@ def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TAB
     if not isinstance(record, dict) or not isinstance(record.get(key), str):
         return record
     path = Path(record[key])
-    if path.suffix not in kinds:
-        raise ValueError(f"{key}: {path.name!r} is invalid; must end in {', '.join(kinds)}")
-    if not path.is_file():
-        raise ValueError(f"{key}: '{path}' does not exist; check the path")
+    if problem := _problem(path, kinds):
+        raise ValueError(f"{key}: {problem}")
     status = path.stat()
     content = _sha256(path, status.st_mtime_ns, status.st_size)
     return {**record, digest: verified_digest(path, record.get(digest), content, digest)}
+
+
+def _problem(path: Path, kinds: tuple[str, ...] = TABLES) -> str | None:
+    if path.suffix not in kinds:
+        return f"{path.name!r} is invalid; must end in {', '.join(kinds)}"
+    return None if path.is_file() else f"'{path}' does not exist; check the path"
 
 
 class ClientsTable(Strict):
@@ -97,6 +101,13 @@ class ClientsTable(Strict):
 def _sha256(path: Path, changed: int, size: int) -> str:
     """Return a file's digest, once for all runs of a plan."""
     return sha256(path)
+
+
+def table_at(path: Path, client: str) -> "pd.DataFrame":
+    """Read a table of clients that a user names."""
+    if problem := _problem(path):
+        raise InputError(problem)
+    return read_table(path, None, client)
 
 
 def read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":

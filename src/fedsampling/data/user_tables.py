@@ -192,6 +192,9 @@ def train_and_test(
 
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
     """Read the clients' properties: a row for each client, in the order of their sorted names."""
+    if not is_table(table):
+        kind = type(table).__name__
+        raise InputError(f"client_info: {kind} is invalid; must be a table, or the path of one")
     columns = dict(columns_of(table))
     if "client" in columns:
         clients = one_type(columns.pop("client"), "client_info: column 'client'")

@@ -200,7 +200,11 @@ def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, 
         **({"diverged runs": diverged} if table["diverged"].any() else {}),
         "rank": ranks,
         f"difference from {reference} (* significant, Holm)": gaps,
-        **{column: text[column] for column in table.attrs.get("tuned", ())},
+        **{
+            column.replace("at_edge", "edge of the grid"): text[column]
+            for column in table.attrs.get("tuned", ())
+            if any(text[column])
+        },
     }
 
 
