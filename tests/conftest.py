@@ -117,9 +117,10 @@ def in_parallel(config):
 
 
 @pytest.fixture(autouse=True)
-def no_call(monkeypatch):
-    """No test is part of a Snakemake call that another test has opened in this process."""
-    monkeypatch.delenv(CALL, raising=False)
+def no_call():
+    """End the Snakemake call that a test has opened in this process."""
+    yield
+    os.environ.pop(CALL, None)
 
 
 @pytest.fixture(scope="session")
