@@ -81,7 +81,7 @@ def test_a_claim_that_holds_shows_our_number_with_the_papers_and_its_parts():
         parts={"FLANP first": "holds", "the gain of the new sampler": "fails"},
     )  # fmt: skip
     assert headline(held) == (
-        "Rotated MNIST. FLANP is fastest. random over FLANP: 3.52 [3.31, 3.74] (paper 3.12)."
+        "Rotated MNIST. FLANP is fastest. Random over FLANP: 3.52 [3.31, 3.74] (paper 3.12)."
     )
     assert answers(held) == "FLANP first: yes; the gain of the new sampler: no"
 

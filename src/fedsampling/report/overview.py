@@ -243,8 +243,14 @@ def headline(claim: Claim) -> str:
         for row in printed[:2] or claim.drawn[:1]
     ]
     theirs = "" if printed else f" Paper: {claim.reported}."
-    sentence = f" {'; '.join(numbers)}." if numbers else ""
+    sentence = f" {_sentence('; '.join(numbers))}" if numbers else ""
     return f"{claim.topic or claim.statement.rstrip('.')}. {claim.reason}{sentence}{theirs}"
+
+
+def _sentence(text: str) -> str:
+    """End a text with a full stop, and begin it with a capital if it begins with a word."""
+    is_word = text[:3].isascii() and text[:3].islower() and text[:3].isalpha()
+    return f"{text[:1].upper() if is_word else text[:1]}{text[1:]}."
 
 
 def answers(claim: Claim) -> str:
