@@ -30,7 +30,7 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     """Add finished runs to the published runs, as :func:`store.as_published` rounds them.
 
     A run that several experiments share is stored with the first. Published runs stay unchanged.
-    The index and the table in the README are rewritten. Returns a line for each changed experiment.
+    The index and the table in the README are rewritten. Returns a line for each changed experiment, or one if none changed.
     """
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}
@@ -69,7 +69,8 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     }
     write_record(folder / INDEX, {name: sorted(runs) for name, runs in files.items()})
     _describe(folder / "README.md", files, project.papers)
-    return [f"{name}: {len(runs)} runs added" for name, runs in gained.items()]
+    lines = [f"{name}: {len(runs)} runs added" for name, runs in gained.items()]
+    return lines or ["no run added: the others are published, unfinished, or of other code"]
 
 
 def summary(paper: str, experiment: str) -> "pd.DataFrame":
