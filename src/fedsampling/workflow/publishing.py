@@ -30,7 +30,8 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     """Add finished runs to the published runs, as :func:`store.as_published` rounds them.
 
     A run that several experiments share is stored with the first. Published runs stay unchanged.
-    The index and the table in the README are rewritten. Returns a line for each changed experiment, or one if none changed.
+    The index and the table in the README are rewritten. Returns a line for each changed
+    experiment, or one if none changed.
     """
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}
