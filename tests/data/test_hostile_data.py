@@ -172,6 +172,11 @@ def test_ids_and_labels_are_never_merged_or_invented(source, tmp_path):
         check_ids(source, values, tmp_path)
 
 
+def test_names_of_clients_are_no_tuples():
+    clients = {(0, 1): (X, LABELS), (1, 0): (X, LABELS)}
+    assert refused_or_data(lambda: fs.from_clients(clients)) is None
+
+
 ONE_ID = st.one_of(
     st.sampled_from(["NA", "None", "01", "1", "1e5", "100000", "1.0", "true", "0.50", ".5", "-0"]),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=3),
@@ -384,6 +389,7 @@ TABLES = {  # a table and its options; whether it must give the clients of FRAME
     "missing number": (FRAME.assign(p=pd.array([1, None] * 4, "Int64")), {}, False),
     "missing feature": (FRAME.assign(p=[None, 1.0] * 4), {}, False),
     "text feature": (FRAME.assign(p="a"), {}, False),
+    "arrays beside features": (FRAME.assign(p=[*X]), {"encode": "pooled"}, False),
     "date feature": (FRAME.assign(p=pd.Timestamp(0)), {}, False),
     "large feature": (FRAME.assign(p=1e300), {}, False),
     "no features": (FRAME[["y", "c"]], {}, False),

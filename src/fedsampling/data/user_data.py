@@ -416,6 +416,8 @@ def _pooled(
             )
     x, y = (np.concatenate(arrays) for arrays in zip(*parts.values(), strict=True))
     names = one_type([*parts], "samples: names")
+    if names.ndim > 1:
+        raise InputError(f"samples: name {first!r} is invalid; must be text or a number")
     return x, y, np.repeat(names, [len(part.y) for part in parts.values()])
 
 

@@ -139,6 +139,8 @@ def _known(column: Any, name: Any) -> tuple[NDArray[Any], Bools]:
     is_missing: Bools = series.isna().to_numpy(np.bool_)
     if is_missing.all():
         raise InputError(f"frame: column {name!r}: all values are missing; remove it")
+    if isinstance(column, list) and np.ndim(column[0]):
+        raise InputError(f"features: {name!r} has arrays; name it as the only feature")
     return one_type(series[~is_missing].tolist(), f"frame: column {name!r}"), is_missing
 
 
@@ -277,6 +279,10 @@ def columns_of(table: Any) -> Columns:
     else:
         names = table.column_names if hasattr(table, "column_names") else table.columns
         columns = {name: table[name] for name in names}
+    for name, values in columns.items():
+        if not isinstance(values, Iterable):
+            kind = type(values).__name__
+            raise InputError(f"frame: column {name!r}: {kind} is invalid; must be an array")
     columns = {name: _values(values) for name, values in columns.items()}
     if len({len(values) for values in columns.values() if hasattr(values, "__len__")}) > 1:
         raise InputError("frame: columns differ in length; must have one value per sample")
