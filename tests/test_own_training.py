@@ -90,6 +90,8 @@ def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
             {"metrics": {1: max}},
             "metrics: an object of dict is invalid; must map names to functions",
         ),
+        ({"checkpoint": 3}, "checkpoint: 3 is invalid; must be a folder"),
+        ({"checkpoint": ""}, "checkpoint: '' is invalid; must be a folder"),
         ({"on_round": "stop"}, "on_round: 'stop' is invalid; must be a function"),
         ({"server": "fedadm"}, "server.name: 'fedadm' is unknown; did you mean 'fedadam'?"),
     ],

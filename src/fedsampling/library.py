@@ -253,7 +253,7 @@ def train(
             _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
             rewritten_line(named, checked.rounds, progress) as tell,
         ):
-            options = (tell, network, metrics or {}, watch)
+            options = (tell, network, dict(metrics or {}), watch)
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
                 folders = replace(where, checkpoint=saved)
@@ -411,6 +411,8 @@ def _resumable(
     """
     if folder is None:
         return compute(NEVER)
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        raise InputError(f"checkpoint: {described(folder)} is invalid; must be a folder")
     from fedsampling.runs import store
 
     folder = Path(folder)

@@ -433,21 +433,22 @@ MISCHIEF = (
     "torch.set_grad_enabled(False)",
     "torch.set_default_dtype(torch.float64)",
     "fs.train(data, 'full', **{**work, 'rounds': 1})",
+    "metrics['other'] = max",
 )
 
 
 @pytest.mark.parametrize("statement", MISCHIEF)
 def test_a_callback_changes_no_result(data, statement):
-    kept = []
+    kept, metrics = [], {"one": lambda *_: 1}
 
     def on_round(history):
-        names = {"history": history, "kept": kept, "data": data, "work": WORK}
+        names = {"history": history, "kept": kept, "data": data, "work": WORK, "metrics": metrics}
         exec(statement, {"np": np, "random": random, "torch": torch, "fs": fs, **names})
 
-    expected = fs.train(data, MD, **WORK)
+    expected = fs.train(data, MD, metrics=metrics, **WORK)
     state = np.geterr(), torch.is_grad_enabled(), torch.get_default_dtype()
     try:
-        history = fs.train(data, MD, on_round=on_round, **WORK)
+        history = fs.train(data, MD, metrics=metrics, on_round=on_round, **WORK)
     finally:
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)
