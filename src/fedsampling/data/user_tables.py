@@ -24,6 +24,7 @@ from fedsampling.base.errors import InputError, described, nearest
 from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
+    as_single,
     copied,
     kind_of,
     numbers,
@@ -82,6 +83,7 @@ def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
     for name in names:
         values, is_missing = _known(columns[name], name)
         if kind_of(values) in ("integers", "floating-point numbers"):
+            as_single(values, f"frame: column {name!r}")  # refuses numbers that are too large
             number = values.astype(np.float64)
             numbers[name] = float(number.mean()), float(number.std()) or 1.0
             gaps |= {name} if is_missing.any() else set()
