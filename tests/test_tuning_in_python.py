@@ -126,7 +126,8 @@ def test_all_samplers_are_checked_before_the_first_one_trains(grid, needs_all):
     with pytest.raises(fs.InputError) as caught:
         fs.compare(samplers, DATA, tune=grid, **work)
     first, second = caught.value.lines
-    assert first.startswith("needs_all: ") and "set intermittent = True" in first
+    assert first.startswith("needs_all: ")
+    assert "set intermittent = True" in first
     assert second.startswith("poisson: ")
 
 

@@ -183,8 +183,9 @@ class StackedRuns:
 
     def exchange_bits(self) -> Array | None:
         """Return the bits of each run's exchange, shape (runs,)."""
-        bits = [sampler.exchange_bits() for sampler in self._runs]
-        if None in bits:
+        returned = [sampler.exchange_bits() for sampler in self._runs]
+        bits = [count for count in returned if count is not None]
+        if len(bits) < len(returned):
             return None
         if not all(0 <= count < np.inf for count in bits):
             raise self._fault(f"exchange_bits returned {bits[0]}; must be a number of bits")
