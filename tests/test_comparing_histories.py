@@ -173,7 +173,19 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
             lambda: fs.compare(HISTORIES["a"]),
             "samplers: is one history; pass several as a dict, {label: history}",
         ),
+        (lambda: fs.compare("md"), "samplers: 'md' is invalid; must be a list or a dict"),
         (lambda: fs.left_out({"a": 3}), "history 'a': must be a result of fedsampling.train"),
+        (lambda: fs.by_client([HISTORIES["a"]]), "history: must be a result of fedsampling.train"),
+        (
+            lambda: fs.compare({"a": HISTORIES["a"].astype({"value": str})}),
+            "history 'a': must be a result of fedsampling.train",
+        ),
+        (
+            lambda: fs.compare({"a": pd.concat([HISTORIES["a"], HISTORIES["b"]])}),
+            "history 'a': duplicate rows; pass one history, with each seed once",
+        ),
+        (lambda: fs.compare(HISTORIES, metric=1), "metric: 1 is invalid; must be a name"),
+        (lambda: fs.to_latex(HISTORIES), "table: dict is invalid; must be a DataFrame"),
         (
             lambda: fs.compare([fs.scheme("md", m=4)]),
             "data: missing; pass a dataset, such as fedsampling.load('mnist', …)",

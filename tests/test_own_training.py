@@ -80,6 +80,19 @@ def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
             {"schedule": "stairs"},
             "schedule: every: required if name is 'stairs', otherwise invalid",
         ),
+        (
+            {"metrics": {"accuracy": lambda model, x, y: 0.0}},
+            "metrics: the history already has 'accuracy'; use another name in metrics, or in the "
+            "sampler's method measured",
+        ),
+        ({"metrics": ["f1"]}, "metrics: an object of list is invalid; must map names to functions"),
+        (
+            {"metrics": {1: max}},
+            "metrics: an object of dict is invalid; must map names to functions",
+        ),
+        ({"checkpoint": 3}, "checkpoint: 3 is invalid; must be a folder"),
+        ({"checkpoint": ""}, "checkpoint: '' is invalid; must be a folder"),
+        ({"on_round": "stop"}, "on_round: 'stop' is invalid; must be a function"),
         ({"server": "fedadm"}, "server.name: 'fedadm' is unknown; did you mean 'fedadam'?"),
     ],
 )

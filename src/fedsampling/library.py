@@ -232,6 +232,10 @@ def train(
     settings |= {"steps": steps, "epochs": epochs, "evaluate_every": evaluate_every}
     settings |= {"batch": batch, "step": step, "rounds": rounds}
     checked = checked_settings(data, scheme, model=model, **settings)
+    if metrics is not None and not (
+        isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
+    ):
+        raise InputError(f"metrics: {described(metrics)} is invalid; must map names to functions")
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
@@ -249,7 +253,7 @@ def train(
             _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
             rewritten_line(named, checked.rounds, progress) as tell,
         ):
-            options = (tell, network, metrics or {}, watch)
+            options = (tell, network, dict(metrics or {}), watch)
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
                 folders = replace(where, checkpoint=saved)
@@ -307,6 +311,8 @@ def _watching(
     """Wrap `on_round` as the function that the server loop calls after each round."""
     if on_round is None:
         return None
+    if not callable(on_round):
+        raise InputError(f"on_round: {described(on_round)} is invalid; must be a function")
 
     def watch(tables: list["pd.DataFrame"]) -> bool:
         stops = on_round(_history(tables, seeds))  # a new table, which the function may change
@@ -405,6 +411,8 @@ def _resumable(
     """
     if folder is None:
         return compute(NEVER)
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        raise InputError(f"checkpoint: {described(folder)} is invalid; must be a folder")
     from fedsampling.runs import store
 
     folder = Path(folder)

@@ -120,6 +120,8 @@ def own_network_of(
 
 def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
     """Label samplers by name; add the settings where names are equal."""
+    if isinstance(samplers, str) or not isinstance(samplers, Iterable):
+        raise InputError(f"samplers: {described(samplers)} is invalid; must be a list or a dict")
     checked = [
         item if isinstance(item, Scheme) else check(Scheme, record_input(item, "scheme"), "scheme.")
         for item in samplers

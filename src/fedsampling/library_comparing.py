@@ -1,7 +1,7 @@
 """Comparing and tuning samplers in Python: :func:`compare` and :func:`tune`."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -202,10 +202,11 @@ def _trials(
 
     from fedsampling.evidence.histories import is_at_edge, is_larger_better, score_trials, scores
 
-    if not isinstance(grid, Mapping) or not grid:
+    if not isinstance(grid, Mapping) or not grid or not all(isinstance(key, str) for key in grid):
         raise InputError("grid: must be a dict of lists, such as {'step': [0.01, 0.1, 1]}")
     for key, values in grid.items():
-        if isinstance(values, str) or not isinstance(values, Iterable) or not [*values]:
+        is_list = hasattr(values, "__len__") and not isinstance(values, str) and len(values)
+        if not is_list:
             raise InputError(
                 f"grid.{key}: {described(values)} is invalid; must be a list of values"
             )

@@ -88,3 +88,19 @@ def test_an_invalid_module_is_one_line(scheme, settings, line):
     with pytest.raises(fs.InputError) as error:
         Cohort(fs.scheme(**scheme), SIZES, 59).select(0, **settings)
     assert [text[: len(line)] for text in error.value.lines] == [line]
+
+
+@pytest.mark.parametrize("sizes", [[-1, 2], [1.5, 2], [np.nan, 1], [1e300, 1], [0, 0], [[1, 2]]])
+def test_numbers_of_samples_are_counts(sizes):
+    with pytest.raises(fs.InputError, match="n_samples: must be a number of samples for each cl"):
+        Cohort(fs.scheme("md", m=2), sizes, 59)
+
+
+def test_reports_have_a_row_for_each_client():
+    cohort = Cohort(fs.scheme("power_of_choice", m=2, d=3), SIZES, 59)
+    for losses in (np.ones(4), np.ones((5, 1)), ["1"] * 5):
+        with pytest.raises(fs.InputError, match="losses: "):
+            cohort.select(0, losses=losses)
+    cohort.select(0, losses=np.ones(5))
+    with pytest.raises(fs.InputError, match=r"updates: shape \(1, 59\); must be a row for each of"):
+        cohort.weigh(np.ones((1, 59), np.float32))

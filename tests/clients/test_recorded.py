@@ -122,6 +122,7 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
         ({"delays": {"client": NAMES[1:], "seconds": [1] * 5}}, "no row for client 'H0'; add it"),
         ({"delays": {"client": [*NAMES, "X"], "seconds": [1] * 7}}, "sample of client 'X'; remove"),
         ({"delays": {"client": NAMES, "second": [1] * 6}}, "no column 'seconds'; it has client, s"),
+        ({"delays": {name: 1.0 for name in NAMES}}, "column 'H0': float is invalid; must be an ar"),
         ({"delays": "missing.csv"}, "delays: path: 'missing.csv' does not exist; check the path"),
         ({"availability": np.ones((3, 6))}, r"availability: shape \(3, 6\); must be true or false"),
         ({"availability": {**TRACE, "to": [2] * 7}}, "from and to must be numbers, and from less"),

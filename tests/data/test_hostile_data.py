@@ -172,6 +172,11 @@ def test_ids_and_labels_are_never_merged_or_invented(source, tmp_path):
         check_ids(source, values, tmp_path)
 
 
+def test_names_of_clients_are_no_tuples():
+    clients = {(0, 1): (X, LABELS), (1, 0): (X, LABELS)}
+    assert refused_or_data(lambda: fs.from_clients(clients)) is None
+
+
 ONE_ID = st.one_of(
     st.sampled_from(["NA", "None", "01", "1", "1e5", "100000", "1.0", "true", "0.50", ".5", "-0"]),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=3),
@@ -384,6 +389,7 @@ TABLES = {  # a table and its options; whether it must give the clients of FRAME
     "missing number": (FRAME.assign(p=pd.array([1, None] * 4, "Int64")), {}, False),
     "missing feature": (FRAME.assign(p=[None, 1.0] * 4), {}, False),
     "text feature": (FRAME.assign(p="a"), {}, False),
+    "arrays beside features": (FRAME.assign(p=[*X]), {"encode": "pooled"}, False),
     "date feature": (FRAME.assign(p=pd.Timestamp(0)), {}, False),
     "large feature": (FRAME.assign(p=1e300), {}, False),
     "no features": (FRAME[["y", "c"]], {}, False),
@@ -498,6 +504,33 @@ def test_texts_of_a_csv_are_numbers_only_if_none_is_lost(tmp_path):
     assert targets("10", "09", "10").y.tolist() == [1, 0, 1]
     assert targets("1e5", "100000", "01", "1").classes == 4
     assert targets("NA", "None", "null", "nan").classes == 4
+
+
+class Reused:
+    """Arrays, one for each row or client, that share their memory."""
+
+    def __init__(self, arrays, labels=None):
+        self.arrays, self.labels = arrays, labels
+        self.memory = np.zeros_like(arrays[0])
+
+    def __len__(self):
+        return len(self.arrays)
+
+    def __getitem__(self, row):
+        self.memory[:] = self.arrays[row]
+        return self.memory if self.labels is None else (self.memory, self.labels[row])
+
+    def __iter__(self):
+        return map(self.__getitem__, range(len(self)))
+
+
+def test_sources_may_reuse_their_memory():
+    twin = fs.federated(X, LABELS, clients=OWNERS)
+    assert_same(fs.federated(Reused(X, LABELS), clients=OWNERS), twin)
+    columns = Columns({"x": iter(Reused(X)), "y": LABELS, "c": OWNERS})
+    assert_same(fs.from_huggingface(columns, target="y", client="c", features="x"), twin)
+    parts = iter(Reused([X[:4], X[4:]], [LABELS[:4], LABELS[4:]]))
+    assert_same(fs.from_clients(parts), twin)
 
 
 def test_data_do_not_share_memory_with_their_source():

@@ -184,6 +184,17 @@ FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
 ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
 LOADER = torch.utils.data.DataLoader
+WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
+
+
+class Broken:
+    """A dataset whose samples cannot be read."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, row):
+        raise OSError("no\nimage")
 
 
 def federated(**changed):
@@ -212,6 +223,8 @@ def from_frame(frame=FRAME, **changed):
         (federated(y=X[:, 0], clients=None, partition="by_digit"), "partition: needs labels"),
         (federated(clients=None, partition=ROTATED, test_share=0.2), "partition: rotated needs im"),
         (federated(x=Drawn(noise=1), y=None), "x: sample 0 differs each time"),
+        (federated(x=LOADER(Drawn(), sampler=WEIGHTED), y=None), "x: the loader's samples differ"),
+        (federated(x=Broken(), y=None), "x: sample 0: OSError: no image; correct it"),
         (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
         (federated(client_info="no.csv"), "client_info: 'no.csv' does not exist; check the path"),
         (federated(client_info=[1, 2]), "client_info: list is invalid; must be a table, or the"),

@@ -35,7 +35,7 @@ ONE_RUN = """
 import random, numpy as np, torch, fedsampling as fs
 from typing import ClassVar
 from numpy.random import default_rng
-COUNT, LOG, START, GENERATOR = 0, [], np.zeros(8), np.random.default_rng(0)
+COUNT, LOG, START, GENERATOR, NAN = 0, [], np.zeros(8), np.random.default_rng(0), np.nan
 def bump():
     global COUNT
     COUNT += 1
@@ -69,7 +69,7 @@ STACKED = """
 import random, numpy as np, torch, fedsampling as fs
 from typing import ClassVar
 from numpy.random import default_rng
-COUNT, LOG, START, GENERATOR = 0, [], np.zeros(8), np.random.default_rng(0)
+COUNT, LOG, START, GENERATOR, NAN = 0, [], np.zeros(8), np.random.default_rng(0), np.nan
 def bump():
     global COUNT
     COUNT += 1
@@ -161,6 +161,7 @@ HARMLESS = (
     "self.remembered = view",
     "default_rng(0).random()",
     "list(map(str, LOG))",
+    "NAN != 0",
 )
 REFUSED = (
     "np.random.rand()",
@@ -189,6 +190,7 @@ RETURNED = (
     "[2**70]", "{0, 1}", "{0: 1}", "iter([0])", "slice(2)", "view", "rng", "[np.nan]", "object()",
     "np.ones(8, bool)", "([0, 1], [1])", "([0], [np.nan])", "([0], ['x'])", "([0], None, 1)",
     "np.array([0, 1], object)", "torch.tensor([0.5])", "type(clients)", "lambda: clients",
+    "np.ma.array([0, 1], mask=[0, 1])", "([0, 1], np.ma.array([0.5, 0.5], mask=[0, 1]))",
 )  # fmt: skip
 SAME = ("clients.tolist()", "tuple(clients)", "clients.astype(np.uint8)", "torch.tensor(clients)")
 numbers = itertools.count()
@@ -341,6 +343,76 @@ def test_a_sampler_that_changes_p_in_place_does_not_change_the_next_samplers(dat
         assert values[0] == values[1] < 2
 
 
+def test_a_base_class_in_another_file_does_not_end_the_process(data):
+    own = type(sampler("one run", "select", "raise SystemExit(0)"))
+    inherited = type("Inherited", (own,), {"__module__": "elsewhere"}, name=own.named)
+    with pytest.raises(InputError, match=rf"sampler {own.named}, round 0: SystemExit\(0\); raise"):
+        trained(data, inherited())
+
+
+@pytest.mark.parametrize("needs", [None, {"losses": 1}, {None}, 3, True], ids=repr)
+def test_needs_are_names(needs):
+    with pytest.raises(InputError, match=r"class Own: needs = .* is invalid; must be a set of na"):
+        type("Own", (fs.Sampler,), {"needs": needs}, name="hostile_needs")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_number_is_recorded_twice(data, form):
+    """A comparison by accuracy averaged the server's number and the sampler's."""
+    for name in ("accuracy", "loss", "model_bits"):
+        own = sampler(form, "measured", f"return {{'{name}': self.total.sum(-1)}}")
+        with pytest.raises(InputError, match=f"'{name}'.*; use another name"):
+            trained(data, own)
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [("exchange_bits", "-1"), ("exchange_bits", "np.nan"), ("asked", "[-1]"), ("asked", "[0.5]")],
+)
+def test_costs_of_a_sampler_are_possible(data, method, value):
+    own = type(sampler("one run"))
+    numbers = {method: eval(f"lambda self: {value}"), "__module__": own.__module__}
+    changed = type("Changed", (own,), numbers, name=own.named)
+    with pytest.raises(InputError, match=rf"sampler {own.named}, round 0: {method} returned"):
+        trained(data, changed())
+
+
+# Whatever a user's function can reach of the data.
+
+WRITES = ("data.x *= 2", "data.y[0] = 1", "data.x_test.fill(0)", "data.y_test.sort()",
+          "data.p[:] = 1", "data.start[0] = 1", "data.n_samples[0] = 1", "seconds.fill(9)",
+          "available.fill(False)")  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_functions_cannot_change_the_data_that_they_reach(data, statement):
+    def write(*_, **__):
+        exec(statement, {"data": data, **arrays})
+
+    def loss(outputs, targets):
+        write()
+        return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+    work = {key: value for key, value in WORK.items() if key != "delays"}
+    writers = ({}, {"loss": loss}, {"metrics": {"mine": lambda *_: write() or 1}},
+               {"on_round": write})  # fmt: skip
+    values = []
+    for writer in writers:
+        arrays = {"seconds": np.arange(1.0, 9), "available": np.ones((3, 8), bool)}
+        options = {"delays": arrays["seconds"], "availability": arrays["available"]}
+        state = data.x.copy(), data.p.copy()
+        try:
+            table = fs.train(data, MD, **work, **options, **writer)
+        except (InputError, ValueError) as error:
+            assert "is read-only" in str(error)  # noqa: PT017
+        else:
+            values.append(table[table["metric"] != "mine"]["value"].to_numpy())
+        assert np.array_equal(data.x, state[0])
+        assert np.array_equal(data.p, state[1])
+    for other in values[1:]:
+        np.testing.assert_allclose(other, values[0], rtol=1e-6)
+
+
 def test_other_frameworks_have_the_same_boundary():
     own = sampler("one run", "weigh", "clients[0] = 0", gradients=False)
     cohort = Cohort(own, np.arange(4, 12), 3, delays=np.ones(8))
@@ -361,21 +433,22 @@ MISCHIEF = (
     "torch.set_grad_enabled(False)",
     "torch.set_default_dtype(torch.float64)",
     "fs.train(data, 'full', **{**work, 'rounds': 1})",
+    "metrics['other'] = max",
 )
 
 
 @pytest.mark.parametrize("statement", MISCHIEF)
 def test_a_callback_changes_no_result(data, statement):
-    kept = []
+    kept, metrics = [], {"one": lambda *_: 1}
 
     def on_round(history):
-        names = {"history": history, "kept": kept, "data": data, "work": WORK}
+        names = {"history": history, "kept": kept, "data": data, "work": WORK, "metrics": metrics}
         exec(statement, {"np": np, "random": random, "torch": torch, "fs": fs, **names})
 
-    expected = fs.train(data, MD, **WORK)
+    expected = fs.train(data, MD, metrics=metrics, **WORK)
     state = np.geterr(), torch.is_grad_enabled(), torch.get_default_dtype()
     try:
-        history = fs.train(data, MD, on_round=on_round, **WORK)
+        history = fs.train(data, MD, metrics=metrics, on_round=on_round, **WORK)
     finally:
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
+from fedsampling.data.user_arrays import numbers
 from fedsampling.samplers.checking.validation import Checked, call
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
@@ -51,7 +52,11 @@ class Cohort:
                 f"scheme: {scheme.named} adds remembered updates to the server's step, which other "
                 "frameworks do not; use another sampler, or fedsampling.train"
             )
-        sizes = np.asarray(n_samples, np.int64)
+        sizes = numbers(n_samples, "n_samples")
+        is_count = (sizes >= 0) & (sizes < 2**53) & (sizes % 1 == 0)
+        if sizes.ndim != 1 or not is_count.all() or not sizes.any():
+            raise InputError("n_samples: must be a number of samples for each client")
+        sizes = sizes.astype(np.int64)
         self._n_samples, self._p, self._seeds = sizes, sizes / sizes.sum(), np.array([seed])
         self._delays = None if delays is None else np.asarray(delays, float)
         self._scheme = scheme.prepared(
@@ -82,7 +87,7 @@ class Cohort:
             )
         observed: dict[str, Any] = {}
         if "losses" in self._scheme.needs:
-            observed["losses"] = self._required("losses", losses)[None]
+            observed["losses"] = self._required("losses", losses, n)[None]
         if "delays" in self._scheme.needs:
             observed["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
@@ -103,19 +108,24 @@ class Cohort:
         for samplers that need them.
         """
         observed: Mapping[str, Any] = self._view.observed
-        needs = self._scheme.needs
+        needs, k = self._scheme.needs, len(self._slots)
+        if np.ndim(updates) != 2 or len(updates) != k:
+            raise InputError(f"updates: shape {np.shape(updates)}; must be a row for each of {k}")
         if "update_norms" in needs:
             norms = np.linalg.norm(updates.astype(np.float64), axis=1)
             observed = {**observed, "update_norms": norms}
         if "work_losses" in needs:
-            observed = {**observed, "work_losses": self._required("work_losses", work_losses)}
+            observed = {**observed, "work_losses": self._required("work_losses", work_losses, k)}
         if "updates" in needs:
             call(self._scheme, "saw_updates", self._view.round, self._slots, updates)
         view = replace(self._view, observed=observed)
         return self._checked.weigh(self._slots, view, self._rng, updates=updates)
 
-    def _required(self, name: str, value: ArrayLike | None) -> Array:
-        """Return required information as an array; raise InputError if it is missing."""
+    def _required(self, name: str, value: ArrayLike | None, size: int) -> Array:
+        """Return required information as an array; raise InputError if it is missing or wrong."""
         if value is None:
             raise InputError(f"{name}: {self._scheme.named} needs them; pass one value per client")
-        return np.asarray(value, float)
+        array = numbers(value, name)
+        if array.shape != (size,):
+            raise InputError(f"{name}: shape {array.shape}; must be ({size},)")
+        return array.astype(np.float64)

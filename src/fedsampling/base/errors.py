@@ -85,11 +85,14 @@ def blaming(module: str, start: str) -> Iterator[None]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        location = "" if module.startswith("fedsampling.") else _location(error, module)
-        if not location:
+        if module.startswith("fedsampling."):
+            raise
+        location = _location(error, module)
+        if not (location or isinstance(error, SystemExit)):  # which a base class may raise
             raise
         fix = READ_ONLY if "read-only" in str(error) else ""
-        raise CodeError(f"{start}: {location}: {described(error)}{fix}") from error
+        parts = filter(None, (start, location, described(error)))
+        raise CodeError(": ".join(parts) + fix) from error
 
 
 def described(error: BaseException) -> str:

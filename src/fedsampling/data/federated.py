@@ -82,6 +82,10 @@ class FederatedDataset:
     def __post_init__(self) -> None:
         if faults := [*_faults(self)]:
             raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
+        for name in ("x", "y", "start", "p", "x_test", "y_test"):  # users' code cannot change them
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     def __repr__(self) -> str:
         target = "regression" if self.classes is None else f"{self.classes} classes"

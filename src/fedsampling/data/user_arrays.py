@@ -50,7 +50,7 @@ def labelled(x: Any, y: Any, suffix: str, tokens: bool) -> Labelled:
             raise InputError(f"y{suffix}: contains text; with tokens=True it must be integers")
         labels = _checked_tokens(labels, f"y{suffix}")
     if labels.dtype.kind == "f":
-        _as_single(labels, f"y{suffix}")
+        as_single(labels, f"y{suffix}")
     return Labelled(samples, labels)
 
 
@@ -77,6 +77,12 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
     if not len(array):
         raise InputError(f"{argument}: no samples; pass at least one")
     return array
+
+
+def copied(values: Any) -> Any:
+    """Copy an array or a tensor whose source may use its memory again."""
+    copy = getattr(values, "clone", None) or getattr(values, "copy", None)
+    return copy() if callable(copy) else values
 
 
 def numbers(values: Any, argument: str) -> NDArray[Any]:
@@ -243,10 +249,10 @@ def _features(x: NDArray[Any], argument: str, tokens: bool) -> NDArray[Any]:
     if x.dtype.kind in "iu" and x.ndim >= IMAGE_AXES and x.min() >= 0 and x.max() <= MAX_BYTE:
         return x.astype(np.uint8)
     _check_finite(x, argument, "are NaN or infinite", "remove them")
-    return _as_single(x, argument)
+    return as_single(x, argument)
 
 
-def _as_single(x: NDArray[Any], argument: str) -> NDArray[np.float32]:
+def as_single(x: NDArray[Any], argument: str) -> NDArray[np.float32]:
     """Convert to float32, in which networks train; larger numbers would become infinite."""
     with np.errstate(over="ignore"):
         single = x.astype(np.float32)

@@ -61,10 +61,11 @@ class ClientsTable(Strict):
     def holding(cls, values: Any) -> "ClientsTable":
         """Return the record of an array, shape (n,) or (rounds, n), or of a table."""
         if is_table(values):
-            values = {str(name): one_type(part, name) for name, part in columns_of(values).items()}
+            values = columns_of(values).items()
+            values = {str(name): one_type(part, name).copy() for name, part in values}
             content = sha256_of(*(values[name] for name in sorted(values)))
         else:
-            values = numbers(values, "array")
+            values = numbers(values, "array").copy()
             content = sha256_of(values)
         record = cls.model_construct(path="", content=content)
         record._values = values

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, described, nearest
 from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
+    as_single,
+    copied,
     kind_of,
     numbers,
     one_type,
@@ -81,6 +83,7 @@ def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
     for name in names:
         values, is_missing = _known(columns[name], name)
         if kind_of(values) in ("integers", "floating-point numbers"):
+            as_single(values, f"frame: column {name!r}")  # refuses numbers that are too large
             number = values.astype(np.float64)
             numbers[name] = float(number.mean()), float(number.std()) or 1.0
             gaps |= {name} if is_missing.any() else set()
@@ -139,6 +142,8 @@ def _known(column: Any, name: Any) -> tuple[NDArray[Any], Bools]:
     is_missing: Bools = series.isna().to_numpy(np.bool_)
     if is_missing.all():
         raise InputError(f"frame: column {name!r}: all values are missing; remove it")
+    if isinstance(column, list) and np.ndim(column[0]):
+        raise InputError(f"features: {name!r} has arrays; name it as the only feature")
     return one_type(series[~is_missing].tolist(), f"frame: column {name!r}"), is_missing
 
 
@@ -233,14 +238,19 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
     if is_loader and not hasattr(dataset.sampler, "__len__"):
         raise InputError(f"{argument}: an iterable dataset has no order; use a map-style one")
     rows = sorted(dataset.sampler) if is_loader else [*range(len(dataset))]
-    read = partial(_through, dataset) if is_loader else dataset.__getitem__
+    if is_loader and rows != sorted(dataset.sampler):
+        raise InputError(f"{argument}: the loader's samples differ each time; remove its sampler")
+    read = partial(_read, dataset, argument)
     items = [read(row) for row in rows]
     if not items or not all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
         kind = type(dataset).__name__
         raise InputError(f"{argument}: {kind} has no pairs of sample and label; must have these")
     for row, item in zip(rows, items[:READ_TWICE], strict=False):
         first, again = (as_array([sample], argument) for sample in (item[0], read(row)[0]))
-        if not np.array_equal(first, again):  # a random transform, whose seed is not ours
+        is_float = first.dtype.kind == "f"
+        if not np.array_equal(
+            first, again, equal_nan=is_float
+        ):  # a random transform, whose seed is not ours
             raise InputError(
                 f"{argument}: sample {row} differs each time; remove random transforms"
             )
@@ -248,9 +258,15 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _through(loader: Any, row: int) -> list[Any]:
-    """Return a sample and its label as a loader gives them, in a batch of one."""
-    return [batch[0] for batch in loader.collate_fn([loader.dataset[row]])]
+def _read(source: Any, argument: str, row: int) -> Any:
+    """Return a copy of a sample and its label; a loader gives them in a batch of one."""
+    try:
+        if hasattr(source, "collate_fn"):
+            return [batch[0] for batch in source.collate_fn([source.dataset[row]])]
+        item = source[row]
+    except Exception as error:  # a user's dataset may raise anything
+        raise InputError(f"{argument}: sample {row}: {described(error)}; correct it") from error
+    return [*map(copied, item)] if isinstance(item, tuple | list) else item
 
 
 def _has_tables(source: Mapping[Any, Any]) -> bool:
@@ -277,6 +293,10 @@ def columns_of(table: Any) -> Columns:
     else:
         names = table.column_names if hasattr(table, "column_names") else table.columns
         columns = {name: table[name] for name in names}
+    for name, values in columns.items():
+        if not isinstance(values, Iterable):
+            kind = type(values).__name__
+            raise InputError(f"frame: column {name!r}: {kind} is invalid; must be an array")
     columns = {name: _values(values) for name, values in columns.items()}
     if len({len(values) for values in columns.values() if hasattr(values, "__len__")}) > 1:
         raise InputError("frame: columns differ in length; must have one value per sample")
@@ -286,7 +306,7 @@ def columns_of(table: Any) -> Columns:
 def _values(values: Any) -> Any:
     """Return a column's arrays, images or lists, where it has these, as a list of arrays."""
     if not hasattr(values, "__array__") and isinstance(values, Iterable):
-        values = [*values]
+        values = values if isinstance(values, list) else [*map(copied, values)]
     has_objects = isinstance(values, list) or getattr(values, "dtype", None) == np.dtype(object)
     first: Any = next(iter(values), None)
     if has_objects and np.ndim(first) > 0:

@@ -76,6 +76,8 @@ def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     >>> len(fs.by_client(history))
     100
     """
+    if not {"at", "metric", "value"} <= {*getattr(rows, "columns", ())}:
+        raise InputError("history: must be a result of fedsampling.train")
     names = rows.attrs.get(NAMES)
     rows = rows[rows["metric"].astype(str).str.startswith(PREFIX)]
     if rows.empty:
@@ -375,9 +377,12 @@ def by_label(history: "pd.DataFrame | Histories") -> Histories:
     """Return histories by label; a single one has an empty label."""
     histories = history if isinstance(history, Mapping) else {"": history}
     for label, table in histories.items():
-        if not {*getattr(table, "columns", ())} >= COLUMNS:
-            name = f" {label!r}" if label else ""
-            raise InputError(f"history{name}: must be a result of fedsampling.train")
+        name = f"history {label!r}" if label else "history"
+        is_history = {*getattr(table, "columns", ())} >= COLUMNS
+        if not is_history or {table[key].dtype.kind for key in ("at", "value")} - {*"iuf"}:
+            raise InputError(f"{name}: must be a result of fedsampling.train")
+        if table.duplicated(["seed", "at", "metric"]).any():
+            raise InputError(f"{name}: duplicate rows; pass one history, with each seed once")
     return histories
 
 
@@ -468,4 +473,6 @@ def _side(gap: Estimate) -> int:
 
 def is_larger_better(metric: str) -> bool:
     """Whether a metric should be large, by its name."""
+    if not isinstance(metric, str):
+        raise InputError(f"metric: {metric!r} is invalid; must be a name")
     return not any(word in metric for word in SMALLER_IS_BETTER)

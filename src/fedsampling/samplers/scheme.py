@@ -300,8 +300,15 @@ class Scheme(Named, package="fedsampling.samplers"):
                 )
 
         attributes = cls.__dict__
-        if isinstance(needs := attributes.get("needs"), set | list | tuple | str):
-            cls.needs = frozenset({needs} if isinstance(needs, str) else needs)
+        if not isinstance(needs := attributes.get("needs", frozenset()), property):
+            names = [needs] if isinstance(needs, str) else needs
+            is_list = isinstance(names, set | frozenset | list | tuple)
+            if not (is_list and all(isinstance(name, str) for name in names)):
+                raise InputError(
+                    f"class {cls.__name__}: needs = {needs!r} is invalid; must be a set of names"
+                )
+            if "needs" in attributes:
+                cls.needs = frozenset(names)
         for key in ("counts", "memory"):
             if isinstance(attributes.get(key), str):  # ("name"), which lacks the comma of a tuple
                 setattr(cls, key, (attributes[key],))

@@ -55,8 +55,9 @@ def test_only_the_corrected_step_follows_the_aggregate_gradient(linear, correct)
     problem = linear(step=1e-7, correct=correct)
     data, E = problem.data, problem.learner.E
     rows = data.start[:-1]  # one sample per agent, so that the batch is no matter of chance
-    data.x[:] = np.repeat(data.x[rows], data.n_samples, axis=0)
-    data.y[:] = np.repeat(data.y[rows], data.n_samples)
+    for values in (data.x, data.y):
+        values.flags.writeable = True
+        values[:] = np.repeat(values[rows], data.n_samples, axis=0)
     problem.train("fedavg", [0], 1, m=data.n_clients)
     move = problem.iterates[1][0] / -problem.learner.local.step
     gradients = -2 * data.y[rows, None] * data.x[rows]

@@ -120,6 +120,7 @@ def test_mean_square_deviation_follows_its_exact_recursion(scheme):
 def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     problem = linear()
     agent2 = slice(problem.data.start[2], problem.data.start[3])
+    problem.data.x.flags.writeable = True
     problem.data.x[agent2] = 1e200  # a run diverges with it
     seeds, rounds = list(range(12)), 4
     tables = problem.train("fedavg", seeds, rounds, m=1)

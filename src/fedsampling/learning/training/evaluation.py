@@ -17,7 +17,7 @@ from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Keep, Network, everything, keyed, private
 from fedsampling.learning.training.learner import NetworkLearner
-from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses
+from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
 
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
 
@@ -51,7 +51,7 @@ def evaluate(
     data = learner.data
     if not len(data.x_test):
         return measured
-    tests = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
+    tests = tensor_of(data.x_test), tensor_of(data.y_test)
     if data.classes is None:
         losses = _per_sample(learner, theta, *tests, dropout, sample_losses)
         return {**measured, "test_loss": losses.mean(1)}
@@ -93,7 +93,7 @@ def on_own_samples(
             )
             means[:] = _client_means(values, data.start)
         if tested.any():
-            tests = torch.from_numpy(data.x_test), torch.from_numpy(data.y_test)
+            tests = tensor_of(data.x_test), tensor_of(data.y_test)
             values = _per_sample(learner, theta, *tests, dropout, measure)
             means[:, tested] = _client_means(values, start_test[np.append(tested, True)])
         measured[name] = means

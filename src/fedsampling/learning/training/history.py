@@ -1,7 +1,7 @@
 """The measurements and costs of a job's runs, and the tables that they become."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays.delays import Delays
 from fedsampling.data.federated import FederatedDataset
@@ -241,6 +242,8 @@ class History:
     ended_at: Ints = field(init=False)
     # shape (runs, n): values of single clients by metric, taken at the end
     by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
+    # by metric: whether it is measured or charged, and its latest round
+    _latest: dict[str, tuple[str, int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended_at = np.full(len(self.diverged_at), -1)
@@ -257,12 +260,25 @@ class History:
 
     def measure(self, round: int, values: Mapping[str, Array]) -> None:
         """Add the measurements before a round; those of diverged runs are NaN."""
+        self._check_names("measured", round, values)
         for name, value in values.items():
             self.measured.append((round, name, np.where(self.diverged, np.nan, value)))
 
     def charge(self, round: int, costs: Mapping[str, Array]) -> None:
         """Add the costs of a round, counted from 1."""
+        self._check_names("charged", round, costs)
         self.charged.extend((round, name, cost) for name, cost in costs.items())
+
+    def _check_names(self, kind: str, round: int, names: Iterable[str]) -> None:
+        """Raise an error if another number of the history has one of these names."""
+        for name in names:
+            latest = self._latest.get(name, (kind, ONCE))
+            if name == "diverged_at" or latest[0] != kind or latest[1] == round:
+                raise InputError(
+                    f"metrics: the history already has {name!r}; use another name in metrics, or "
+                    "in the sampler's method measured"
+                )
+            self._latest[name] = kind, round
 
     def mark_diverged(self, round: int, lost: Bools) -> None:
         """Note which runs lost their model in a round, counted from 1."""

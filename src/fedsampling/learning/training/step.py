@@ -3,13 +3,15 @@
 :mod:`.learner` determines the samples and runs the steps.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsampling.base import memory
@@ -228,6 +230,13 @@ _SECOND = _wrapped(0x94D049BB133111EB)
 # The pooled samples of all clients, and their conversion to a network's inputs.
 
 
+def tensor_of(array: NDArray[Any]) -> Tensor:
+    """Return a tensor with the memory of an array of the data, which nothing may change."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
 Inputs = Literal["unit", "centred", "raw", "tokens"]
 
 
@@ -244,8 +253,8 @@ class Samples:
     _converted: dict[int, Tensor | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.x = torch.from_numpy(self.data.x).to(self.device)
-        self.y = torch.from_numpy(self.data.y).to(self.device)
+        self.x = tensor_of(self.data.x).to(self.device)
+        self.y = tensor_of(self.data.y).to(self.device)
         if self.y.is_floating_point():
             self.y = self.y.float()
 

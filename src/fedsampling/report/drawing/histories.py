@@ -146,6 +146,8 @@ def to_latex(
     """
     import pandas as pd
 
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"table: {type(table).__name__} is invalid; must be a DataFrame")
     compared = {"metric", "larger"} <= table.attrs.keys() and "rank_low" in table
     if compared:  # rounding errors of equal means are not differences
         is_equal = np.isclose(table["difference"], 0, atol=1e-12 * table["value"].abs().max())

@@ -141,7 +141,7 @@ def _shared_memory(kind: type) -> dict[str, Any]:
 def _content(value: Any) -> Any:
     """Return a value that shows whether a variable's content changed."""
     if isinstance(value, _SCALARS):
-        return value
+        return repr(value)  # NaN differs from itself
     size = value.size if isinstance(value, np.ndarray) else getattr(value, "__len__", int)()
     if size > MAX_ITEMS:
         return size

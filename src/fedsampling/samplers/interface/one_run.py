@@ -183,8 +183,13 @@ class StackedRuns:
 
     def exchange_bits(self) -> Array | None:
         """Return the bits of each run's exchange, shape (runs,)."""
-        bits = [sampler.exchange_bits() for sampler in self._runs]
-        return None if None in bits else np.array(bits, np.float64)
+        returned = [sampler.exchange_bits() for sampler in self._runs]
+        bits = [count for count in returned if count is not None]
+        if len(bits) < len(returned):
+            return None
+        if not all(0 <= count < np.inf for count in bits):
+            raise self._fault(f"exchange_bits returned {bits[0]}; must be a number of bits")
+        return np.array(bits, np.float64)
 
     def measured(self) -> Mapping[str, Array]:
         """Return the quantities that the runs record, each of shape (runs,)."""
@@ -198,7 +203,7 @@ class StackedRuns:
             return None
         mask = np.zeros((len(requested), len(self._view.p)), np.bool_)
         for run, clients in enumerate(requested):
-            mask[run, clients] = True
+            mask[run, self._valid_clients(clients, mask.shape[1], "asked")] = True
         return mask
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -233,13 +238,17 @@ class StackedRuns:
         weights = None
         if isinstance(result, tuple) and len(result) == 2 and np.ndim(result[0]):
             result, weights = result
+        clients = self._valid_clients(result, view.n, "select")
+        return clients, None if weights is None else self._valid_weights(weights, clients, "select")
+
+    def _valid_clients(self, result: Any, n: int, method: str) -> Ints:
         clients = _array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
-            raise self._fault(f"select returned {_described(result)}; {_CLIENTS_HINT}")
+            raise self._fault(f"{method} returned {_described(result)}; {_CLIENTS_HINT}")
         clients = clients.astype(np.int64)  # a copy: the sampler may change its array
-        if len(invalid := clients[(clients < 0) | (clients >= view.n)]):
-            raise self._fault(f"select returned client {invalid[0]}; must be in 0…{view.n - 1}")
-        return clients, None if weights is None else self._valid_weights(weights, clients, "select")
+        if len(invalid := clients[(clients < 0) | (clients >= n)]):
+            raise self._fault(f"{method} returned client {invalid[0]}; must be in 0…{n - 1}")
+        return clients
 
     def _weights(self, run: int, clients: Ints, view: RunView, rng: np.random.Generator) -> Array:
         """Return the weights of a run's clients that `weigh` computes."""
@@ -298,7 +307,7 @@ def _is_finite(view: RunView) -> bool:
 def _array(value: Any) -> NDArray[Any]:
     """Convert a value to an array; an array of dimension zero if this is impossible."""
     try:
-        return np.asarray(value)
+        return np.asarray(None if np.ma.is_masked(value) else value)
     except (TypeError, ValueError):  # ragged
         return np.asarray(None)
 
