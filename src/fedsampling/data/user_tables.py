@@ -248,9 +248,8 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
     for row, item in zip(rows, items[:READ_TWICE], strict=False):
         first, again = (as_array([sample], argument) for sample in (item[0], read(row)[0]))
         is_float = first.dtype.kind == "f"
-        if not np.array_equal(
-            first, again, equal_nan=is_float
-        ):  # a random transform, whose seed is not ours
+        if not np.array_equal(first, again, equal_nan=is_float):
+            # A random transform, whose seed is not ours.
             raise InputError(
                 f"{argument}: sample {row} differs each time; remove random transforms"
             )
