@@ -187,8 +187,8 @@ class StackedRuns:
         bits = [count for count in returned if count is not None]
         if len(bits) < len(returned):
             return None
-        if not all(0 <= count < np.inf for count in bits):
-            raise self._fault(f"exchange_bits returned {bits[0]}; must be a number of bits")
+        if wrong := [count for count in bits if not 0 <= count < np.inf]:
+            raise self._fault(f"exchange_bits returned {wrong[0]}; must be a number of bits")
         return np.array(bits, np.float64)
 
     def measured(self) -> Mapping[str, Array]:
