@@ -33,7 +33,7 @@ configfile: "config.yaml"
 
 # A target can be an experiment: then only the targeted experiments are run.
 targets = get_argument_parser().parse_known_args()[0].targets
-target_experiments = select_experiments(targets, config, workflow.config_settings)
+target_experiments = select_experiments(targets, config)
 project = open_project(config, workflow.config_settings)
 plan = project.plan
 rule_resources = RuleResources(plan.jobs, plan.batches, project.config.cluster, project.results)

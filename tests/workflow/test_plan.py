@@ -107,12 +107,22 @@ class TestOneExperiment:
         with pytest.raises(InputError, match="not among the selected experiments"):
             plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=overrides)
 
-    def test_a_target_becomes_a_setting_that_cluster_jobs_read(self):
-        settings, config = ConfigSettings(config_args=["scale=quick"]), {}
-        named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], config, settings)
+    def test_a_target_becomes_a_setting(self):
+        config = {}
+        named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], config)
         assert named == config["experiments"] == [f"{RIZK}/few"]
-        assert settings.config_args[0] == "scale=quick"
-        assert parse_config(settings.config_args)["experiments"] == named
+
+
+def test_no_setting_of_the_user_is_in_a_cluster_jobs_command(tmp_path, monkeypatch):
+    """SLURM's plugin passes the command to a shell."""
+    monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path)
+    monkeypatch.setenv("FEDSAMPLING_CALL", "")
+    (file := tmp_path / "$(reboot).yaml").write_text("device: cpu")
+    settings = ConfigSettings(configfiles=[file], config_args=["store='`reboot`"])
+    open_project({**QUICK, "store": "'`reboot`"}, settings)
+    assert settings.configfiles == []
+    (argument,) = settings.config_args
+    assert argument.startswith('_call=["results/config.json", ')
 
 
 def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys):

@@ -181,9 +181,20 @@ def test_a_second_call_is_refused_unless_it_is_named(opened, released, other_pro
             call()
     opened(run="other").write()
     other_process.close()
-    opened(device="cpu").check_free()
     opened().write()
     assert opened().is_written()
+
+
+def test_a_call_is_refused_while_results_are_written_by_hand(opened, released):
+    handles = []
+    for _ in range(2):  # several commands by hand may run at the same time
+        opened(device="cpu").check_free()
+        handles.append(projects._held.popitem()[1])  # as in another process
+    with pytest.raises(InputError, match=rf"in this folder \(process {os.getpid()} on"):
+        opened().write()
+    for handle in handles:
+        os.close(handle)
+    opened().write()
 
 
 def test_a_job_reads_its_calls_configuration_and_no_other(opened, released, monkeypatch):

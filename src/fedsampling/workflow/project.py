@@ -111,23 +111,27 @@ class Project:
 
     def write(self) -> None:
         """Hold the results folder until this process ends; write the configuration and the plan."""
-        path = self.folder / LOCK
-        if path.absolute() not in _held:
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                handle = _locked(path, fcntl.LOCK_EX)
-                os.ftruncate(handle, 0)
-                os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
-            _held[path.absolute()] = handle
+        self._hold(fcntl.LOCK_EX)
         write_json(self.config_file, self.config.model_dump(mode="json"))
         write_plan(self.folder / PLAN, self._key, self.plan, self.digests)
 
     def check_free(self) -> None:
-        """Refuse to write results by hand while a call with another configuration is running."""
+        """Before writing results by hand, refuse to run next to a call with other settings.
+
+        Such a call is refused, too, until this process ends.
+        """
+        if not self.is_written():
+            self._hold(fcntl.LOCK_SH)
+
+    def _hold(self, kind: int) -> None:
         path = self.folder / LOCK
-        if path.is_file() and not self.is_written():
+        if path.absolute() not in _held:
             with writing(path):
-                os.close(_locked(path, fcntl.LOCK_SH))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle = _locked(path, kind)
+                os.ftruncate(handle, 0)
+                os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+            _held[path.absolute()] = handle
 
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:

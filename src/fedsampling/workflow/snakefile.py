@@ -55,7 +55,8 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         check_writable(RESULTS)
         os.environ[CALL] = project.call  # for jobs on this machine
         call = json.dumps([str(project.config_file), project.call])
-        settings.config_args = [*(settings.config_args or ()), f"_call={call}"]
+        # A cluster's job needs nothing else; SLURM's plugin passes its arguments to a shell.
+        settings.config_args, settings.configfiles = [f"_call={call}"], []
         return project
     except InputError as error:
         files = [Path("config.yaml"), *map(Path, settings.configfiles)]
@@ -73,21 +74,16 @@ def start(project: Project) -> None:
         sys.exit(2)
 
 
-def select_experiments(targets: Iterable[str], config: dict[str, Any], settings: Any) -> list[str]:
+def select_experiments(targets: Iterable[str], config: dict[str, Any]) -> list[str]:
     """Move targets that are experiments into the configuration's `experiments`; return them.
 
-    A cluster's jobs do not receive the targets, only the configuration. ``paper/experiment`` is an
-    experiment, unless a file with that name exists.
+    ``paper/experiment`` is an experiment, unless a file with that name exists.
     """
     experiments = [
         name for name in targets if re.fullmatch(EXPERIMENT, name) and not Path(name).exists()
     ]
     if experiments:
         config["experiments"] = experiments
-        settings.config_args = [
-            *(settings.config_args or ()),
-            f"experiments={json.dumps(experiments)}",
-        ]
     return experiments
 
 

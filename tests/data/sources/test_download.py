@@ -116,3 +116,10 @@ class TestSlowness:
     def test_silence_times_out(self, tmp_path, publisher):
         publisher.delay = 1.0
         assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
+
+    def test_a_server_that_drips_is_given_up(self, tmp_path, publisher):
+        publisher.always = cut(300_000, pause=0.2)  # 100 bytes at a time
+        reason = "cannot be reached (slower than 1000 bytes a second)"
+        assert reason in error_line(tmp_path, big(publisher.url))
+        publisher.always = None
+        assert fetched_content(tmp_path, big(publisher.url)) == CONTENT

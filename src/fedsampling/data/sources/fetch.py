@@ -44,6 +44,7 @@ Received = Callable[[int, int], None]  # bytes, and bytes in total
 _ABSENT = (403, 404, 410)  # object stores return 403 for missing objects
 _TEMPORARY = (408, 416, 425, 429, 500, 502, 503, 504)
 _PROGRESS_BYTES = 1 << 20  # an attempt that receives more does not count as failed
+_MIN_BYTES_PER_SECOND = 1000  # a slower transfer counts as failed
 _MAX_WAIT_SECONDS = 60.0  # even if a server requests more
 _JITTER = random.SystemRandom()  # for waiting times only; no result depends on it
 
@@ -53,7 +54,7 @@ class Patience:
     """When to give up on a server: consecutive attempts that fail, and times in seconds."""
 
     connect: float = 10.0
-    read: float = 30.0  # between two parts of a response
+    read: float = 30.0  # between two parts of a response; its speed is checked as often
     attempts: int = 4
     pause: float = 1.0  # before the second attempt; doubled before each further one
 
@@ -113,7 +114,8 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
             if response.status_code == 416:  # the partial file is longer than the server's
                 part.unlink()
             _check_status(response)
-            _receive(response, part, offset * (response.status_code == 206), bound, tell)
+            offset *= response.status_code == 206
+            _receive(response, part, offset, bound, patience, tell)
     except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
         raise _TemporaryError("no answer in time") from error
     except requests.ConnectionError as error:
@@ -135,14 +137,20 @@ def _check_status(response: "requests.Response") -> None:
 
 
 def _receive(
-    response: "requests.Response", part: Path, offset: int, bound: int, tell: Received
+    response: "requests.Response",
+    part: Path,
+    offset: int,
+    bound: int,
+    patience: Patience,
+    tell: Received,
 ) -> None:
     """Write a response's undecoded bytes as they arrive, so that slow transfers show progress."""
     length = response.headers.get("Content-Length", "")
     total = offset + int(length) if length.isdecimal() else None
     if total is not None and total > bound:
         raise CorruptError(f"is {total:,} bytes long, more than the {bound:,} expected")
-    received = offset
+    received = counted = offset
+    since = time.monotonic()
     with writing(part):
         stream = part.open("ab" if offset else "wb", buffering=0)
     with stream:
@@ -155,6 +163,10 @@ def _receive(
                 while rest:  # unbuffered writes may be partial
                     rest = rest[stream.write(rest) :]
             tell(received, total or bound)
+            if (seconds := time.monotonic() - since) > patience.read:
+                if received - counted < _MIN_BYTES_PER_SECOND * seconds:
+                    raise _TemporaryError(f"slower than {_MIN_BYTES_PER_SECOND} bytes a second")
+                counted, since = received, time.monotonic()
     if total is not None and received < total:
         raise _TemporaryError(f"broke off after {received:,} of {total:,} bytes")
 
