@@ -85,6 +85,11 @@ def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
             "metrics: the history already has 'accuracy'; use another name in metrics, or in the "
             "sampler's method measured",
         ),
+        (
+            {"metrics": {"reports": lambda model, x, y: 0.0}},
+            "metrics: the history already has 'reports'; use another name in metrics, or in the "
+            "sampler's method measured",
+        ),
         ({"metrics": ["f1"]}, "metrics: an object of list is invalid; must map names to functions"),
         (
             {"metrics": {1: max}},
