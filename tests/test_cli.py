@@ -218,8 +218,8 @@ def test_a_small_limit_on_virtual_memory_is_one_line(arguments, prefix):
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert result.returncode
     assert result.stderr.splitlines()[-1] == (
-        f"{prefix}memory: virtual memory is limited to 0.31 GB, which is too little to start; "
-        "set at least 1.5 GB, or run 'ulimit -v unlimited'"
+        f"{prefix}memory: virtual memory is limited to 0.31 GB; set at least 1.5 GB, "
+        "or run 'ulimit -v unlimited'"
     )
 
 

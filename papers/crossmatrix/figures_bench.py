@@ -50,8 +50,8 @@ SITUATIONS = [
 ]
 
 
-# Runs of the same datasets with other delays or worlds: the start of their experiments' names, and
-# what differs. Other delays change seconds only.
+# Reruns of the benchmark's datasets: how their experiments' names begin, and what differs. Only
+# seconds depend on the delays.
 OTHER_DELAYS = {
     "varying_": "delays vary around each client's mean",
     "ordered_": "large clients are slow",

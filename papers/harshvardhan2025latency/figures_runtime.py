@@ -248,7 +248,8 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
         theirs = target(paper, experiment)
-        head = {"data": name, "target": f"{goal:g}" + (f" ({theirs:g})" if goal != theirs else "")}
+        both = {"target": f"{goal:g} ({theirs:g})"} if goal != theirs else {}
+        head = {"data": name, "target": f"{goal:g}"}
         summary = row_summary(summaries, experiment, case)
         table = row_runtimes(summaries, experiment, case, goal)
         if summary is None or table.empty:
@@ -262,7 +263,7 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         for clock, label in CLOCKS.items():
             numbers = reported if clock == "counted" else {}
             row = {**head, "clock": label}
-            rows.append(row | _cells_by_sampler(table, clock, numbers, limit))
+            rows.append(row | both | _cells_by_sampler(table, clock, numbers, limit))
             data += _numbers_by_sampler(row, table, clock, numbers, limit)
         rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")

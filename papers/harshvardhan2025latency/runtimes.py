@@ -84,9 +84,9 @@ def printed_row(paper: Paper, table: str, row: str) -> PrintedRow:
 
 
 def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
-    """Return a row's target, a test accuracy or normalised loss.
+    """Return the accuracy or normalised loss that a row's runs have to reach.
 
-    This is the paper's, unless `summaries` has runs of the row that end at a lower accuracy.
+    This is the paper's target, or, if it is lower, the accuracy at which our runs end.
     """
     theirs, runs = paper.reported(f"target/{row}"), (summaries or {}).get(row)
     return theirs if runs is None or falls(runs) else min(theirs, end(runs))

@@ -77,7 +77,7 @@ def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candida
 def test_the_regret_on_a_family_uses_no_run_on_it():
     table, fresh = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), speed_ups(fast=[1.5, 1.4, 1.5, 0.1])
     assert not advise(table, ["fast"], Situation(), "rounds", fresh).recommended
-    # Only without D is the sampler confirmed, so that its regret on D is none.
+    # The sampler is confirmed only if D is left out, so it is advised on D only: regret 1.
     mean, largest = advise(table, ["fast"], Situation(), "rounds", fresh).regret["advice"]
     assert (mean, largest) == (pytest.approx((1.5 + 1.6 + 1.4 + 1) / 4), 1.6)
 

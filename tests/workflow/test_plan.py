@@ -114,7 +114,7 @@ class TestOneExperiment:
 
 
 def test_no_setting_of_the_user_is_in_a_cluster_jobs_command(tmp_path, monkeypatch):
-    """SLURM's plugin passes the command to a shell."""
+    """SLURM's plugin passes this command to a shell, which would execute it."""
     monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path)
     monkeypatch.setenv("FEDSAMPLING_CALL", "")
     (file := tmp_path / "$(reboot).yaml").write_text("device: cpu")

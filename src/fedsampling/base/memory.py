@@ -26,9 +26,8 @@ def check_address_space() -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
         raise InputError(
-            f"memory: virtual memory is limited to {limit / 1e9:.2g} GB, which is too little to "
-            f"start; set at least {MIN_ADDRESS_SPACE_BYTES / 1e9:g} GB, or run "
-            "'ulimit -v unlimited'"
+            f"memory: virtual memory is limited to {limit / 1e9:.2g} GB; set at least "
+            f"{MIN_ADDRESS_SPACE_BYTES / 1e9:g} GB, or run 'ulimit -v unlimited'"
         )
 
 

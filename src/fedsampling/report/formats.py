@@ -286,7 +286,7 @@ def accepted_values(drawn: Iterable[Interval]) -> list[str]:
 
 
 def _region(least: float | None, most: float | None) -> str:
-    """Write the values that a rule accepts; "" if it accepts all."""
+    """Describe the values that a rule accepts, such as ``above 1``; empty if it accepts all."""
     if least is not None and most is not None:
         return f"from {_round(least)} to {_round(most)}"
     if least is not None:

@@ -230,7 +230,7 @@ ONCE = -1  # round of values that belong to no round
 
 
 def taken(name: str) -> InputError:
-    """Return the error of a number whose name another one has."""
+    """Return the error for two numbers with the same name."""
     return InputError(
         f"metrics: the history already has {name!r}; use another name in metrics, or in the "
         "sampler's method measured"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Strict, Variance
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
@@ -101,23 +100,13 @@ def train(
             break
         checked.live = ~history.diverged
         theta, charges = play_round(learner, checked, theta, Draws(seed_array, t))
-        if t == first:
-            _check_names(sampler, history, charges)
         history.charge(t + 1, charges)
+        if t == first and is_user(type(sampler)):
+            history.check_costs()
         history.mark_diverged(t + 1, ~learner.finite(theta))
         theta = learner.reset(theta, history.diverged)
     checked.check_last_sums()
     return history
-
-
-def _check_names(sampler: Scheme, history: History, charges: Mapping[str, Array]) -> None:
-    """Raise InputError if a quantity that a user's sampler measured has the name of a metric."""
-    clash = sorted({name for _, name, _ in history.measured} & charges.keys())
-    if clash and is_user(type(sampler)):
-        raise InputError(
-            f"sampler {sampler.named}: measured returns {clash[0]!r}, which is a metric; "
-            "use another name"
-        )
 
 
 def play_round(
