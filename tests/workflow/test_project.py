@@ -156,7 +156,7 @@ def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
 @pytest.fixture
 def other_process(tmp_path):
     """Lock the folder of results, as another process would; closing the file unlocks it."""
-    path = tmp_path / "results" / projects.LOCK
+    path = tmp_path / "results" / projects.CALL_LOCK
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as lock:
         lock.write("process 7 on node")
@@ -197,7 +197,26 @@ def test_a_call_is_refused_while_results_are_written_by_hand(opened, released):
     opened().write()
 
 
-def test_a_job_reads_its_calls_configuration_and_no_other(opened, released, monkeypatch):
+def test_jobs_that_outlive_a_killed_call_refuse_calls_with_other_settings(
+    opened, released, monkeypatch
+):
+    opened().write()
+    with monkeypatch.context() as job:
+        job.setenv(projects.CALL, opened().call)
+        Project.open(opened().config_file, opened().results)
+    killed_call, its_job = projects._held.values()
+    projects._held.clear()  # as in another process
+    os.close(killed_call)
+    for call in (lambda: opened(device="cpu").write(), lambda: opened(device="cpu").check_free()):
+        with pytest.raises(InputError, match=r"another call is running in this folder \(process"):
+            call()
+        os.close(projects._held.popitem()[1])
+    opened().write()
+    os.close(its_job)
+
+
+def test_a_job_reads_its_calls_configuration_and_no_other(opened, released, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     project = opened()
     project.write()
     arguments = {"_call": [str(project.config_file), project.call], "scale": "paper"}

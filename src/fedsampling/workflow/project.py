@@ -27,7 +27,7 @@ from fedsampling.runs.places import plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan
 
-CONFIG, PLAN, LOCK = "config.json", "plan.json", "call.lock"
+CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
 _held: dict[Path, int] = {}  # open locks of the results folders that this process holds
 
@@ -46,9 +46,11 @@ class Project:
     def open(cls, file: Path, results: Path = RESULTS, papers: Path = PAPERS) -> "Project":
         """Read a configuration file."""
         project = cls(configuration.load(file), results, papers, file, writes=True)
-        if os.environ.get(CALL, project.call) != project.call:
-            fix = "run the same command again when that call has ended"
-            raise InputError(f"{file}: replaced by another call; {fix}")
+        if CALL in os.environ:
+            project._hold(JOBS_LOCK, fcntl.LOCK_SH)
+            if os.environ[CALL] != project.call or not project.is_written():
+                fix = "run the same command again when that call has ended"
+                raise InputError(f"{file}: replaced by another call; {fix}")
         return project
 
     def with_config(self, **changes: Any) -> "Project":
@@ -111,7 +113,8 @@ class Project:
 
     def write(self) -> None:
         """Hold the results folder until this process ends; write the configuration and the plan."""
-        self._hold(fcntl.LOCK_EX)
+        self._hold(CALL_LOCK, fcntl.LOCK_EX)
+        self._check_no_other_jobs()
         write_json(self.config_file, self.config.model_dump(mode="json"))
         write_plan(self.folder / PLAN, self._key, self.plan, self.digests)
 
@@ -121,17 +124,28 @@ class Project:
         Such a call is refused, too, until this process ends.
         """
         if not self.is_written():
-            self._hold(fcntl.LOCK_SH)
+            self._hold(CALL_LOCK, fcntl.LOCK_SH)
+            self._check_no_other_jobs()
 
-    def _hold(self, kind: int) -> None:
-        path = self.folder / LOCK
-        if path.absolute() not in _held:
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                handle = _locked(path, kind)
-                os.ftruncate(handle, 0)
-                os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
-            _held[path.absolute()] = handle
+    def _check_no_other_jobs(self) -> None:
+        """Refuse to start next to jobs with other settings, which outlive a killed call."""
+        if not self.is_written() and self._lock_file(JOBS_LOCK) not in _held:
+            os.close(self._locked(JOBS_LOCK, fcntl.LOCK_EX))
+
+    def _hold(self, lock: str, kind: int) -> None:
+        if (path := self._lock_file(lock)) not in _held:
+            _held[path] = self._locked(lock, kind)
+
+    def _locked(self, lock: str, kind: int) -> int:
+        with writing(path := self._lock_file(lock)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = _locked(path, kind)
+            os.ftruncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+        return handle
+
+    def _lock_file(self, lock: str) -> Path:
+        return (self.folder / lock).absolute()
 
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:
