@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce smoke workflow test test-long test-today test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs lock chart-library axe clean
+.PHONY: help reproduce smoke workflow test test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs lock chart-library axe clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -36,14 +36,11 @@ workflow: $(READY)
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
             --durations 20 --durations-min 5
 
-test: $(READY) ## Run all tests except the long ones
-	pytest $(PARALLEL)
+test: $(READY) ## Run all tests except the long ones; PART=20 adds that part of these, a new one each day
+	pytest $(PARALLEL) $(if $(PART),-m 'not slurm' --part $(PART))
 
 test-long: $(READY) ## Run all tests, including the long ones
 	pytest $(PARALLEL) -m 'not slurm'
-
-test-today: $(READY) ## Run all tests except the long ones, and the fifth of these that today's date selects
-	pytest $(PARALLEL) -m 'not slurm' --day $$(($$(date +%s) / 86400))
 
 # An interpreter that does not start, such as a pyenv shim of a disabled version, counts as missing.
 test-python: ## Run the tests with each supported Python that is installed

@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,14 +83,14 @@ class Pipeline:
 
 
 def pytest_addoption(parser):
-    parser.addoption("--day", type=int, help="number of a day: run a fifth of the long tests only")
+    parser.addoption("--part", type=int, help="20: run the 20th of the long tests that is today's")
 
 
 def pytest_collection_modifyitems(config, items):
-    if (day := config.getoption("--day")) is not None:
+    if parts := config.getoption("--part"):
         marks = {item.nodeid: item.get_closest_marker("long") for item in items}
         long = {name: mark.kwargs.get("minutes", 1) for name, mark in marks.items() if mark}
-        today = long_tests_of(day, long)
+        today = long_tests_of(int(time.time() / 86_400), parts, long)
         items[:] = [item for item in items if item.nodeid not in long or item.nodeid in today]
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}
@@ -102,13 +103,13 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def long_tests_of(day, minutes_of):
-    """Return a day's fifth of the long tests: each of five days in turn has as many minutes."""
-    days = [{} for _ in range(5)]
+def long_tests_of(day, parts, minutes_of):
+    """Return a day's part of the long tests; all parts take about as many minutes."""
+    days = [{} for _ in range(parts)]
     for name in sorted(minutes_of, key=lambda name: (-minutes_of[name], name)):
         shortest = min(days, key=lambda tests: sum(tests.values()))
         shortest[name] = minutes_of[name]
-    return days[day % 5].keys()
+    return days[day % parts].keys()
 
 
 def in_parallel(config):

@@ -110,7 +110,7 @@ def test_files_that_the_page_names_exist():
 
 def test_five_days_run_each_long_test_once_in_equal_shares():
     minutes = {f"test_{n}": 1 + n % 7 for n in range(85)}
-    days = [long_tests_of(day, minutes) for day in range(20_000, 20_005)]
+    days = [long_tests_of(day, 5, minutes) for day in range(20_000, 20_005)]
     assert sorted(chain(*days)) == sorted(minutes)
     totals = [sum(minutes[name] for name in names) for names in days]
     assert max(totals) - min(totals) <= 1
