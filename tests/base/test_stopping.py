@@ -18,7 +18,7 @@ from fedsampling.base.stopping import (
     seconds_left,
     watching,
 )
-from fedsampling.workflow.project import CALL_LOCK
+from fedsampling.workflow.project import CALL_LOCK, JOBS_LOCK
 
 
 @pytest.fixture(autouse=True)
@@ -190,7 +190,10 @@ def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
     assert status == EXIT_UNFINISHED
     assert f"stopped before round {len(first)}; run the same command to resume" in errors
     assert 0 < len(first) < 60
-    assert {path.name for path in results.rglob("*.lock")} <= {CALL_LOCK}  # no lease of the run
+    assert {path.name for path in results.rglob("*.lock")} <= {
+        CALL_LOCK,
+        JOBS_LOCK,
+    }  # no lease of the run
     status, second, _ = run()
     assert status == 0
     assert first + second == list(range(60))
