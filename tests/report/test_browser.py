@@ -316,7 +316,7 @@ def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
 def test_the_chooser_answers_by_the_situation(schemes, tmp_path):
     usual, delays_known, unbiased, address = _seen(schemes.replace("</body>", CHOOSER), tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
-    assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds each)."
+    assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"

@@ -90,6 +90,13 @@ def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():
     logs = np.log([1.5, 1.6, 1.4, 1.5])
     low = np.exp(logs.mean() - 3.182446 * logs.std(ddof=1) / 2)  # Student's factor, 3 degrees
     assert result.recommended[0].low == pytest.approx(low, rel=1e-5)
+    half = 4.176535 * logs.std(ddof=1) / 2  # the factor for two samplers: 0.9875 instead of 0.975
+    low, high = np.exp(logs.mean() - half), np.exp(logs.mean() + half)
+    assert result.recommended[0].corrected(2) == pytest.approx((low, high), rel=1e-5)
+    assert result.answer[2] == (
+        "Corrected for the choice among 2 samplers, the interval is above 1: "
+        f"[{low:.2f}, {high:.2f}]."
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_the_chooser_gives_the_rules_advice_in_every_situation(folder):
     def first_line(**answers):
         return lookup["texts"][lookup["picks"][" ".join({**usual, **answers}.values())]][0]
 
-    assert first_line(delays="yes").startswith("TiFL (3 datasets of 3 families, 5 worlds each)")
+    assert first_line(delays="yes").startswith("TiFL (3 datasets of 3 families, 5 worlds)")
     assert first_line().startswith(NOTHING_BETTER)  # TiFL needs the delays
     assert first_line(delays="yes", unbiased="yes").startswith(NOTHING_BETTER)
     assert first_line(delays="yes", unequal="yes").endswith("(no dataset has these answers).")

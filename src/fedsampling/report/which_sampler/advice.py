@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.evidence.statistics import half_width, listed, show, show_interval
+from fedsampling.evidence.statistics import LEVEL, half_width, listed, show, show_interval
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 
@@ -107,6 +107,13 @@ class Candidate:
             and self.again[3] == self.families
         )
 
+    def corrected(self, samplers: int) -> tuple[float, float]:
+        """Return the interval with Bonferroni's correction for a choice among `samplers`."""
+        level = 1 - (1 - LEVEL) / samplers
+        wider = half_width(1, self.families, level) / half_width(1, self.families)
+        half = np.log(self.high / self.low) / 2 * wider
+        return float(self.value / np.exp(half)), float(self.value * np.exp(half))
+
     @property
     def text(self) -> str:
         """Name and numbers."""
@@ -134,15 +141,16 @@ class Candidate:
 class Advice:
     """The advice in a situation for one measure of cost.
 
-    `others` are faster than MD on average; the fastest is first. `worlds`: smallest and largest
-    number of a dataset. `regret`: mean and largest regret of ``advice`` and ``md`` on a family that
-    the advice was not learned from: the cost divided by that of the best sampler there. `notes`:
-    further sentences.
+    `others` are faster than MD on average; the fastest is first. `samplers`: number of those
+    compared with MD. `worlds`: smallest and largest number of a dataset. `regret`: mean and largest
+    regret of ``advice`` and ``md`` on a family that the advice was not learned from: the cost
+    divided by that of the best sampler there. `notes`: further sentences.
     """
 
     measure: str
     recommended: tuple[Candidate, ...]
     others: tuple[Candidate, ...]
+    samplers: int
     families: int
     datasets: int
     worlds: tuple[int, int]
@@ -158,34 +166,48 @@ class Advice:
     def evidence(self) -> str:
         """The number of families, datasets and worlds."""
         low, high = self.worlds
-        worlds = f"{low}" if low == high else f"{low} to {high}"
+        worlds = f"{low}" if low == high else f"{low}–{high}"
         return (
             f"{self.datasets} dataset{'s' * (self.datasets != 1)} of {self.families} "
-            f"famil{'y' if self.families == 1 else 'ies'}, {worlds} world{'s' * (high != 1)} each"
+            f"famil{'y' if self.families == 1 else 'ies'}, {worlds} world{'s' * (high != 1)}"
         )
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        """The advice, the best candidates, and the regret: one short sentence each."""
+    def answer(self) -> tuple[str, ...]:
+        """The advice, the best candidates, and the correction: one short sentence each."""
         if not self.families:
             return (f"{NOTHING_BETTER} (no dataset has these answers).",)
         shown = (*self.recommended, *self.others)[:MAX_CANDIDATES]
         texts = "; ".join(candidate.text for candidate in shown)
-        first = display_name(self.sampler).short if self.recommended else NOTHING_BETTER
-        lines = [f"{first} ({self.evidence})."]
-        if shown:
-            lines.append(f"{'Speed-up over MD' if self.recommended else 'Candidates'}: {texts}.")
-        if self.regret:
-            excess, of_md = (
-                [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret[rule]]
-                for rule in ("advice", "md")
-            )
-            lines.append(
-                f"On a new family of datasets, expect {excess[0]} more cost than with the best "
-                f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case "
-                f"{of_md[1]})."
-            )
-        return (*lines, *self.notes)
+        if not self.recommended:
+            candidates = [f"Candidates: {texts}."] if shown else []
+            return (f"{NOTHING_BETTER} ({self.evidence}).", *candidates)
+        first = display_name(self.sampler).short
+        return (f"{first} ({self.evidence}).", f"Speed-up over MD: {texts}.", self.correction)
+
+    @property
+    def correction(self) -> str:
+        """The first recommended sampler's interval, corrected for the choice among all."""
+        low, high = self.recommended[0].corrected(self.samplers)
+        return (
+            f"Corrected for the choice among {self.samplers} samplers, the interval "
+            f"{'is above' if low > 1 else 'includes'} 1: [{show(low)}, {show(high)}]."
+        )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The answer, the regret, and further sentences."""
+        if not self.regret:
+            return (*self.answer, *self.notes)
+        excess, of_md = (
+            [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret[rule]]
+            for rule in ("advice", "md")
+        )
+        regret = (
+            f"On a new family of datasets, expect {excess[0]} more cost than with the best "
+            f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case {of_md[1]})."
+        )
+        return (*self.answer, regret, *self.notes)
 
 
 def advise(
@@ -215,6 +237,7 @@ def advise(
         measure,
         tuple(each for each in candidates if each.is_recommended),
         tuple(each for each in candidates if each.value > 1 and not each.is_recommended),
+        len(candidates),
         len(logs),
         cell["set"].nunique(),
         (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),

@@ -95,10 +95,13 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
     """Write the advice in a situation, by the measure of cost: at most ten lines."""
     yield f"Advice ({situation.in_words}):"
     for measure, comparison in comparisons.items():
-        first, *others = comparison.advice(situation).lines
+        advice = comparison.advice(situation)
+        first, *others = advice.answer + advice.notes
         yield shorten(f"{measure}: {first}", WIDTH, placeholder=" …")
         for line in others:
-            yield shorten(f"  {line}", WIDTH - 2, placeholder=" …").join(["  ", ""])
+            # A second candidate goes before the end of the first is cut.
+            short = line if len(line) <= WIDTH - 2 else f"{line.partition('; ')[0].rstrip('.')}."
+            yield f"  {shorten(short, WIDTH - 2, placeholder=' …')}"
 
 
 def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None) -> Iterator[str]:
