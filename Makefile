@@ -36,7 +36,7 @@ workflow: $(READY)
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
             --durations 20 --durations-min 5
 
-test: $(READY) ## Run all tests except the long ones; PART=20 adds that part of these, a new one each day
+test: $(READY) ## Run all tests except the long ones; PART=20 adds a 20th of these, a new one each day
 	pytest $(PARALLEL) $(if $(PART),-m 'not slurm' --part $(PART))
 
 test-long: $(READY) ## Run all tests, including the long ones

@@ -90,7 +90,8 @@ def pytest_collection_modifyitems(config, items):
     if parts := config.getoption("--part"):
         marks = {item.nodeid: item.get_closest_marker("long") for item in items}
         long = {name: mark.kwargs.get("minutes", 1) for name, mark in marks.items() if mark}
-        today = long_tests_of(int(time.time() / 86_400), parts, long)
+        short = {name: minutes for name, minutes in long.items() if minutes <= 2}
+        today = long_tests_of(int(time.time() / 86_400), parts, short)
         items[:] = [item for item in items if item.nodeid not in long or item.nodeid in today]
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}

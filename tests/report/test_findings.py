@@ -129,7 +129,7 @@ def test_the_document_has_every_paper_and_no_place_left_open():
     assert "{{" not in text
 
 
-@pytest.mark.long
+@pytest.mark.long(minutes=5)
 def test_the_document_is_what_the_shipped_runs_give(tmp_path):
     project_of_all = Project(Config(), tmp_path / "results", ROOT / "papers")
     for key in project_of_all.plan.papers:

@@ -136,7 +136,7 @@ def _needs_of_runs(ranks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Return the information that samplers needed with the settings of their runs, if recorded."""
     if "needs" not in ranks:
         return {}
-    needs = ranks.drop_duplicates("scheme").set_index("scheme")["needs"].fillna("")
+    needs = ranks.drop_duplicates("scheme").set_index("scheme")["needs"].astype("string").fillna("")
     return {str(name): tuple(text.split()) or (NOTHING,) for name, text in needs.items()}
 
 
