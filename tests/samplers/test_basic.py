@@ -48,13 +48,6 @@ def test_duplicate_draws_share_a_slot_or_have_one_each():
     assert (independent.times == 1).all()
 
 
-def test_a_round_can_be_without_clients():
-    slots, omega = select(Poisson(m=1))
-    per_run = np.bincount(slots.run, minlength=RUNS)
-    assert per_run.min() == 0
-    assert len(omega) == per_run.sum() == len(slots.times)
-
-
 def test_uniform_draws_distinct_clients_and_all_ordered_pairs_are_equally_likely():
     slots, _ = select(Uniform(m=2))
     first, second = slots.client.reshape(RUNS, 2).T

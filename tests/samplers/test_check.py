@@ -148,14 +148,6 @@ def broken():
             slots = super().select(view, rng)
             return Slots(slots.run, (slots.client + self._rounds) % len(view.p), slots.scale)
 
-    class Stubborn(Uniform, name="test_stubborn"):
-        """Selects unavailable clients."""
-
-        def select(self, view, rng):
-            return Slots.stack([np.arange(self.m)] * view.runs)
-
-        unbiased = False
-
     class Deaf(Uniform, name="test_deaf"):
         """Needs updates but has no method that receives them."""
 
@@ -178,7 +170,6 @@ def broken():
         ("chooser", "no attribute 'choice'; in this form rng serves all runs: draw with"),
         ("greedy", "needs: 'loses' is unknown; did you mean 'losses'?"),
         ("forgetful", "state: the memory is lost with the object"),
-        ("stubborn", "returned client 0, which is not available"),
         ("deaf", "has no method saw_updates"),
     ],
 )

@@ -324,18 +324,6 @@ def play(sampler, seeds, rounds):
     return slots
 
 
-def test_draw_k_comes_from_distribution_k():
-    sampler = ClusteredSize(m=4).prepared(setup(SIZES))
-    slots, omega = draw(sampler, np.arange(5000))
-    r = allocate_by_size(SIZES, 4)
-    clients = slots.client.reshape(5000, 4)
-    for k in range(4):
-        seen = np.bincount(clients[:, k], minlength=N) / 5000
-        # Five standard errors of forty frequencies: a false alarm has probability 2e-5.
-        assert (np.abs(seen - r[k]) <= 5 * np.sqrt(r[k] * (1 - r[k]) / 5000)).all()
-    np.testing.assert_allclose(omega, 0.25)
-
-
 @pytest.mark.parametrize("measure", MEASURES)
 def test_remembered_pairs_agree_with_those_of_all_updates(measure):
     seeds = np.array([3, 5])
@@ -345,15 +333,6 @@ def test_remembered_pairs_agree_with_those_of_all_updates(measure):
         assert (G != 0).any(1).sum() > 4
         np.testing.assert_allclose(remembered, pairs(G, measure), atol=1e-12)
         np.testing.assert_array_equal(remembered, remembered.T)
-
-
-def test_similar_clients_end_in_one_distribution():
-    sampler = ClusteredSimilarity(m=3).prepared(setup(np.full(9, 4), 1))
-    slots = Slots.of(np.ones((1, 9), np.bool_))
-    sampler.saw_updates(slots, np.eye(3, D, dtype=np.float32)[slots.client % 3])
-    for t in range(30):
-        drawn, _ = draw(sampler, np.array([0]), t)
-        assert set(drawn.client % 3) == {0, 1, 2}
 
 
 def test_the_later_of_two_updates_of_a_client_is_remembered():

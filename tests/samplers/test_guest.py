@@ -13,8 +13,6 @@ from textwrap import indent
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, seed, settings
-from hypothesis import strategies as st
 
 import fedsampling as fs
 from fedsampling.adapters.cohort import Cohort
@@ -278,19 +276,6 @@ def test_arrays_cannot_be_changed(data, expected, number):
 def test_no_array_can_be_changed_by_any_operation(data, expected, place):
     for operation in OPERATIONS:
         check_case(data, expected, *place, operation)
-
-
-@pytest.mark.long
-@seed(0)
-@settings(max_examples=300, deadline=None)
-@given(case=st.data())
-def test_no_sequence_of_operations_changes_an_array(data, expected, case):
-    form, method, _ = case.draw(st.sampled_from(PLACES))
-    arrays = st.sampled_from(ARRAYS[form][method])
-    pairs = case.draw(st.lists(st.tuples(arrays, st.sampled_from(OPERATIONS)), max_size=4))
-    lines = [f"try:\n    {what.format(array)}\nexcept ValueError: pass" for array, what in pairs]
-    own = sampler(form, method, "\n".join(lines) or "pass")
-    assert outcome(data, own, expected[form]) == "equal"
 
 
 @pytest.mark.parametrize("form", FORMS)

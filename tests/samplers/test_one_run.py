@@ -187,33 +187,6 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
         pd.testing.assert_frame_equal(expected, table)
 
 
-@pytest.mark.parametrize(
-    ("answer", "line"),
-    [
-        (lambda view: None, "select returned None; must be indices of clients, shape (k,), or a"),
-        (lambda view: np.ones(view.n, bool), "select returned a ndarray of bool and shape (5,);"),
-        (lambda view: ([0, 1], [1.0]), "select returned a list of float64 and shape (1,) as weigh"),
-        (lambda view: [0, 9], "select returned client 9; must be in 0"),
-        (lambda view: view.losses, "AttributeError: view has no 'losses'; add it to `needs`"),
-    ],
-)
-def test_errors_of_a_sampler_of_one_run_are_one_line(answer, line):
-    class Wrong(fs.Sampler, name="wrong_of_one_run"):
-        """A sampler whose results are invalid."""
-
-        def select(self, view, rng):
-            return answer(view)
-
-    try:
-        with pytest.raises(fs.InputError) as error:
-            trained(Wrong())
-    finally:
-        Wrong.named = ""
-    (only,) = error.value.lines
-    assert only.startswith("sampler wrong_of_one_run, round 0: ")
-    assert line in only
-
-
 def test_a_run_that_diverges_does_not_affect_the_others():
     """NumPy refuses probabilities that are not finite; that run is lost, not the job."""
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))

@@ -39,12 +39,6 @@ def test_luo_agrees_with_the_minimum_of_the_authors_method(c, tail):
     assert np.log(runtime_objective(delays, scores, c, q)) <= optimum.fun + 1e-6
 
 
-def test_luo_with_equal_delays_is_proportional_to_the_norms():
-    _, scores = clients(10, False)
-    q = luo_probabilities(np.full(10, 7.0), scores, 0.3)
-    np.testing.assert_allclose(q, scores / scores.sum(), rtol=1e-6)
-
-
 def test_slow_and_unimportant_clients_are_drawn_less_often():
     q = luo_probabilities(np.array([1.0, 5.0, 1.0]), np.array([1.0, 1.0, 0.2]), 0.1)
     assert q[0] > q[1]

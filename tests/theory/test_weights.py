@@ -87,36 +87,9 @@ def test_equation_22_recovers_alpha_from_the_other_two_columns(counts, data):
         assert pooled_alpha(row, p) == pytest.approx(row.alpha, abs=1e-12)
 
 
-@given(st.lists(st.integers(1, 50), min_size=2, max_size=12), st.data())
-def test_clustered_covariances_exceed_those_of_md_in_sum(counts, data):
-    # The converse of inequality (60); distributions that meet (54) by mixing permutations.
-    n = len(counts)
-    p = np.full(n, 1 / n)
-    m = data.draw(st.integers(1, n))
-    r = np.zeros((m, n))
-    for weight, shift in zip(np.array(counts) / sum(counts), range(n), strict=True):
-        for k in range(n):
-            r[k * m // n, (k + shift) % n] += weight * m / n
-    r /= r.sum(axis=1, keepdims=True)
-    p = r.mean(axis=0)
-    difference = clustered_covariance(r) + np.outer(p, p) / m
-    np.fill_diagonal(difference, 0)
-    assert difference.sum() >= -1e-12
-
-
 def test_inequality_60_fails_for_clients_that_share_no_distribution():
     p = R.mean(axis=0)
     assert clustered_covariance(R)[0, 3] == 0 > -p[0] * p[3] / M
-
-
-def test_proposition_1_allows_negative_alpha():
-    # All clients with probability one half, weights 2 p_i: unbiased, and it contradicts α ≥ 0.
-    omega = np.array([2 * P, 0 * P])
-    covariance = np.cov(omega.T, bias=True)
-    np.testing.assert_allclose(omega.mean(axis=0), P)
-    np.testing.assert_allclose(covariance, np.outer(P, P))  # −α p_i p_j with α = −1
-    gamma = np.trace(covariance) - (P**2).sum()
-    assert gamma == pytest.approx(0, abs=1e-15)
 
 
 def test_sums_of_md_and_uniform_are_equations_10_to_12():
