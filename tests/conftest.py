@@ -53,7 +53,6 @@ SLOW_FILES = [
     "report/test_browser.py",
     "report/test_which_sampler.py",
     "experiments/test_pinned_hashes.py",
-    "experiments/test_data_papers.py",
     "test_your_pages.py",
     "test_kernels.py",
 ]

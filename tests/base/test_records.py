@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import Field, field_validator
 
 from fedsampling.base import families
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.families import Named, members_within
 from fedsampling.base.records import Strict, check, distinct, merge
 
@@ -120,11 +120,6 @@ class TestMerge:
         base, changes = {"a": {"b": 1}}, {"a": {"c": 2}}
         merge(base, changes)["a"]["b"] = 9
         assert (base, changes) == ({"a": {"b": 1}}, {"a": {"c": 2}})
-
-
-def test_nearest_names_the_close_one_or_all():
-    assert nearest("roudns", ["rounds", "seeds"]) == "did you mean 'rounds'?"
-    assert nearest("xyz", ["b", "a"]) == "known: a, b"
 
 
 def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():

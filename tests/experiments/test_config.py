@@ -43,14 +43,6 @@ def test_an_error_is_one_line_that_begins_with_the_key(settings, line):
     assert [text[: len(line)] for text in caught.value.lines] == [line]
 
 
-def test_all_errors_of_a_file_come_at_once(tmp_path):
-    (tmp_path / "mine.yaml").write_text("scale: fast\ndata: none\npapers: 3\nseeds: 1\n")
-    with pytest.raises(InputError) as caught:
-        config.load(tmp_path / "mine.yaml")
-    keys = [line.split(": ")[0] for line in caught.value.lines]
-    assert keys == ["scale", "data", "papers", "seeds"]
-
-
 def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
     base, changed = tmp_path / "base.yaml", tmp_path / "more.yaml"
     base.write_text("scale: quick\npapers: null\nwrong: 1\n")

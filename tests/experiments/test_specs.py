@@ -335,3 +335,20 @@ def test_cases_with_other_data_are_separate_uses(uses_by_dataset):
     assert [use.settings["set"] for use in sets] == [1, 2, 3]
     # Studies without detail are left out.
     assert {use.experiment for use in uses_by_dataset["nycmesh"]} == {"delays"}
+
+
+@pytest.mark.parametrize(
+    ("job", "read"),
+    [
+        ("chen2022optimal/sets/dataset1/none/block-0", ["cookup"]),
+        ("chen2022optimal/writers/dataset1/none/block-0", ["mnist", "qmnist"]),
+        (
+            "harshvardhan2025latency/delays/base/none/block-0",
+            ["nycmesh", "nycmesh/network-map", "async_hfl_delays"],
+        ),
+    ],
+)
+def test_official_files_of_everything_that_a_job_reads_are_fetched(job, read):
+    for data, files in (("official", read), ("embedded", [])):
+        settings = {"scale": "quick", "papers": [job.partition("/")[0]], "shipped": False}
+        assert plan(settings | {"data": data}, ROOT / "papers").datasets(job) == files

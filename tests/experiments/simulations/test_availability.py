@@ -40,12 +40,6 @@ def test_unless_given_it_is_no_part_of_the_settings():
     assert load_trace(network({"availability": {"name": "always"}}), 20) is None
 
 
-def test_always_changes_nothing():
-    always = tables(network({"availability": {"name": "always"}}))
-    for table, with_always in zip(tables(network()), always, strict=True):
-        np.testing.assert_array_equal(table["value"], with_always["value"])
-
-
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
 def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
     from fedsampling.learning.training.learner import NetworkLearner

@@ -30,13 +30,6 @@ def test_msd_begins_at_the_squared_norm_of_the_minimiser(sampler):
         assert msd[6] < msd[0]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_only_samplers_with_probabilities_measure_distances(sampler):
-    (table,) = tables("federated", sampler=SAMPLERS[sampler])
-    metrics = {"agent_distance", "data_distance"}
-    assert (metrics <= set(table.metric)) == (SAMPLERS[sampler]["name"] == "isfedavg")
-
-
 def test_distances_are_those_of_the_definitions():
     run = settings("federated", sampler=SAMPLERS["tracked"])
     problem = run.dataset.load("generated", run.problem_seed, Path("unused"), None)

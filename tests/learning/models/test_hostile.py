@@ -3,14 +3,11 @@
 import random
 import sys
 import threading
-from functools import reduce
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parametrizations
 
@@ -336,25 +333,3 @@ def test_a_module_that_returns_its_bias_gives_metrics_a_copy():
     clean = {"z": lambda m, x, y: 0.0}
     results = [outcome(Constant(), metrics=metrics) for metrics in (spoiling, clean)]
     np.testing.assert_array_equal(*results)
-
-
-operations = st.lists(
-    st.tuples(st.sampled_from([n for n in IN_PLACE if n != "out"]), st.booleans()), max_size=4
-)
-
-
-@pytest.mark.parametrize("count", [8, pytest.param(500, marks=pytest.mark.long)])
-def test_chains_of_operations_in_place_agree_with_their_twins(count):
-    def function(chain, twin, place):
-        steps = [IN_PLACE[name][twin] for name, after in chain if after is place]
-        return lambda m, x: reduce(lambda x, step: step(m, x), steps, x)
-
-    @given(operations, st.sampled_from(DTYPES))
-    @settings(max_examples=count, deadline=None, derandomize=True)
-    def check(chain, kind):
-        pairs = [[function(chain, twin, place) for place in (False, True)] for twin in (0, 1)]
-        results = [outcome(Net(*pair, kind), kind) for pair in pairs]
-        if not isinstance(results[0], str):
-            np.testing.assert_allclose(*results, rtol=1e-4)
-
-    check()

@@ -9,17 +9,12 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 import fedsampling as fs
-from fedsampling.base.stopping import Stopped
 from fedsampling.base.streams import Draws
 from fedsampling.learning.models.own import own_network
-from fedsampling.learning.training.checkpoint import Checkpoint
-from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
-from fedsampling.learning.training.loop import measuring, train
+from fedsampling.learning.training.loop import train
 from fedsampling.learning.training.step import Keeper
-from fedsampling.runs.store import digest
-from fedsampling.samplers.basic import Full
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup, Slots
 
@@ -236,22 +231,6 @@ def test_a_seed_does_not_depend_on_the_seeds_stacked_with_it(make):
 def learner(make):
     work = LocalWork(batch=4, step=STEP, steps=STEPS)
     return NetworkLearner(own_network(make, (5, 5), 3), clients("numbers"), work, "raw")
-
-
-@pytest.mark.parametrize("make", STATEFUL)
-def test_a_job_that_stops_resumes_bit_for_bit(make, tmp_path):
-    def digests(checkpoint):
-        job = learner(make)
-        callbacks = [measuring(1, lambda theta, _: evaluate(job, theta))]
-        history = train(job, Full(), [0, 4], 6, callbacks, checkpoint)
-        return [digest(table) for table in history.tables()]
-
-    answers = iter([False] * 4 + [True] * 2)
-    with pytest.raises(Stopped):
-        digests(Checkpoint(tmp_path / "job.npz", seconds=1e9, stop=lambda: next(answers)))
-    assert Checkpoint(tmp_path / "job.npz").load().round == 4
-    resumed = digests(Checkpoint(tmp_path / "job.npz", seconds=1e9))
-    assert resumed == digests(Checkpoint(None))
 
 
 def test_buffers_are_averaged_with_normalised_weights():

@@ -47,12 +47,6 @@ def test_weights_of_full_participation_are_the_importances():
     assert clients["client_weight"].tolist() == pytest.approx(expected.tolist())
 
 
-def test_repeated_draws_count_as_a_round_and_add_their_weights():
-    clients = table(fs.train(dataset(), fs.scheme("md", m=4), **WORK))
-    assert clients["client_weight"].groupby("seed").sum().tolist() == pytest.approx([ROUNDS] * 2)
-    assert (clients["client_rounds"] <= 4 * ROUNDS * clients["client_weight"]).all()
-
-
 def test_accuracies_weighted_by_tests_are_the_accuracy_on_all_tests():
     def pooled(model, x, y):
         return (model(x).argmax(-1) == y).double().mean()

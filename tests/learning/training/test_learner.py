@@ -12,8 +12,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.history import Participation
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.loop import measuring, train
-from fedsampling.samplers.basic import MD, Uniform
+from fedsampling.samplers.basic import MD
 from fedsampling.samplers.oort import Oort
 from fedsampling.samplers.scheme import Slots
 
@@ -144,16 +143,6 @@ class TestServer:
         expected = theta[0] + 0.5 * (0.25 * updates[0] + 0.5 * updates[1])
         torch.testing.assert_close(result[0], expected)
         torch.testing.assert_close(result[1], theta[1] + 0.5 * 2 * updates[2])
-
-    def test_stacked_seeds_are_the_same_runs_as_seeds_alone(self):
-        def trained(seeds):
-            measure = measuring(1, lambda theta, _: {"norm": theta.double().norm(dim=1).numpy()})
-            history = train(learner(WORK["epochs"]), Uniform(m=2), seeds, 4, [measure])
-            return history.tables("each")
-
-        for seed, table in zip(SEEDS, trained(SEEDS), strict=True):
-            (single,) = trained([seed])
-            np.testing.assert_array_equal(table["value"], single["value"])
 
 
 def test_costs_are_counted_from_participants_and_reports():

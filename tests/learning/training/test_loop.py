@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from small_network import learner, without_tests
+from small_network import learner
 
-from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
-from fedsampling.learning.training.convex import ConvexLearner, ConvexWork, linear_regression
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Server, Until, measuring, train
 from fedsampling.runs.store import digest
-from fedsampling.samplers.basic import Uniform
-from fedsampling.samplers.importance import ISFedAvg, capped
 from fedsampling.samplers.scheme import Slots
 
 
@@ -22,98 +18,6 @@ def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):
         of_subset = problem.digests(variant, seeds)
         assert of_subset == {seed: digests[seed] for seed in seeds}
     assert len(set(digests.values())) == 100
-
-
-def moments(sampler, data, B, rho):
-    """Exact first and second moments of (S, T) in the recursion w' = (1 − 2μS) w + 2μT.
-
-    With E_k = 1, S and T estimate the means of x² + ρ and of x d. Agents and data are drawn
-    independently; the moments are sums over all outcomes of each draw.
-    """
-    K, m = data.n_clients, 2
-    x, d = data.x[:, 0], data.y
-    v = np.stack([x * x + rho, x * d], axis=1)
-    mean, covariance = np.empty((K, 2)), np.empty((K, 2, 2))
-    for k in range(K):
-        v_k = v[data.start[k] : data.start[k + 1]]
-        if isinstance(sampler, Uniform):  # with replacement
-            mean[k], covariance[k] = v_k.mean(0), np.cov(v_k.T, ddof=0) / B[k]
-        else:
-            pi = capped(sampler.state()["p_data"][k, : len(v_k)], int(B[k]))
-            share, outcomes = outcomes_of(pi)
-            estimates = outcomes @ (v_k / (len(v_k) * pi[:, None]))
-            mean[k] = share @ estimates
-            deviations = estimates - mean[k]
-            covariance[k] = (
-                share[:, None, None] * deviations[:, :, None] * deviations[:, None, :]
-            ).sum(0)
-    if isinstance(sampler, Uniform):
-        pairs = np.array([[i, j] for i in range(K) for j in range(i)])
-        outcomes = (np.arange(K) == pairs[..., None]).any(1)
-        share, scale = np.full(len(pairs), 1 / len(pairs)), np.ones(K)
-    else:
-        pi = capped(sampler.state()["p_agents"][0], m)
-        share, outcomes = outcomes_of(pi)
-        scale = m / (K * pi)
-    first, second = np.zeros(2), np.zeros((2, 2))
-    for probability, active in zip(share, outcomes, strict=True):
-        weight = active * scale / m
-        average = weight @ mean
-        first += probability * average
-        spread = np.einsum("k,kij->ij", weight**2, covariance)
-        second += probability * (np.outer(average, average) + spread)
-    return first, second
-
-
-def outcomes_of(pi):
-    """Probabilities of the sets that systematic sampling chooses, and the sets as indicators."""
-    totals = np.cumsum(pi)
-    ends = np.unique(np.append(totals % 1, [0, 1]))
-    middle = (ends[:-1] + ends[1:]) / 2
-    low = np.ceil(np.append(0, totals[:-1]) - middle[:, None])
-    return np.diff(ends), np.ceil(totals - middle[:, None]) - low
-
-
-@pytest.mark.parametrize("scheme", ["fedavg", "optimal"])
-def test_mean_square_deviation_follows_its_exact_recursion(scheme):
-    """One parameter and one epoch: mean and mean square of w_i have a closed linear recursion."""
-    rng = np.random.default_rng(11)
-    K, N, runs, rounds, step = 5, 6, 2500, 200, 0.05
-    x = rng.normal(size=K * N) * np.repeat(rng.uniform(0.5, 1.5, K), N)
-    y = 1.5 * x + rng.normal(size=K * N) * np.repeat(rng.uniform(0.2, 2, K), N)
-    data = without_tests(x[:, None], y, [N] * K)
-    model, B = linear_regression(0.1), np.array([1, 2, 3, 2, 1])
-    work = ConvexWork(step=step, epochs=(1, 1), batch=(1, 3))
-    learner = ConvexLearner(model, data, work, np.ones(K, int), B)
-    optimum = at_optimum(model, data)
-    sampler = Uniform(m=2)
-    if scheme == "optimal":
-        sampler = ISFedAvg(m=2, probabilities="optimal")
-        sampler = build_sampler(sampler, learner, runs, optimum)
-    (S, T), second = moments(sampler, data, B, model.rho)
-    A2 = 1 - 4 * step * S + 4 * step**2 * second[0, 0]
-    AC = 2 * step * T - 4 * step**2 * second[0, 1]
-    C2 = 4 * step**2 * second[1, 1]
-    mean, square = 0.0, 0.0
-    w_o = optimum["w"][0]
-    expected = [w_o**2]
-    for _ in range(rounds):
-        square = A2 * square + 2 * AC * mean + C2
-        mean = (1 - 2 * step * S) * mean + 2 * step * T
-        expected.append(square - 2 * w_o * mean + w_o**2)
-    deviations = []
-
-    def measure(theta, _):
-        deviations.append((theta[:, 0] - w_o) ** 2)
-        return {}
-
-    train(learner, sampler, range(runs), rounds, [measuring(1, measure)])
-    for i in (0, 1, 4, 20, 50, rounds):
-        error = deviations[i].std() / np.sqrt(runs) + 1e-15
-        # Five standard errors: six comparisons raise a false alarm with probability 3.4e-6.
-        assert abs(deviations[i].mean() - expected[i]) < 5 * error
-    assert expected[rounds] == pytest.approx(expected[rounds - 20], rel=0.01)  # steady state
-    assert (mean - w_o) ** 2 < 1e-3 * expected[rounds]
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")

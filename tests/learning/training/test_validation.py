@@ -9,7 +9,6 @@ import pytest
 import fedsampling as fs
 from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
-from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Setup, Slots
@@ -171,53 +170,18 @@ def test_the_library_warns_of_runs_that_diverge():
         fs.train(data, fs.scheme("md", m=4), step=0.1, **work)
 
 
-@pytest.fixture
-def counting():
-    """A sampler that counts in plain attributes, and selects by what it counted."""
-
-    class Counting(MD, name="counting"):
-        """Selects clients in turn."""
-
-        unbiased = False
-
-        def prepare(self, setup):
-            self.k = 0
-            self.seen = {"clients": [], "last": None}
-            self.often = np.zeros(len(setup.p))
-
-        def select(self, view, rng):
-            self.k += 1
-            client = (self.k + len(self.seen["clients"]) + int(self.often.sum())) % len(view.p)
-            self.seen["clients"].append(client)
-            self.seen["last"] = np.int64(client), view.round
-            self.often[client] += 1
-            return Slots.stack(np.full((view.runs, self.m), client))
-
-    yield Counting
-    Counting.named = ""
-
-
-def test_plain_attributes_survive_a_checkpoint(problem, counting, tmp_path):
-    uninterrupted = play(problem, counting, rounds=9)
-    checkpoint = Checkpoint(tmp_path / "job.npz", "key", seconds=0)
-    play(problem, counting, rounds=5, checkpoint=checkpoint)
-    resumed = play(problem, counting, rounds=9, checkpoint=checkpoint)
-    for table, resumed_table in zip(uninterrupted, resumed, strict=True):
-        assert table.equals(resumed_table)
-
-
-def test_an_attribute_that_clashes_or_fits_no_checkpoint_is_one_line(counting):
+def test_an_attribute_that_clashes_or_fits_no_checkpoint_is_one_line(late):
     setup = Setup(np.ones(7, np.int64), np.ones(7) / 7)
     for name, line in (
         ("m", "self.m is a setting and cannot change; use another attribute, such as self.m_now"),
         ("select", "self.select would hide the class's select; use another attribute"),
         ("unbiased", "self.unbiased would hide the class's unbiased; use another attribute"),
     ):
-        counting.prepare = lambda self, setup, name=name: setattr(self, name, 0)
+        late.prepare = lambda self, setup, name=name: setattr(self, name, 0)
         with pytest.raises(InputError) as error:
-            counting(m=2).prepared(setup)
+            late(m=2).prepared(setup)
         (text,) = error.value.lines
         assert text.endswith(f"in <lambda>: AttributeError: {line}")
-    counting.prepare = lambda self, setup: setattr(self, "helper", object())
+    late.prepare = lambda self, setup: setattr(self, "helper", object())
     with pytest.raises(InputError, match=r"self\.helper holds a value of type object"):
-        counting(m=2).prepared(setup).state()
+        late(m=2).prepared(setup).state()
