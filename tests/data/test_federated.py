@@ -77,22 +77,16 @@ def test_share_of_the_largest_counts_at_least_one_client():
     [
         (parts, {"x": np.ones(4)}, "must be .samples, M."),
         (parts, {"x": np.full((4, 2), "a")}, "x must hold numbers"),
-        (parts, {"y": np.ones((4, 2))}, "must be .samples, M."),
         (parts, {"y": np.ones(4, np.int64)}, "y must be float64 where classes is None, not int64"),
         (parts, {"x": np.full((4, 2), np.nan)}, "x and y must be finite"),
-        (parts, {"y_test": np.array([np.inf])}, "x_test and y_test must be finite"),
-        (parts, {"start": np.array([1, 2, 4])}, "rise strictly from 0 to 4"),
         (parts, {"start": np.array([0, 0, 4])}, "rise strictly from 0 to 4"),
         (parts, {"start": np.array([0])}, "an end for every client"),
         (parts, {"p": np.array([0.5, 0.4])}, "sum to 1"),
-        (parts, {"p": np.array([1.5, -0.5])}, "non-negative"),
         (parts, {"p": np.array([1.0])}, r"shape \(2,\)"),
         (parts, {"x_test": np.ones((1, 3))}, "x and x_test differ"),
         (images, {"y": np.array([3, 0, 0, 1])}, r"y must lie in \[0, 3\)"),
-        (images, {"y": np.ones(4)}, "y must be int64 class labels, not float64"),
         (images, {"y_test": np.array([[1]])}, "y and y_test differ"),
         (images, {"start_test": np.array([0, 1])}, r"start_test must be int64 of shape \(3,\)"),
-        (images, {"start_test": np.array([0, 2, 1])}, "start_test must rise from 0 to 1"),
     ],
 )
 def test_inconsistent_arrays_are_rejected(make, changed, reason):

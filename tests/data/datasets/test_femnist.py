@@ -157,10 +157,6 @@ class TestConvert:
 
 
 class TestShrink:
-    @pytest.mark.parametrize("mode", ["L", "RGB", "P"])
-    def test_even_shade_stays(self, mode):
-        assert (femnist.shrink(png(200, mode=mode)) == 200).all()
-
     def test_weights_are_those_of_the_lanczos_window(self):
         # One white column of 128: its weight in each of the 28 columns is the window's value.
         column, scale = 50, 128 / 28

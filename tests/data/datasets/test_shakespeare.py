@@ -78,10 +78,6 @@ class TestEmbedded:
         assert np.array_equal(ten.x_test, twenty.x_test[: len(ten.x_test)])
         assert np.array_equal(ten.start, twenty.start[:11])
 
-    def test_seed_decides_the_roles(self):
-        assert np.array_equal(loaded(seed=3, clients=5).x, loaded(seed=3, clients=5).x)
-        assert loaded(seed=3, clients=5).start.tolist() != loaded(seed=4, clients=5).start.tolist()
-
     def test_test_windows_begin_where_the_training_windows_end(self):
         dataset = loaded(clients=1)
         last, first = dataset.x[-1], dataset.x_test[0]

@@ -17,7 +17,7 @@ from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
-from fedsampling.data.federated import Samples, share_of_largest
+from fedsampling.data.federated import Samples
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
@@ -212,12 +212,6 @@ def test_the_table_has_86_symbols_and_takes_the_unknown_for_its_first():
     assert codes.tolist() == [0, 1, 2, 85, 0, 0, 0]
 
 
-def test_snippets_are_joined_and_cut_and_the_rest_dropped():
-    codes, role = sequences({"a": (b"To be,", b" or no"), "b": (b"Exit",), "c": (b"Enter me!",)})
-    assert [read(chunk) for chunk in codes] == ["To be,", " or no", "Enter "]
-    assert role.tolist() == [0, 0, 2]
-
-
 @given(st.lists(st.lists(st.binary(max_size=30), max_size=4), min_size=1, max_size=5))
 def test_no_sequence_mixes_two_roles(lines):
     codes, role = sequences({str(k): tuple(parts) for k, parts in enumerate(lines)})
@@ -236,12 +230,6 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
     assert data.n_samples.max() > 3 * data.n_samples.min()
     assert 0.1 < len(data.x_test) / len(data.x) < 0.15
     np.testing.assert_array_equal(data.x, loaded().x)
-
-
-def test_small_roles_can_be_left_out():
-    sizes = loaded().n_samples
-    minimum = int(np.sort(sizes)[10])
-    assert loaded(min_samples=minimum).n_samples.tolist() == sizes[sizes >= minimum].tolist()
 
 
 def test_the_published_database(tmp_path, monkeypatch):
@@ -283,12 +271,6 @@ def forget():
 
 digits = partial(load, "emnist_digits")
 cifar100 = partial(load, "tff_cifar100")
-
-
-def test_digits_can_be_unbalanced_as_published():
-    even, uneven = digits(), digits(unbalance=1)
-    assert share_of_largest(uneven.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
-    np.testing.assert_array_equal(uneven.x_test, even.x_test)
 
 
 def test_cifar100s_stand_in_has_clients_of_equal_size_and_unequal_taste():

@@ -93,22 +93,6 @@ def test_no_sample_is_used_twice(labels, sizes, alpha):
     assert set(index.tolist()) <= set(range(len(labels)))
 
 
-@pytest.mark.parametrize("alpha", [0.01, 1.0, 100.0])
-def test_all_samples_are_used_so_the_average_share_is_exact(alpha):
-    index = label_skew(SKEWED_LABELS, SIZES, alpha, stream(0, "test"))
-    assert np.array_equal(np.sort(index), np.arange(35_000))
-    assert shares(SKEWED_LABELS, SIZES, index).mean() == pytest.approx(0.1, abs=1e-12)
-
-
-def test_large_alpha_is_iid():
-    positives = 350 * shares(
-        SKEWED_LABELS, SIZES, label_skew(SKEWED_LABELS, SIZES, 1e9, stream(0, "test"))
-    )
-    # Chi-square of 100 clients x 2 labels with both margins fixed; error probability 1e-4.
-    statistic = ((positives - 35) ** 2 / (350 * 0.1 * 0.9)).sum()
-    assert stats.chi2.ppf(5e-5, 99) < statistic < stats.chi2.ppf(1 - 5e-5, 99)
-
-
 def test_small_alpha_gives_each_client_one_label():
     sizes = np.full(10, 350)  # a tenth of the stock, so that no label runs out
     positive = drawn_shares(sizes, 1e-9)
@@ -137,20 +121,6 @@ def test_exhausted_labels_change_the_law_for_all_clients_alike():
     assert share.std() == pytest.approx(0.034, abs=0.002)
     assert share.max() < 0.1 + 8 * 0.034
     assert np.abs(share.mean(0) - 0.1).max() < 5 * 0.034 / np.sqrt(200)
-
-
-def test_each_client_has_its_labels_mixed():
-    index = label_skew(SKEWED_LABELS, [35_000], 1.0, stream(0, "test"))
-    halves = SKEWED_LABELS[index].reshape(2, -1).mean(1)
-    # Difference of two halves of 17,500: standard deviation 0.0064.
-    assert abs(halves[0] - halves[1]) < 5 * 0.0064
-
-
-def test_samples_of_a_label_are_drawn_at_random():
-    index = label_skew(SKEWED_LABELS, [350], 1e9, stream(0, "test"))
-    for sign in (-1, 1):
-        rows = index[SKEWED_LABELS[index] == sign]
-        assert rows.max() > 25_000  # of 35,000 rows: without a draw the first ones
 
 
 def exists(total, K, low, high):

@@ -60,13 +60,6 @@ def test_smaller_fractions_draw_the_first_clients_of_larger_ones():
     assert full != rows(shares)
 
 
-def test_every_client_is_equally_often_drawn_first():
-    shares = of_sizes(3, 1, 2, 4)
-    first = [sample_clients(shares, 1.0, stream(s, "test"))[0][0] for s in range(2_000)]
-    # Four clients with probability 1/4: five standard deviations of 97.
-    assert np.abs(np.unique(first, return_counts=True)[1] - 500).max() < 97
-
-
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=8),
     st.sampled_from([0.5, 0.8, 0.9]),

@@ -51,21 +51,6 @@ def progress():
     return Progress(4, history, state, {"known": np.array([True])})
 
 
-def test_a_checkpoint_loads_what_it_saved(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "below" / "job.npz", "key")
-    checkpoint.save(progress())
-    result, saved = checkpoint.load(), progress()
-    assert result.round == saved.round
-    assert result.history.diverged_at.tolist() == [-1, 2]
-    for name in ("measured", "charged"):
-        rows, saved_rows = getattr(result.history, name), getattr(saved.history, name)
-        assert [row[:2] for row in rows] == [row[:2] for row in saved_rows]
-        np.testing.assert_array_equal([row[2] for row in rows], [row[2] for row in saved_rows])
-    assert result.learner["theta"].dtype == np.float32
-    np.testing.assert_array_equal(result.learner["theta"], saved.learner["theta"])
-    assert result.sampler["known"].tolist() == [True]
-
-
 @pytest.mark.parametrize("damage", ["other key", "no array", "another array", "no zip"])
 def test_a_corrupt_or_foreign_checkpoint_is_ignored(tmp_path, capfd, damage):
     path = tmp_path / "job.npz"
