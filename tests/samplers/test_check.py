@@ -51,7 +51,6 @@ NAMED = {name: {"name": name, **settings} for name, settings in SETTINGS.items()
 EACH = expand_star({"*": COMMON, **NAMED})
 RECORDS = [*(record for name, record in EACH.items() if name in OURS), *VARIANTS]
 
-GENERATOR = np.random.default_rng(0)
 SLOW = ("approx_opt", "luo2022")  # solve a problem in each run and round
 # Compare all pairs of clients in each run; where they are unbiased, their own tests show it.
 PAIRWISE = ("clustered_similarity", "delayhet_sampling", "delayhet_submodular", "divfl")
@@ -98,13 +97,6 @@ def broken():
         def select(self, view, rng):
             n = len(view.p)
             return Slots.stack(list(invert(np.full(n, 1 / n), rng.uniforms("clients", self.m))))
-
-    class Global(Uniform, name="test_global"):
-        """Draws from a global generator."""
-
-        def select(self, view, rng):
-            n = len(view.p)
-            return Slots.stack([GENERATOR.permutation(n)[: self.m] for _ in range(view.runs)])
 
     class Mixed(Uniform, name="test_mixed"):
         """Gives each run the clients of the previous run."""
@@ -163,7 +155,6 @@ def broken():
     ("name", "message"),
     [
         ("biased", "unequal clients: round 0: biased for"),
-        ("global", "changes GENERATOR, which all runs share"),
         ("mixed", "a run's draws depend on the runs that are stacked with it"),
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),

@@ -116,17 +116,6 @@ def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(da
     assert sampler.state()["p_agents"][0] == pytest.approx(np.array(expected) / sum(expected))
 
 
-def test_tracking_a_single_sample_cannot_change_its_probability(data):
-    """(53) with B_k = 1: the factor 1 − Σ p̂ of the others is what the sample held."""
-    sampler = prepared(data, "tracked", 1, B=np.ones(K, np.int64))
-    before = sampler.state()["p_data"].copy()
-    slots = Slots(np.zeros(2, np.int64), np.array([1, 3]), np.ones(2))
-    for d in (0.1, 0.9):
-        batch = sampler.batch(slots, np.full(2, d))
-        sampler.saw_batch(slots, batch, np.array([[5.0], [0.1]]))
-    np.testing.assert_allclose(sampler.state()["p_data"], before, rtol=1e-15)
-
-
 def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
     sampler, _ = at_model(data, "tracked", 2, np.zeros(M))
     before = sampler.state()["p_data"].copy()

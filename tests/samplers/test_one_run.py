@@ -14,7 +14,6 @@ from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.checking.check import check_sampler
 from fedsampling.samplers.scheme import Setup, View
 
 SEEDS = [3, 0, 8]
@@ -169,11 +168,6 @@ def trained(scheme, rounds=4, checkpoint=None):
 def test_one_run_and_stacked_forms_give_the_same_runs(single, stacked):
     for table, expected in zip(trained(single(m=2)), trained(stacked(m=2)), strict=True):
         pd.testing.assert_frame_equal(table, expected)
-
-
-@pytest.mark.parametrize("member", [MDAlone, ByLossAlone, FreshAlone])
-def test_samplers_of_one_run_pass_the_check(member):
-    check_sampler(member(m=3), runs=200)
 
 
 def test_memory_of_every_run_survives_a_checkpoint(tmp_path):

@@ -82,12 +82,9 @@ def test_unexplored_clients_are_drawn_by_speed():
     np.testing.assert_allclose(share, speed / speed.sum(), atol=5 * 0.5 / sqrt(20_000))
 
 
-def test_clients_with_large_losses_are_preferred_and_slow_clients_are_not():
-    eager = Oort(m=1, explore_least=0, explore=0.01, cutoff=1.0, penalty=0.0, clip=1.0)
-    setting = {"rounds": 3, "n": 2, "runs": 30}
-    grown = play(eager, loss=lambda t, who: 1.0 + 9 * (who == 1), **setting)[0]
-    assert (grown._last > 0).sum() <= 60
-    slow = eager.model_copy(update={"penalty": 50.0, "pace": 0.01})
+def test_a_slow_client_is_not_selected_for_its_large_loss():
+    settings = {"explore_least": 0, "explore": 0.01, "cutoff": 1.0, "clip": 1.0}
+    slow = Oort(m=1, penalty=50.0, pace=0.01, **settings)
     _, played = play(slow, 12, lambda t, who: 1.0 + 9.0 * (who == 9), n=10, runs=5)
     assert 9 not in played[-1].client  # ten times slower than T: (1/10)^50 of its utility
 
