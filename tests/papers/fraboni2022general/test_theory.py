@@ -62,14 +62,6 @@ def test_table1_has_every_scheme_on_every_population(summaries):
     assert abs(float(estimate) - md["E[N]"]) < 5 * int(error) * scale
 
 
-@pytest.mark.parametrize(
-    ("estimate", "error", "text"),
-    [(0.180021, 0.000131, "0.18002(13)"), (5.0, 0.0, "5"), (-0.0, 0.0, "0"), (4.2, 12.3, "4(12)")],
-)
-def test_estimates_are_written_with_two_digits_of_error(estimate, error, text):
-    assert figures_theory._concise(estimate, error) == text
-
-
 def test_table2_has_every_symbol_once():
     symbols = figures_theory.table2({}, PAPER).data.symbol
     assert len(symbols) == 23
@@ -135,14 +127,6 @@ def test_variance_bands_end_at_the_papers_axis(summaries):
     assert (artefact.data["min"] <= artefact.data["mean"] + 1e-12).all()
 
 
-def test_convergence_says_that_uniform_sampling_diverges(summaries):
-    artefact = figures_theory.quadratic_convergence(summaries, PAPER)
-    assert set(artefact.data["t"]) == set(range(31))
-    assert "0.640 for full participation" in artefact.notes[0]
-    # Var[Σ ω] = 95/(5 · 99) (100 (0.81 + 0.01/99) − 1), hence 0.64 + 0.04 · 15.35.
-    assert "1.254 for Uniform sampling" in artefact.notes[0]
-
-
 def test_condition_ends_where_the_squares_meet_the_boundary(summaries):
     artefact = figures_theory.quadratic_condition(summaries, PAPER)
     below = artefact.data[artefact.data["sum of squares"] <= artefact.data["boundary"]]
@@ -179,12 +163,6 @@ def test_each_sum_changes_sides_at_its_own_boundary(n, m):
             if way + step > 0:
                 p = (1 - way - step) / n + (way + step) * end
                 assert np.sign(getattr(margins(p, m), name)) == sign
-
-
-def test_gamma_condition_is_implied():
-    for n in range(2, 60):
-        for m in range(1, n + 1):
-            assert sigma_boundary(n, m) <= gamma_boundary(n, m) * (1 + 1e-15)
 
 
 def test_populations_are_importances_on_both_sides_of_the_boundary():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from papers.fraboni2022general.runs import departures, deviations, gap_curve
+from papers.fraboni2022general.runs import departures, deviations
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
@@ -120,27 +120,6 @@ def test_figure1_has_the_paired_difference_of_every_n(summaries):
     for (case, n), part in data.groupby(["case", "clients"]):
         shift = (EQUAL["md"] - EQUAL["uniform"]) if case == "equal" else -SAMPLES["uniform"]
         np.testing.assert_allclose(part["mean"], shift * 10 / n, atol=0.005)
-
-
-def test_differences_are_paired_by_seed(summaries):
-    # Seeds differ by 0.1, their differences by 0.001.
-    curve = gap_curve(summaries["shakespeare_10"], "md", "uniform", "equal")
-    assert (curve["high"] - curve["low"]).max() < 0.01
-    assert (curve["at"] > 0).all()
-    assert set(curve["n"]) == {5}
-
-
-def test_figure3_takes_its_largest_m_from_the_runs_of_figure1(summaries):
-    data = figures_training.figure3(summaries, PAPER).data
-    assert set(data["m"]) == {4, 8, 40}
-    assert data[data["m"] == 40]["at"].max() == 600
-    assert data[data["m"] == 4]["at"].max() == 1000
-
-
-def test_figure5_begins_at_round_1000_of_2500(summaries):
-    data = figures_training.figure5(summaries, PAPER).data
-    assert data["at"].min() == 1000
-    assert set(data["m"]) == {8, 40}
 
 
 def test_diverged_runs_are_named_and_end_their_mean():

@@ -41,13 +41,6 @@ def test_every_point_has_its_numbers_and_its_proof(summaries):
     assert "scaled to 0.9" in numbers[5]
 
 
-def test_the_solvers_figure_has_a_row_for_each_delay(summaries):
-    artefact = page.solver(summaries, PAPER)
-    assert len(artefact.figure.axes) == 4
-    assert set(artefact.data["case"]) == {"uniform", "long-tail"}
-    assert "after 4 iterations" in artefact.notes[0]
-
-
 def test_overheads_stand_beside_the_papers(summaries):
     table = page.overheads(summaries, PAPER).data.set_index(["data", "task"])
     assert len(table) == 27

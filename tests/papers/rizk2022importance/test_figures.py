@@ -87,9 +87,3 @@ def test_inclusion_z_is_the_deviation_in_standard_errors(artefacts):
     assert np.abs(successive["z"] - expected).max() < 6
     titles = [axes.get_title(loc="left") for axes in artefacts["inclusion"].figure.axes]
     assert titles[1] == "agents: $K$ = 300, $L$ = 6"
-
-
-def test_gradient_has_every_scheme_at_both_models(artefacts):
-    data = artefacts["gradient"].data
-    assert len(data) == 8
-    assert data.groupby("model")["scheme"].nunique().tolist() == [4, 4]
