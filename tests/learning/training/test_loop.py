@@ -5,6 +5,7 @@ import pytest
 import torch
 from small_network import learner
 
+from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Server, Until, measuring, train
@@ -73,6 +74,20 @@ def test_measures_are_taken_at_their_period_and_at_the_end(linear):
     sampler = problem.sampler("fedavg", 1)
     (table,) = train(problem.learner, sampler, [0], 7, callbacks).tables()
     assert list(table.loc[table.metric == "first", "at"]) == [0, 3, 6, 7]
+
+
+def test_a_sampler_with_memory_resumes_bit_for_bit(linear, tmp_path):
+    problem, checkpoint = linear(), Checkpoint(tmp_path / "job.npz", "key", seconds=0)
+
+    def digests(rounds, **options):
+        sampler = problem.sampler("tracked", 2)
+        callbacks = [measuring(1, lambda theta, _: {"first": theta[:, 0]})]
+        history = train(problem.learner, sampler, [0, 1], rounds, callbacks, **options)
+        return [digest(table) for table in history.tables("each")]
+
+    digests(5, checkpoint=checkpoint)
+    assert checkpoint.load().round == 5
+    assert digests(9, checkpoint=checkpoint) == digests(9)
 
 
 @pytest.mark.parametrize(
