@@ -106,6 +106,11 @@ class TestCompare:
         narrow = compare(values, np.zeros(200), difference, level=0.9)
         assert result.low < narrow.low < narrow.high < result.high
 
+    def test_decibels_of_few_seeds_cover_the_true_ratio_of_means(self):
+        drawn = np.random.default_rng(8).gamma(9, size=(400, 2, 8))
+        values = [compare(*pair, decibels) for pair in drawn]
+        assert 0.92 < np.mean([estimate.low < 0 < estimate.high for estimate in values]) < 0.98
+
     def test_a_difference_that_never_varies_is_its_own_interval(self):
         result = compare([1.0, 2.0, 3.0], [0.0, 1.0, 2.0], difference)
         assert result == Estimate(1.0, 1.0, 1.0, 3)
