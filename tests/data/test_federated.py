@@ -86,6 +86,7 @@ def test_share_of_the_largest_counts_at_least_one_client():
         (parts, {"x_test": np.ones((1, 3))}, "x and x_test differ"),
         (images, {"y": np.array([3, 0, 0, 1])}, r"y must lie in \[0, 3\)"),
         (images, {"y_test": np.array([[1]])}, "y and y_test differ"),
+        (images, {"start_test": np.array([0, 2, 1])}, "start_test must rise from 0 to 1"),
         (images, {"start_test": np.array([0, 1])}, r"start_test must be int64 of shape \(3,\)"),
     ],
 )

@@ -264,6 +264,7 @@ TARGETS = {  # y of floats or sequences; None if it must be refused
     "two columns": (X[:, :2], None),
     "NaN": (changed(X[:, 0], 3, np.nan), None),
     "too large": (changed(X[:, 0], 3, 1e300), None),
+    "dates": (BYTES[:, 0].astype("M8[s]"), None),
     "tuples": ([(1, "a")] * N, None),
     "missing category": (pd.Categorical([*LABELS[1:], None]), None),
     "category": (pd.Categorical(LABELS), LABELS),

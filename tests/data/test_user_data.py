@@ -187,6 +187,7 @@ def from_frame(frame=FRAME, **changed):
     ("call", "line"),
     [
         (federated(y=Y[:5]), "x, y: 60 samples but 5 labels"),
+        (federated(y=None), "y: missing; pass a label for each sample"),
         (federated(clients=None), "clients, partition: both missing"),
         (federated(x=Y), "x: contains text; convert to numbers"),
         (federated(x=X * np.nan), "x: 60 samples are NaN or infinite, first row 0; remove them"),
@@ -202,6 +203,7 @@ def from_frame(frame=FRAME, **changed):
         (federated(x=Broken(), y=None), "x: sample 0: OSError: no image; correct it"),
         (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
         (federated(client_info="no.csv"), "client_info: 'no.csv' does not exist; check the path"),
+        (federated(client_info=[1, 2]), "client_info: list is invalid; must be a table, or the"),
         (federated(client_info=INFO[:2]), "client_info: 0 rows for client 'b'"),
         (federated(client_info=INFO.replace("b", "d")), "client_info: no training sample of"),
         (federated(x_test=X, y_test=Y, clients_test=[1] * 60), "clients_test: contains integers"),

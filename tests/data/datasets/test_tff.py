@@ -17,7 +17,7 @@ from fedsampling.data.datasets import cookup, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
-from fedsampling.data.federated import Samples
+from fedsampling.data.federated import Samples, share_of_largest
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
@@ -271,6 +271,12 @@ def forget():
 
 digits = partial(load, "emnist_digits")
 cifar100 = partial(load, "tff_cifar100")
+
+
+def test_digits_can_be_unbalanced_as_published():
+    even, uneven = digits(), digits(unbalance=1)
+    assert share_of_largest(uneven.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
+    np.testing.assert_array_equal(uneven.x_test, even.x_test)
 
 
 def test_cifar100s_stand_in_has_clients_of_equal_size_and_unequal_taste():
