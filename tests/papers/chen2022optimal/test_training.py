@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from papers.chen2022optimal.runs import course, mean_course
 
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import draw_function, load_paper
 from papers.chen2022optimal import claims, figures_training
@@ -153,6 +154,13 @@ def test_each_kind_of_figure_is_drawn_from_its_experiments(name, summaries):
     assert len(artefact.data)
     assert artefact.figure.axes
     assert all(panel.lines for panel in artefact.figure.axes)
+
+
+def test_notes_split_the_bits_and_name_lost_runs(summaries):
+    figure2 = figures_training.figure2({"dataset1": lose(summaries["dataset1"])}, PAPER)
+    assert f"full {show(ROUNDS * N * MODEL / 1e8)}, uniform" in figure2.notes[1]
+    assert f"{show(5e2 * 32 * N / (M * MODEL))} % for selection" in figure2.notes[1]
+    assert "1 of 5 runs diverged" in figure2.notes[2]
 
 
 def test_the_step_is_chosen_by_late_rounds():

@@ -179,6 +179,17 @@ def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tu
     assert gains["gain"].tolist() == pytest.approx([np.sqrt(24 / 11 * 11 / 7)])
 
 
+def test_a_test_without_power_says_so(evaluation, tuning):
+    summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
+    notes = figures_bench.bench_ranks(summaries, PAPER).notes
+    assert any("cannot be significant (1 samplers; smallest possible p 1.0)" in n for n in notes)
+
+
+def test_nothing_is_drawn_of_a_holdout_alone(tuning):
+    artefact = figures_bench.bench_ranks({"tuning_bench_a": tuning}, PAPER)
+    assert artefact.notes == ("No dataset is both tuned and compared yet.",)
+
+
 def test_families_are_the_unit_of_the_mean_and_of_the_test():
     rows = [("S", f"s{k}", 4.0) for k in range(4)] + [("T", "t", 1.0), ("U", "u", 1.0)]
     table = pd.DataFrame(rows, columns=["family", "set", "speed_up"])
