@@ -75,6 +75,21 @@ def test_two_processes_fetch_a_file_once(tmp_path, publisher):
     assert files_in(tmp_path / "big") == {"big.bin"}
 
 
+def test_after_a_killed_process_the_next_one_resumes(tmp_path, publisher):
+    publisher.faults = [cut(300_000, pause=0.001)]
+    process = multiprocessing.get_context("fork").Process(
+        target=fetch, args=(big(publisher.url), tmp_path, None)
+    )
+    process.start()
+    part = tmp_path / "big/big.bin.part"
+    while not (part.exists() and part.stat().st_size > 10_000):
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    assert fetch(big(publisher.url), tmp_path, None).read_bytes() == CONTENT
+    assert "Range" in publisher.requests[1]
+
+
 def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher):
     def interrupt(_, received, __):
         if received > 5_000:

@@ -75,3 +75,13 @@ def test_only_one_of_several_callers_converts(tmp_path):
         paths = [*pool.map(lambda _: converted(target, convert), range(4))]
     assert targets == [target]
     assert {path.read_bytes() for path in (*paths, converted(target, convert))} == {b"arrays"}
+
+
+def test_after_a_failure_the_next_call_tries_again(tmp_path):
+    def fail(target):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        converted(tmp_path / "a", fail)
+    converted(tmp_path / "a", lambda target: write_bytes(target, b"right"))
+    assert (tmp_path / "a").read_bytes() == b"right"
