@@ -244,10 +244,8 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
     """Draw a column per α: class shares per client, and samples per class."""
     alphas = sorted(table["alpha"].unique())
     with style():
-        figure, flat = panels(
-            2, len(alphas), 2.9 * len(alphas), 5.2, sharey="row", height_ratios=[1.6, 1]
-        )
-        axes = np.reshape(flat, (2, len(alphas)))
+        figure = Figure(figsize=(2.9 * len(alphas), 5.2))
+        axes = figure.subplots(2, len(alphas), squeeze=False, sharey="row", height_ratios=[1.6, 1])
         for (upper, lower), alpha in zip(axes.T, alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
