@@ -321,9 +321,9 @@ def _finding_on_dataset(part: pd.DataFrame) -> str:
         f"{listed(texts)} {'leave' if texts[1:] else 'leaves'}" if texts else "no sampler leaves"
     )
     return (
-        f"{samplers} out significantly more clients than MD ({show(100 * md.never_selected)} %). "
-        "The accuracy of the worst tenth comes second in brackets; under MD it is "
-        f"{show(md.worst_accuracy)}, and at best {show(best.worst_accuracy)}, with {best.label}."
+        f"{samplers} out significantly more clients than MD ({show(100 * md.never_selected)} %; "
+        f"{show(md.worst_accuracy)}). In brackets: clients left out; accuracy of the worst tenth, "
+        f"at best {show(best.worst_accuracy)} with {best.label}."
     )
 
 

@@ -241,32 +241,29 @@ def label_counts(summary: Summary) -> pd.DataFrame:
 
 
 def _draw_shares(table: pd.DataFrame) -> Figure:
-    """Draw a row per α: class shares per client, and samples per class."""
+    """Draw a column per α: class shares per client, and samples per class."""
     alphas = sorted(table["alpha"].unique())
     with style():
-        figure = Figure(figsize=(7.6, 1.65 * len(alphas) + 0.7))
-        axes = figure.subplots(
-            len(alphas), 2, squeeze=False, sharex="col", sharey="col", width_ratios=[2.6, 1]
-        )
-        for (left, right), alpha in zip(axes, alphas, strict=True):
+        figure = Figure(figsize=(2.9 * len(alphas), 5.2))
+        axes = figure.subplots(2, len(alphas), squeeze=False, sharey="row", height_ratios=[1.6, 1])
+        for (upper, lower), alpha in zip(axes.T, alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
             below = np.cumsum(share, axis=1) - share
             client, label = np.arange(len(counts)), np.arange(counts.shape[1])
             for c in label:
                 colour = CLASSES[c % len(CLASSES)]
-                left.bar(client, share[:, c], 1.0, below[:, c], color=colour, label=str(c))
+                upper.bar(client, share[:, c], 1.0, below[:, c], color=colour, label=str(c))
             colours = [CLASSES[c % len(CLASSES)] for c in label]
-            right.bar(label, counts.sum(axis=0), 0.8, color=colours)
-            left.set(ylabel=f"$\\alpha$ = {alpha:g}", ylim=(0, 100), yticks=[0, 50, 100])
-            left.set_xlim(-0.5, len(counts) - 0.5)
-            left.grid(False)
-            right.grid(False, axis="x")
-            right.yaxis.set_major_formatter("{x:,.0f}")
-        axes[0, 0].set_title("(a) share of each class, % of a client's samples")
-        axes[0, 1].set_title("(b) samples per class")
-        axes[-1, 0].set_xlabel("client")
-        axes[-1, 1].set(xlabel="class", xticks=label)
+            lower.bar(label, counts.sum(axis=0), 0.8, color=colours)
+            upper.set(title=f"$\\alpha$ = {alpha:g}", xlabel="client", ylim=(0, 100))
+            upper.set_xlim(-0.5, len(counts) - 0.5)
+            upper.grid(False)
+            lower.set(xlabel="class", xticks=label)
+            lower.grid(False, axis="x")
+            lower.yaxis.set_major_formatter("{x:,.0f}")
+        axes[0, 0].set_ylabel("(a) % of a client's samples")
+        axes[1, 0].set_ylabel("(b) samples per class")
         _legend(figure, axes[0, 0].containers)
     return figure
 

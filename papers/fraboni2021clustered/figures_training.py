@@ -106,7 +106,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     counts = curves["metric"].isin(("clients", "labels"))  # of the m clients of a round
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
     grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
-    figure, axes = learning_grid(grid, 2, width=9.2, height=8.4, legend=3, sharex=True)
+    figure, axes = learning_grid(grid, 3, width=11.4, height=5.8, sharex=True)
     _name_coinciding(axes[0], curves[curves["metric"] == "clients"], m)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:

@@ -205,7 +205,7 @@ def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
     rows = [
         {
             "model sent (MB)": show(entry["model"], 2),
-            "greatest speed (MB/s)": f"{entry['speed']:g}",
+            "largest speed (MB/s)": f"{entry['speed']:g}",
             "sending (s)": f"{show(entry['least_sending'], 2)} to {show(entry['most_sending'], 2)}",
             f"largest delay of {CLIENTS} clients (s)": show(entry["largest"]),
         }

@@ -98,7 +98,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 3: test accuracy against runtime; panels that were not run say so."""
     tables, notes = [], []
     with style():
-        figure, axes = panels(2, 2, width=8.6, height=6.4)
+        figure, axes = panels(1, 4, width=13.2, height=3.7)
         for letter, panel, (experiment, case) in zip("abcd", axes, FIGURE3, strict=True):
             title = f"({letter}) {DATA[experiment]}, {DELAYS[case]}"
             panel.set_title(title)
@@ -116,7 +116,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
             notes.append(
                 f"{title}: {scale} scale, up to {limit} rounds; the dotted line is the target."
             )
-        legend_below(figure, axes, 4)
+        legend_below(figure, axes, 8)
     return Artefact(
         pd.concat(tables, ignore_index=True),
         figure,
@@ -360,13 +360,13 @@ def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> 
 
 
 def table3a(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3a: runtimes by the greatest rotation of Rotated MNIST."""
-    return _sweep_table(summaries, paper, "table3a", "greatest rotation (°)")
+    """Tabulate Table 3a: runtimes by the largest rotation of Rotated MNIST."""
+    return _sweep_table(summaries, paper, "table3a", "largest rotation (°)")
 
 
 def table3b(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3b: runtimes by the greatest link speed on Dirichlet MNIST."""
-    return _sweep_table(summaries, paper, "table3b", "greatest speed (MB/s)")
+    """Tabulate Table 3b: runtimes by the largest link speed on Dirichlet MNIST."""
+    return _sweep_table(summaries, paper, "table3b", "largest speed (MB/s)")
 
 
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
@@ -418,7 +418,8 @@ def _cells_of_proposed(
         if len(runs):
             rounds[scheme] = float(runs["rounds"].mean())
         text = _seconds(runs["counted"]) if len(runs) else "–"
-        cells[HEADS[scheme]] = f"{text} ({reported[scheme].value})"
+        theirs = reported[scheme].value
+        cells[HEADS[scheme]] = f"{text} ({f'{int(theirs):,}' if theirs.isdigit() else theirs})"
     return cells, listed_means(rounds, number_or_na) or "not run"
 
 

@@ -168,7 +168,7 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
                 continue
             paper_value, ours = reported.get(task), float(curves.loc[(case, task)])
             reported_text, ratio = (
-                (paper_value.value, paper_value.number / ours) if paper_value else (None, np.nan)
+                (paper_value.value, paper_value.number / ours) if paper_value else ("–", np.nan)
             )
             rows.append((case, name, reported_text, ours, ratio))
     device = "; ".join(summary.provenance.get("device", ())) or "unknown"

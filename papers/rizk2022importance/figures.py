@@ -254,15 +254,15 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             level = best[case, metric]
             panel.axhline(level, color=BLACK, linestyle=":", linewidth=1.1, label="at $w^o$")
             panel.set(title=titles[metric], xlabel="iteration $i$")
-            spread = rows.groupby("at")["mean"].agg(np.ptp).max()
-            if spread < 0.02 * np.ptp(panel.get_ylim()):
-                words = "all four curves coincide"
-                panel.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=8)
             if metric == "error":
                 for value in values.values():
                     printed_level(panel, value, linewidth=0.9, zorder=1)
                 panel.set_ylim(bottom=0)
                 panel.set_ylabel(ROWS.get(case, case))
+            spread = rows.groupby("at")["mean"].agg(np.ptp).max()
+            if spread < 0.02 * np.ptp(panel.get_ylim()):
+                words = "all four curves coincide"
+                panel.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=8)
         legend_below(figure, [axes[0]], 3)
     fedavg, tracked, _ = error_levels(summary)
     loss = [100 * _level(summary, name, "loss") for name in ("fedavg", TRACKED)]

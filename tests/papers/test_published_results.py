@@ -286,7 +286,7 @@ def test_every_claim_that_the_list_of_sentences_names_exists():
 
 
 ROWS = ("c2", "c3", "c4", "c5", "c11", "c12", "c13", "c14")
-SWEPT = {"c21": "greatest rotation (°)", "c22": "greatest speed (MB/s)"}
+SWEPT = {"c21": "largest rotation (°)", "c22": "largest speed (MB/s)"}
 LABELS = {"Submodular": "DelayHetSubmodular", "Sampling": "DelayHetSampling"}
 
 

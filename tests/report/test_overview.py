@@ -83,7 +83,7 @@ def test_a_claim_that_holds_shows_our_number_with_the_papers_and_its_parts():
     assert headline(held) == (
         "Rotated MNIST. FLANP is fastest. Random over FLANP: 3.52 [3.31, 3.74] (paper 3.12)."
     )
-    assert answers(held) == "FLANP first: yes; the gain of the new sampler: no"
+    assert answers(held) == "Holds: FLANP first. Fails: the gain of the new sampler."
 
 
 def test_without_a_contradiction_the_first_screen_names_preliminary_evidence_against():

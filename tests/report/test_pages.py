@@ -168,7 +168,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
         ),
         ("c3", [], ["<svg"]),  # it has no interval
         ("c5", [], ["@misc", "#figure9"]),  # not run, and its artefact is not drawn
-        ("c6", ["2 of 4 experiments", ": partly supports (preliminary). fedsampling"], []),
+        ("c6", ["2 of 4 experiments", ": partly supports (smaller runs). fedsampling"], []),
     ],
 )
 def test_a_card_shows_rule_interval_coverage_and_citation(report, claim, expected, missing):

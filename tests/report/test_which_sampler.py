@@ -226,7 +226,7 @@ def test_the_page_can_be_filtered_and_every_link_leads_somewhere(results, folder
     assert page.of_class("badge") == page.of_class("notice") == 1
     home = (report / "index.html").read_text()
     assert 'href="schemes.html#tifl"' in home  # the home page follows the same rule
-    assert "On datasets with similar sizes and skewed labels, TiFL" in " ".join(home.split())
+    assert "on datasets with similar sizes and skewed labels: TiFL" in " ".join(home.split())
 
 
 def test_the_page_begins_with_the_users_samplers(results, folder, monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 from fedsampling.base.errors import InputError
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence.provenance import Provenance
-from fedsampling.evidence.verdicts import Claim
+from fedsampling.evidence.verdicts import LABELS, Claim
 from fedsampling.experiments.papers import Paper
 
 
@@ -84,7 +84,7 @@ def cited(
     Both name the version and, if recorded, the commit that computed the runs, or the number of
     these commits if more than two did; the artefact's provenance lists them.
     """
-    grade = "" if claim.grade == "paper's size" else f" ({claim.grade})"
+    grade = "" if claim.grade == "paper's size" else f" ({LABELS.get(claim.grade, claim.grade)})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {claim.verdict}{grade}"
     produced = [f"version {software.version}"]
     if origin and origin.commit:

@@ -64,7 +64,7 @@ def _greek(text: str) -> str:
 
 
 def _set(escaped: str) -> str:
-    escaped = _greek(escaped)
+    escaped = re.sub(r"(?<=\d) (?=%)|(?<=\b\w) (?== )|(?<= \w =) (?=\d)", "\u00a0", _greek(escaped))
     return _FORMULA.sub(lambda match: match[1] + re.sub(_SCRIPT, _script, match[2]), escaped)
 
 

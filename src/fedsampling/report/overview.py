@@ -53,7 +53,7 @@ UNCLEAR: Mapping[str, tuple[str, str]] = {
     "not comparable": ("is not comparable", "are not comparable"),
     "unclear": ("is undecided", "are undecided"),
 }
-ANSWERS: Mapping[Part, str] = {"holds": "yes", "fails": "no", "open": "undecided"}
+ANSWERS: Mapping[Part, str] = {"holds": "Holds", "fails": "Fails", "open": "Undecided"}
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,8 @@ def answers(claim: Claim) -> str:
     """Write which parts of a claim hold; empty if it has a single part."""
     if len(claim.parts) < 2:
         return ""
-    return "; ".join(f"{name}: {ANSWERS[part]}" for name, part in claim.parts.items())
+    names = {part: [name for name, each in claim.parts.items() if each == part] for part in ANSWERS}
+    return " ".join(f"{ANSWERS[part]}: {'; '.join(each)}." for part, each in names.items() if each)
 
 
 def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chapter, Claim], ...]:

@@ -451,10 +451,10 @@ def test_a_sweep_does_not_compare_runs_of_different_sizes():
 
 def test_the_small_tables_stand_beside_the_papers():
     table = tables.table3a(sweep(((5, 4), (6, 4), (99, 7))), PAPER).table
-    assert table["Submodular"].tolist() == ["50.0 ± 0 (619)", "60.0 ± 0 (845)", "N/A (1391)"]
+    assert table["Submodular"].tolist() == ["50.0 ± 0 (619)", "60.0 ± 0 (845)", "N/A (1,391)"]
     cifar = summary("dirichlet_cifar10", {"sampling": 5}, "synthetic")
     last = tables.table3c({"dirichlet_cifar10": cifar}, PAPER).table.iloc[2]
-    assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3246)", "– (3373)"]
+    assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3,246)", "– (3,373)"]
 
 
 def test_the_figures_of_quadratic_are_drawn():

@@ -203,9 +203,10 @@ class Advice:
             [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret[rule]]
             for rule in ("advice", "md")
         )
+        always_md = f"; with MD always, {of_md[0]} (worst case {of_md[1]})"
         regret = (
             f"On a new family of datasets, expect {excess[0]} more cost than with the best "
-            f"sampler (worst case {excess[1]}); with MD always, {of_md[0]} (worst case {of_md[1]})."
+            f"sampler (worst case {excess[1]}){always_md if of_md != excess else ''}."
         )
         return (*self.answer, regret, *self.notes)
 
