@@ -53,7 +53,7 @@ WITHOUT_RANGE = {
 WITHOUT_ALTERNATIVES = {
     "chen2022optimal": {"c6_writers", "c7_writers"},
     "fraboni2021clustered": {"c11", "c12", "c13"},
-    "harshvardhan2025latency": {"c6", "c7", "c9", "c15", "c16", "c18", "c19", "c23"},
+    "harshvardhan2025latency": {"c6", "c7", "c8", "c9", "c15", "c16", "c17", "c18", "c19", "c23"},
 }
 # Columns of an artefact's CSV with the number of seeds.
 SEEDS = ("n", "runs", "size", "seeds")
