@@ -240,7 +240,7 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, mo
     assert last == f"Report of the finished part, with the reasons: {page}"
     assert "not computed yet" not in result.output
     text = (page.parent / f"{PAPER}.html").read_text(encoding="utf-8")
-    assert "<dt>gradient, the drawing of figure2</dt>\n<dd>did not finish; see logs/" in text
+    assert "<dt>gradient, the drawing of figure2, each</dt>\n<dd>did not finish; see logs/" in text
     for name in ("figure1", "figure2", "gradient"):
         assert f'id="{name}"' in text
     claims = json.loads((page.parent / PAPER / "claims.json").read_text())["claims"]
