@@ -37,7 +37,7 @@ from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.model import Model, ModelFile
 from fedsampling.learning.models import products
-from fedsampling.learning.models.network import Network
+from fedsampling.learning.models.network import Network, precise
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.step import Inputs, Keeper, sgd_step
@@ -128,7 +128,8 @@ def check_network(name: str, device: str) -> Finding:
     """
     on_cpu = device == "cpu"
     try:
-        rounding, stacking = _distances(learner(Model.member(name)(), device))
+        with precise(device):
+            rounding, stacking = _distances(learner(Model.member(name)(), device))
     except RuntimeError as error:
         if on_cpu:
             raise

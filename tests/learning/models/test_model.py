@@ -18,7 +18,7 @@ from fedsampling.learning.model import (
     Model,
     Softmax,
 )
-from fedsampling.learning.models.network import operations, step_bytes
+from fedsampling.learning.models.network import aligned, operations, precise, step_bytes
 
 MNIST, CIFAR = (28, 28), (32, 32, 3)
 PUBLISHED = {  # sample, classes, number of parameters
@@ -242,3 +242,29 @@ def test_estimated_memory_of_a_step_agrees_with_the_profiler(profiled_peak, mode
     peak = profiled_peak(network, sample, 16)
     # Which library multiplies differs between processors, and so does what it keeps.
     assert 0.9 * peak <= step_bytes(network, sample, 16) <= 1.8 * peak
+
+
+# On a GPU: cuDNN needs aligned parameters; its defaults are neither precise nor repeatable.
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (5, 1, 3, 3), (8,)])
+def test_aligned_parameters_have_the_same_values_and_gradients(shape):
+    flat = torch.arange(3 * 75.0).reshape(3, 75).requires_grad_()  # 75 numbers: slots are unaligned
+    part = flat[:, 1 : 1 + np.prod(shape)].view(3, *shape)
+    copy = aligned(part)
+    assert all(slot.data_ptr() % 16 == 0 and slot.is_contiguous() for slot in copy)
+    assert torch.equal(copy, part)
+    (gradient,) = torch.autograd.grad((copy**2).sum(), flat)
+    assert torch.equal(gradient, torch.autograd.grad((part**2).sum(), flat)[0])
+
+
+def test_aligned_parameters_are_not_copied():
+    part = torch.zeros(3, 8)[:, 4:]
+    assert aligned(part) is part
+
+
+def test_a_gpu_convolves_in_single_precision_and_deterministically():
+    cudnn, before = torch.backends.cudnn, torch.backends.cudnn.allow_tf32
+    with precise("cuda"):
+        assert (cudnn.enabled, cudnn.deterministic, cudnn.allow_tf32) == (True, True, False)
+    assert cudnn.allow_tf32 == before

@@ -228,7 +228,7 @@ class Training(Strict):
         :func:`fedsampling.learning.training.evaluation.on_own_samples`, whose ``at`` is the
         client.
         """
-        from fedsampling.learning.models.network import keep_memory
+        from fedsampling.learning.models.network import keep_memory, precise
         from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
         from fedsampling.learning.training.observing import observations_for
 
@@ -278,7 +278,8 @@ class Training(Strict):
             callbacks.append(watching(watch))
         if self.evaluation.by_client:
             callbacks.append(by_client)
-        history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
+        with precise(where.device):
+            history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
         learner.network.verify()
         return history.tables("since measurement" if self.evaluation.thin else "each")
 

@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array
@@ -147,9 +148,22 @@ class Network:
 
     def apply(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
         """Apply every copy, as :meth:`outputs`, to its parameters by name."""
+        if x.is_cuda:
+            w = {name: w[name] if name in self.buffers else aligned(w[name]) for name in w}
         if self.module is not None:
             return self.module(w, x, keep, sizes)
         return self.head(w, self.body(w, x, keep))
+
+
+def aligned(part: Tensor) -> Tensor:
+    """Return a parameter [slots, ...] whose slots begin at multiples of 16 bytes.
+
+    Some of cuDNN's kernels fail on others.  In the flat vectors, most are not.
+    """
+    if part.data_ptr() % 16 == 0 and part.stride(0) * part.itemsize % 16 == 0:
+        return part
+    size = prod(part.shape[1:])
+    return functional.pad(part.flatten(1), (0, -size % 4))[:, :size].view(part.shape)
 
 
 def blamed(place: str, error: BaseException) -> InputError:
@@ -323,6 +337,20 @@ def keep_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _NEVER)) and bool(mallopt(_TRIM_THRESHOLD, _NEVER))
+
+
+@contextmanager
+def precise(device: str) -> Iterator[None]:
+    """On a GPU, convolve in single precision, and equally in each run.
+
+    By default, PyTorch rounds the inputs of convolutions to ten bits (TF32), and uses kernels that
+    add in varying order.
+    """
+    if device == "cpu":
+        yield
+    else:
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+            yield
 
 
 def blank(
