@@ -86,7 +86,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         _near_tie(spec, paper, row),
     ]
     open_because = ""
-    if spec.open_choices and any(name in paper.left_out for name in _variants(row)):
+    if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
         open_because = "The runs of its open choices are not finished."
     elif finding.verdict != DEPENDS and (
         unvaried := _unvaried(combinations, findings[main].verdict, spec, paper, row)
@@ -223,13 +223,15 @@ def row_readings(
 
 
 def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
-    names = (*spec.experiments, *_variants(row_of(spec)[0]))
+    names = (*spec.experiments, *_variants(spec))
     return [name for name in dict.fromkeys(names) if name in summaries]
 
 
-def _variants(row: str) -> tuple[str, str]:
+def _variants(spec: ClaimSpec) -> list[str]:
     """Name the experiments that repeat a row with other settings of DelayHetSampling or FLANP."""
-    return f"{row}_sampling", f"{row}_flanp"
+    row, _ = row_of(spec)
+    cases = ("", "_nycmesh") if CASES[spec.artefact] == "nycmesh" else ("",)
+    return [f"{row}_{varied}{case}" for varied in ("sampling", "flanp") for case in cases]
 
 
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
