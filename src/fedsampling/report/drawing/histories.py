@@ -85,8 +85,9 @@ def plot(
 
 
 def _plain(text: str) -> str:
-    """Keep matplotlib from reading dollar signs as formulas."""
-    return text.replace("$", r"\$")
+    """Keep matplotlib from reading dollar signs as formulas, and from hiding a first underscore."""
+    text = text.replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text  # a space of no width
 
 
 def _with_divergence(label: str, history: "pd.DataFrame") -> str:
