@@ -1,10 +1,10 @@
 """Tables of Harshvardhan et al. 2025 by settings that the paper does not state.
 
-FLANP's stages and DelayHetSampling's readings on Quadratic, DelayHetSampling's readings on images,
+FLANP's stages on Quadratic, DelayHetSampling's readings on images,
 and the size of the model that clients send.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from .runtimes import (
     CASES,
     DATA,
     DELAYS,
-    LINES,
     PROPOSED,
     SWEEPS,
     bound_in_words,
@@ -40,7 +39,6 @@ from .runtimes import (
     iterations,
     mean_runtimes,
     nan_if_infinite,
-    number_or_na,
     printed_row,
     readings,
     record,
@@ -54,58 +52,31 @@ POPULATIONS = 1_000  # draws of clients for the mean largest delay
 
 def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
-    draws = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
+    chosen, variants = summaries["quadratic_problems"], summaries["quadratic_problems_flanp"]
+    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
+    draws, others = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
+    rows, data = [], []
+    for (label, _), table in readings(draws, others).items():
+        rule = _flanp_in_words(samplers[label])
+        cells = dict(rule)
+        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
+            judged = _judged(table, claim, case, paper)
+            cells |= _cells_of(judged, claim, case)
+            if judged:
+                data.append({**rule, "delays": DELAYS[case], **judged})
+        rows.append(cells)
     seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
     texts = [
         f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
     ]
-    return _by_reading(
-        summaries,
-        paper,
-        "flanp",
-        _flanp_in_words,
+    notes = (
         f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
         f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
         "76,562 s.",
         "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "
         "the first stage matters most, then its length.",
     )
-
-
-def sampling_readings(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by DelayHetSampling's readings."""
-    note = "First row: the main reading. FLANP starts with 2 clients and has its own rule."
-    return _by_reading(summaries, paper, "sampling", _sampling_in_words, note)
-
-
-def quadratic_draws(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Quadratic's rows of Tables 1 and 2 over draws of the problem."""
-    table = by_problem(summaries["quadratic_problems"], target(paper, "quadratic"))
-    rows: list[dict[str, str]] = []
-    data: list[dict[str, Any]] = []
-    for case, delays in DELAYS.items():
-        for name, line in LINES.items():
-            runs = table[(table["case"] == case) & (table["sampler"] == name)]["counted"]
-            if runs.empty:
-                continue
-            reached = int(np.isfinite(runs).sum())
-            head = {"delays": delays, "sampler": line.label}
-            seconds = {"median": runs.median(), "least": runs.min(), "most": runs.max()}
-            rows.append(
-                head
-                | {"reached": f"{reached} of {len(runs)}"}
-                | {f"{name} (s)": number_or_na(value) for name, value in seconds.items()}
-            )
-            data.append(
-                head
-                | {"reached": reached, "runs": len(runs)}
-                | {name: nan_if_infinite(value) for name, value in seconds.items()}
-            )
-    return Artefact(
-        pd.DataFrame(data),
-        table=pd.DataFrame(rows),
-        notes=("A run that misses the target counts as longer than all others.",),
-    )
+    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
 
 
 def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
@@ -222,38 +193,10 @@ def _trained_bytes(summary: Summary, case: str) -> float:
     return float(totals["model_bits"] / totals["reports"] / 8)
 
 
-def _by_reading(
-    summaries: Summaries,
-    paper: Paper,
-    scheme: str,
-    described: Callable[[Mapping[str, Any]], dict[str, str]],
-    *notes: str,
-) -> Artefact:
-    """Judge c1 and c10 with each reading of a sampler, whose settings `described` puts in words."""
-    chosen = summaries["quadratic_problems"]
-    variants = summaries[f"quadratic_problems_{scheme}"]
-    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
-    tables = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
-    rows, data = [], []
-    for labels, table in readings(*tables).items():
-        (label,) = (label for label in labels if label.startswith(scheme))
-        reading = described(samplers[label])
-        cells = dict(reading)
-        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
-            judged = _judged(table, claim, case, scheme, paper)
-            cells |= _cells_of(judged, claim, case)
-            if judged:
-                data.append({**reading, "delays": DELAYS[case], **judged})
-        rows.append(cells)
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
-
-
-def _judged(
-    table: pd.DataFrame, claim: str, case: str, scheme: str, paper: Paper
-) -> dict[str, Any]:
-    """Return a sampler's runtime over the draws of Quadratic, and the verdict of its claim."""
+def _judged(table: pd.DataFrame, claim: str, case: str, paper: Paper) -> dict[str, Any]:
+    """Return FLANP's runtime over the draws of Quadratic, and the verdict of a claim."""
     table = table[table["case"] == case]
-    runs = table[table["sampler"] == scheme]
+    runs = table[table["sampler"] == "flanp"]
     if runs.empty:
         return {}
     return {

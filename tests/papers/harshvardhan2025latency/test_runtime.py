@@ -206,20 +206,6 @@ def test_what_flanps_stages_decide():
     assert table["c10"].tolist() == ["–", "–"]
 
 
-def test_what_the_readings_of_delayhetsampling_decide():
-    rounds = {"submodular": 99, "sampling": 10, "random": 12}
-    readings = {"sampling-100": 10, "sampling-everywhere": 15, "sampling-everywhere-100": 99}
-    runs = {
-        "quadratic_problems": draws("quadratic_problems", rounds),
-        "quadratic_problems_sampling": draws("quadratic_problems_sampling", readings),
-    }
-    table = by_reading.sampling_readings(runs, PAPER).table
-    assert table["bound"].tolist() == ["Assumption 3 alone"] * 2 + ["B_p < 1 everywhere"] * 2
-    assert table["iterations"].tolist() == ["1,000", "100"] * 2
-    assert table["c1"].tolist()[:3] == ["reproduced", "reproduced", "contradicted"]
-    assert table["synthetic delays (s)"].tolist()[3] == "reached in 0 of 3"
-
-
 def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
     rounds = dict(zip(SEVEN, range(5, 12), strict=True))
     variants = {"sampling-start": 99, "sampling-start-100": 4}
