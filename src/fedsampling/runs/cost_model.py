@@ -119,6 +119,7 @@ def operations_per_second(batch: Batch, slots: int, device: str) -> float:
     """Measure local steps of up to `slots` stacked slots; CPU time excludes other processes."""
     import torch
 
+    from fedsampling.learning.models.network import precise
     from fedsampling.learning.training.step import sgd_step
 
     network, step = batch.model.build(batch.sample, batch.classes), batch_cost(batch)[-1]
@@ -136,7 +137,8 @@ def operations_per_second(batch: Batch, slots: int, device: str) -> float:
     arrays = w, w, w.new_empty(stack, 0), w.new_full((stack, 1), 1e-9), x, y, weight
 
     def take() -> None:
-        sgd_step(network, work, *arrays, lambda h, _: h).sum().item()  # waits for a GPU, too
+        with precise(device):
+            sgd_step(network, work, *arrays, lambda h, _: h).sum().item()  # waits for a GPU, too
 
     take()  # libraries choose and try out
     steps, begin = 0, time.process_time()
