@@ -374,6 +374,11 @@ class Claim:
     parts: Mapping[str, Part] = field(default_factory=dict)
     topic: str = ""
 
+    @property
+    def passes(self) -> bool:
+        """Whether it holds; for code checks and texts, whose runs may be smaller."""
+        return self.verdict in ("reproduced", "supports")
+
 
 # Grades of verdicts, by the runs behind them.
 #

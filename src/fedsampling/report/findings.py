@@ -148,7 +148,7 @@ class _Numbers:
         for kind, words in kinds.items():
             claims = [claim for claim in self._claims.values() if claim.kind == kind]
             if claims:
-                held = [claim.id for claim in claims if claim.verdict == "reproduced"]
+                held = [claim.id for claim in claims if claim.passes]
                 lines += [
                     "",
                     f"{words}: {len(held)} of {len(claims)} ({', '.join(held) or 'none'}).",

@@ -162,7 +162,7 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
         ]
         for kind, word in (("text against tables", "agree"), ("code check", "pass")):
             checks = [claim for claim in claims if claim.kind == kind]
-            passed = sum(claim.verdict == "reproduced" for claim in checks)
+            passed = sum(claim.passes for claim in checks)
             cells.append(f"{passed} of {len(checks)} {word}" if checks else "")
         lines.append(f"| [{paper_name(paper)}](papers/{key}/paper.yaml) | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -293,10 +293,10 @@ def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
     checks, texts = code_checks(chapters), text_checks(chapters)
     return {
         "all": len(checks),
-        "passed": sum(claim.verdict == "reproduced" for claim in checks),
+        "passed": sum(claim.passes for claim in checks),
         "absent": sum(claim.verdict == "not run" for claim in checks),
         "texts": len(texts),
-        "agreeing": sum(claim.verdict == "reproduced" for claim in texts),
+        "agreeing": sum(claim.passes for claim in texts),
     }
 
 

@@ -139,7 +139,7 @@ def _tally(claims: Sequence[Claim]) -> str:
         parts.append(f"{grade}: {counts}" if grade != "not run" else counts)
     kinds = {"text against tables": "sentences agree with tables", "code check": "code checks pass"}
     for kind, words in kinds.items():
-        passed = [claim.verdict == "reproduced" for claim in claims if claim.kind == kind]
+        passed = [claim.passes for claim in claims if claim.kind == kind]
         if passed:
             parts.append(f"{sum(passed)} of {len(passed)} {words}")
     return "; ".join(parts)
