@@ -175,7 +175,8 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
         return []
     tested = [claim for claim in claims if claim.grade != "not run"]
     full = [claim for claim in tested if claim.grade == "paper's size"]
-    sentences = [f"{_papers_and_claims(chapters)}; we tested {len(tested)}."]
+    number = "all" if len(tested) == len(claims) else len(tested)
+    sentences = [f"{_papers_and_claims(chapters)}; we tested {number}."]
     if full:
         verdicts = _count_verdicts(full, required=("contradicted",))
         sentences.append(f"At the paper's size on verified data ({len(full)}), {verdicts}.")
