@@ -1,8 +1,8 @@
-"""Time a step of every network on the GPU and on one processor core.
+"""Time a step of each network with labels on the GPU and on one processor core.
 
-``python benchmarks/devices.py [--repetitions 5]``: ten clients train at once, as in a
-round of most experiments, each with one mini-batch.  Samples are random, of the sizes that the
-papers use.  Prints seconds per step, their ratio, and the rate of arithmetic on the GPU.
+``python benchmarks/devices.py [--repetitions 5]``: ten clients train at once, each with one
+mini-batch.  Samples are random and have the papers' sizes.  Prints milliseconds per step, their
+ratio, and the GPU's rate of arithmetic.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def milliseconds(stacked: NetworkLearner, repetitions: int) -> float:
-    """Return the median time of a step, after a first one that is not timed."""
+    """Return the median time of a step; the first step is not timed."""
     slots, theta = Slots.stack([np.arange(SLOTS)]), stacked.start(np.zeros(1, np.int64))
 
     def step() -> None:
@@ -84,7 +84,7 @@ def milliseconds(stacked: NetworkLearner, repetitions: int) -> float:
 
 
 def learner(case: Case, device: str) -> NetworkLearner:
-    """Build a learner whose clients have one mini-batch of random samples each."""
+    """Build a learner with random samples, one mini-batch for each client."""
     rng, rows = np.random.default_rng(0), case.batch * SLOTS
     high, kind = (case.classes, np.int64) if case.inputs == "tokens" else (256, np.uint8)
     x: NDArray[Any] = rng.integers(high, size=(rows, *case.sample)).astype(kind)

@@ -158,7 +158,7 @@ class Network:
 def aligned(part: Tensor) -> Tensor:
     """Return a parameter [slots, ...] whose slots begin at multiples of 16 bytes.
 
-    Some of cuDNN's kernels fail on others.  In the flat vectors, most are not.
+    Some of cuDNN's kernels need this, and the parameters in flat vectors rarely have it.
     """
     if part.data_ptr() % 16 == 0 and part.stride(0) * part.itemsize % 16 == 0:
         return part
@@ -341,10 +341,10 @@ def keep_memory() -> bool:
 
 @contextmanager
 def precise(device: str) -> Iterator[None]:
-    """On a GPU, convolve in single precision, and equally in each run.
+    """On a GPU, convolve in single precision, with the same result in each run.
 
-    By default, PyTorch rounds the inputs of convolutions to ten bits (TF32), and uses kernels that
-    add in varying order.
+    By default, PyTorch rounds the inputs of convolutions to ten bits (TF32), and its kernels may
+    add in another order in each run.
     """
     if device == "cpu":
         yield
