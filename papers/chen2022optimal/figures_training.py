@@ -291,7 +291,7 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _of_order(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the margin and the rounds."""
+    """Vary the margin, and the rounds that count."""
     yield _instead(name, *with_margin(name, NARROWER, summaries, paper))
     yield _instead(
         name,

@@ -1,7 +1,7 @@
 """Tables of Harshvardhan et al. 2025 by settings that the paper does not state.
 
-FLANP's stages on Quadratic, DelayHetSampling's readings on images,
-and the size of the model that clients send.
+FLANP's stages on Quadratic, DelayHetSampling's readings on images, and the size of the model that
+clients send.
 """
 
 from collections.abc import Iterator, Mapping
