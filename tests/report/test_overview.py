@@ -22,6 +22,7 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
         claim("supports", "preliminary"),
         claim("not run", "not run"),
         claim("reproduced", kind="code check"),
+        claim("supports", "preliminary", kind="code check"),
         claim("contradicted", kind="code check"),
         claim("reproduced", UNVERIFIED),
         claim("contradicted", kind="text against tables"),
@@ -30,7 +31,7 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
     *_, row = readme_table({"ours": (paper, []), "a2022b": (paper, claims)}).splitlines()
     assert row == (
         "| [B et al., 2022](papers/a2022b/paper.yaml) | 2 reproduced, 1 contradicted "
-        "| 1 reproduced |  | 1 supports | 1 | 0 of 1 agree | 1 of 2 pass |"
+        "| 1 reproduced |  | 1 supports | 1 | 0 of 1 agree | 2 of 3 pass |"
     )
 
 
@@ -55,7 +56,8 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
 
 def test_the_summary_says_if_no_claim_is_contradicted():
     assert main_outcomes([paper()]) == ()
-    sentence = summary([paper(claim("reproduced"), claim("inconclusive"))])[1]
+    first, sentence = summary([paper(claim("reproduced"), claim("inconclusive"))])[:2]
+    assert first.endswith("; we tested all.")
     assert sentence.endswith("(2), 1 holds, none is contradicted and 1 is undecided.")
 
 
