@@ -22,7 +22,7 @@ SMALL = {
 @pytest.fixture(scope="module")
 def finished(project):
     """Return a project that has run on the cluster, and Snakemake's output."""
-    on_cluster = project("whole")
+    on_cluster = project("all of $HOME")  # which a shell would expand
     on_cluster.configure(**SMALL)
     return on_cluster, on_cluster.snakemake()
 

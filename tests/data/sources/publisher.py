@@ -15,7 +15,7 @@ from fedsampling.data.sources.sources import Source
 
 CONTENT = random.Random(0).randbytes(300_000)
 OTHER = random.Random(1).randbytes(300_000)
-SHORT_WAITS = Patience(connect=2, read=0.4, attempts=3, pause=0.01)
+SHORT_WAITS = Patience(connect=2, read=0.4, answer=2.0, attempts=3, pause=0.01)
 
 
 class Publisher(ThreadingHTTPServer):
@@ -87,6 +87,14 @@ def status(code, **headers):
 
 def cut(after, **options):
     return lambda answer: answer.answer(cut=after, **options)
+
+
+def dripping_headers(answer):
+    """Send a byte of an endless header every tenth of a second."""
+    answer.wfile.write(b"HTTP/1.1 200 OK\r\nX-Header: ")
+    while True:
+        answer.wfile.write(b"x")
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from .publisher import (
     SHORT_WAITS,
     big,
     cut,
+    dripping_headers,
     error_line,
     fetched_content,
     put,
@@ -115,6 +116,10 @@ class TestStatus:
 class TestSlowness:
     def test_silence_times_out(self, tmp_path, publisher):
         publisher.delay = 1.0
+        assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
+
+    def test_a_server_that_drips_its_headers_is_given_up(self, tmp_path, publisher):
+        publisher.always = dripping_headers
         assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
 
     def test_a_server_that_drips_is_given_up(self, tmp_path, publisher):

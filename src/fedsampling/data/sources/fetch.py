@@ -9,10 +9,10 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -55,6 +55,7 @@ class Patience:
 
     connect: float = 10.0
     read: float = 30.0  # between two parts of a response; its speed is checked as often
+    answer: float = 90.0  # until a response's headers are complete, redirects included
     attempts: int = 4
     pause: float = 1.0  # before the second attempt; doubled before each further one
 
@@ -108,15 +109,14 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
     # No transfer compression: lengths and ranges must refer to the file's own bytes.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fedsampling/{__version__}"}
     headers |= {"Range": f"bytes={offset}-"} if offset else {}
-    timeout = (patience.connect, patience.read)
     try:
-        with requests.get(url, stream=True, headers=headers, timeout=timeout) as response:
+        with _answer(url, headers, patience) as response:
             if response.status_code == 416:  # the partial file is longer than the server's
                 part.unlink()
             _check_status(response)
             offset *= response.status_code == 206
             _receive(response, part, offset, bound, patience, tell)
-    except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
+    except (TimeoutError, requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
         raise _TemporaryError("no answer in time") from error
     except requests.ConnectionError as error:
         raise _TemporaryError("no connection") from error
@@ -124,6 +124,23 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
         raise UnreachableError(f"not a usable answer: {type(error).__name__}") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise _TemporaryError("the connection broke off") from error
+
+
+def _answer(url: str, headers: dict[str, str], patience: Patience) -> "requests.Response":
+    """Request a URL in a thread, as requests would wait forever for headers sent byte by byte."""
+    import requests
+
+    answer: Future[requests.Response] = Future()
+
+    def ask() -> None:
+        timeout = (patience.connect, patience.read)
+        try:
+            answer.set_result(requests.get(url, stream=True, headers=headers, timeout=timeout))
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()  # an abandoned one does not keep the process alive
+    return answer.result(patience.answer)
 
 
 def _check_status(response: "requests.Response") -> None:
