@@ -42,6 +42,7 @@ from .runtimes import (
     printed_row,
     readings,
     record,
+    row_summary,
     runtimes,
     target,
 )
@@ -90,7 +91,8 @@ def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
         if spec.kind == "empirical"
         and spec.artefact in CASES
         and spec.experiments[0] in DATA
-        and f"{spec.experiments[0]}_sampling" in summaries
+        and row_summary(summaries, f"{spec.experiments[0]}_sampling", CASES[spec.artefact])
+        is not None
         for entry in _row_by_reading(name, summaries, paper)
     ]
     note = (
@@ -109,7 +111,8 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
     for (flanp, label), table in row_readings(summaries, spec, paper).items():
         if flanp != "flanp":
             continue
-        summary = summaries[row if label == "sampling" else f"{row}_sampling"]
+        summary = row_summary(summaries, row if label == "sampling" else f"{row}_sampling", case)
+        assert summary is not None  # it was read for row_readings
         seconds = table.loc[table["sampler"] == "sampling", "counted"]
         single = _single_client_rounds(summary, case, label)
         yield {

@@ -106,17 +106,17 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
     """
     if row == "quadratic" and "quadratic_problems" in summaries:
         tables = [by_problem(summaries["quadratic_problems"], goal)]
-        variants = "quadratic_problems_sampling"
+        variants = summaries.get("quadratic_problems_sampling")
     else:
         summary = row_summary(summaries, row, case)
         tables = [] if summary is None else [runtimes(summary, goal)]
-        variants = f"{row}_sampling"
+        variants = row_summary(summaries, f"{row}_sampling", case)
     if not tables:
         return pd.DataFrame(
             columns=["case", "sampler", "seed", *CLOCKS, "rounds", "end"], dtype=float
         )
-    if variants in summaries:
-        tables.append((by_problem if row == "quadratic" else runtimes)(summaries[variants], goal))
+    if variants is not None:
+        tables.append((by_problem if row == "quadratic" else runtimes)(variants, goal))
     table = pd.concat(tables, ignore_index=True)
     table = table[table["case"] == case]
     main = table["sampler"] == MAIN_READING
