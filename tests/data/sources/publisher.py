@@ -90,7 +90,7 @@ def cut(after, **options):
 
 
 def dripping_headers(answer):
-    """Send a byte of an endless header every tenth of a second."""
+    """Send a header that never ends, ten bytes a second."""
     answer.wfile.write(b"HTTP/1.1 200 OK\r\nX-Header: ")
     while True:
         answer.wfile.write(b"x")

@@ -127,7 +127,7 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
 
 
 def _answer(url: str, headers: dict[str, str], patience: Patience) -> "requests.Response":
-    """Request a URL in a thread, as requests would wait forever for headers sent byte by byte."""
+    """Request a URL in a thread: requests itself never gives up on headers that keep dripping."""
     import requests
 
     answer: Future[requests.Response] = Future()
