@@ -25,7 +25,10 @@ NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null 
 def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     """Read the papers in the configuration, by key; null means all folders in `papers`."""
     folders = _folders(config, papers)
-    selected = _selected_experiments(config)
+    selected: dict[str, list[str]] = {}  # by paper; empty for all
+    for name in config.experiments or ():
+        key, _, experiment = name.partition("/")
+        selected.setdefault(key, []).append(experiment)
     problems = [
         f"experiments: '{key}/{names[0]}': unknown paper; {nearest(key, folders)}"
         for key, names in selected.items()
@@ -61,13 +64,9 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
 
     A `partial` artefact remains if one of its experiments does. Claims remain, as "not run".
     """
-    problems = [
-        f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
-        for name in left_out
-        if name not in paper.experiments
-    ]
-    if problems:
-        raise InputError(*problems)
+    if unknown := [name for name in left_out if name not in paper.experiments]:
+        place = f"overrides.{paper.key}"
+        raise InputError(*(f"{place}.{name}: {no_experiment(name, paper)}" for name in unknown))
     experiments = {
         name: settings for name, settings in paper.experiments.items() if name not in left_out
     }
@@ -78,21 +77,12 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
             artefacts[name] = spec.model_copy(update={"experiments": remaining})
         else:
             omitted[name] = spec
-    return paper.model_copy(
-        update={
-            "experiments": experiments,
-            "artefacts": artefacts,
-            "left_out": {**paper.left_out, **left_out},
-            "omitted": omitted,
-        }
-    )
+    changes = {"experiments": experiments, "artefacts": artefacts, "omitted": omitted}
+    return paper.model_copy(update={**changes, "left_out": {**paper.left_out, **left_out}})
 
 
 def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) -> Paper:
-    """Keep some experiments of a paper, and the artefacts and claims that need no others.
-
-    A `partial` artefact keeps its remaining experiments. Those that overrides change must be kept.
-    """
+    """Keep some experiments of a paper, and the artefacts and claims that need no others."""
     place = f"overrides.{paper.key}"
     problems = [
         f"experiments: '{paper.key}/{name}': {no_experiment(name, paper)}"
@@ -126,8 +116,7 @@ def no_experiment(name: str, paper: Paper) -> str:
     """Explain why `name` is not an experiment of a paper, and suggest a fix."""
     if reason := paper.left_out.get(name):
         return f"{reason}; change the scale, or leave it out"
-    drawn = {**paper.artefacts, **paper.omitted}.get(name)
-    if drawn:
+    if drawn := {**paper.artefacts, **paper.omitted}.get(name):
         names = ", ".join(f"'{experiment}'" for experiment in drawn.experiments)
         plural = "s" if len(drawn.experiments) > 1 else ""
         return f"is a {drawn.kind}; use its experiment{plural} {names}"
@@ -137,20 +126,11 @@ def no_experiment(name: str, paper: Paper) -> str:
 def _folders(config: Config, papers: Path) -> dict[str, Path]:
     if config.papers is None:
         folders = sorted(path.parent for path in papers.glob("*/paper.yaml"))
-        if not folders:
-            raise InputError(NO_PAPERS.format(papers))
     else:
         folders = [Path(name) if "/" in name else papers / name for name in config.papers]
+    if not folders:
+        raise InputError(NO_PAPERS.format(papers))
     return {folder.name: folder for folder in folders}
-
-
-def _selected_experiments(config: Config) -> dict[str, list[str]]:
-    """Return the experiments that a configuration chooses, by paper; empty for all."""
-    selected: dict[str, list[str]] = {}
-    for name in config.experiments or ():
-        key, _, experiment = name.partition("/")
-        selected.setdefault(key, []).append(experiment)
-    return selected
 
 
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
@@ -288,9 +268,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
             raise InputError(*(f"{prefix}.samplers.{line}" for line in error.lines)) from None
     elif isinstance(samplers, dict) and "*" in (at_scale.get("samplers") or ()):
         # Overrides remove "*", so the paper's nulls, which leave samplers out of "*", go, too.
-        merged["samplers"] = {
-            label: settings for label, settings in samplers.items() if settings is not None
-        }
+        merged["samplers"] = {key: record for key, record in samplers.items() if record is not None}
     load_kinds(paper.folder)
     experiment = check(Experiment, merged, f"{prefix}.")
     code = Simulation.member(experiment.kind).code
@@ -383,8 +361,8 @@ def changed(paper: Paper, name: str, config: Config) -> list[str]:
 def _overrides(paper: Paper, name: str, config: Config) -> tuple[dict[str, Any], str]:
     """Return the overrides of an experiment, and the prefix of errors in its settings."""
     changes = config.overrides.get(paper.key, {})
-    prefix = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
-    return changes.get(name) or {}, prefix
+    prefix = "overrides." if name in changes else ""
+    return changes.get(name) or {}, f"{prefix}{paper.key}.{name}"
 
 
 def _covers(larger: Experiment, smaller: Experiment) -> bool:

@@ -20,7 +20,7 @@ from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import UNNAMED_RUN, Config
-from fedsampling.experiments.papers import Paper, as_plain
+from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
@@ -232,7 +232,7 @@ def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> 
     content = {
         "key": key,
         "digests": dict(digests),
-        "papers": {name: as_plain(paper) for name, paper in plan.papers.items()},
+        "papers": {name: paper.model_dump(mode="json") for name, paper in plan.papers.items()},
         "experiments": dict(plan.experiments),
         "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
         "users_samplers": dict(plan.users_samplers),

@@ -302,9 +302,8 @@ def _report(plan: Plan, by_result: dict[str, str]) -> str:
     files = [*sorted(TEMPLATES.iterdir()), *sorted(VENDOR.iterdir())]
     files += [paper.folder / name for paper in plan.papers.values() for name in TEXTS]
     texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
-    papers = {
-        key: [paper.model_dump(mode="json"), paper.left_out] for key, paper in plan.papers.items()
-    }
+    others = {"folder", "scales", "omitted", "chosen"}
+    papers = [paper.model_dump(mode="json", exclude=others) for paper in plan.papers.values()]
     return digest([code, texts, papers, plan.config.public(), by_result])
 
 

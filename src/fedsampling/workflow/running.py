@@ -19,7 +19,7 @@ from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, requeue, watching
 from fedsampling.experiments.papers import TUNING, draw_function
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.execute import execute_stacked, stacks
+from fedsampling.runs.execute import execute, stacks
 from fedsampling.runs.places import is_published
 from fedsampling.workflow.project import Project
 
@@ -51,7 +51,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
             for group in stacks(jobs):
                 current = group[0].name
                 stop.begin()
-                for manifest in execute_stacked(group, config, results, progress, stop):
+                for manifest in execute(group, config, results, progress, stop):
                     notify(manifest)
     except Stopped as stopped:
         print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
-from fedsampling.clients.delays.delays import DelayModel, Delays
+from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
@@ -187,8 +187,7 @@ class Training(Strict):
     def least_bytes(self, seeds: int, parameters: int = 0) -> float:
         """Return a lower bound on the bytes for models, updates and the batches of a round.
 
-        `parameters`: d; 0 uses the width of the widest layer as a lower bound, before the network
-        is built.
+        `parameters`: d; before the network is built, 0.
         """
         d = parameters or self._least_parameters()
         slots, work = self.sampler.expected_clients(1, self.rounds), self.work
@@ -212,21 +211,13 @@ class Training(Strict):
         watch: Watch | None = None,
         variants: Sequence["Training"] = (),
     ) -> list["pd.DataFrame"]:
-        """Train all seeds of a job together.
-
-        A seed determines the initial model and, in each round, clients and batches.
+        """Train all seeds of a job together; return a table for each.
 
         `data`: source of the delays' data. `progress`: called with the number of finished rounds.
-        `network`: replaces the network that the settings' model builds. `metrics`: as in
-        :mod:`fedsampling.learning.training.evaluation`. `watch`: as in
+        `network`: replaces the network that the settings' model builds. `metrics`: of the user, as
+        in :mod:`fedsampling.learning.training.evaluation`. `watch`: see
         :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
-        `seeds`, which differ in learning rates; see :meth:`stacks_with`. Returns one for each seed:
-        the results of :func:`fedsampling.learning.training.evaluation.evaluate` in each
-        measured round, and the charges of
-        :meth:`fedsampling.learning.training.learner.NetworkLearner.charge` in every round.
-        With ``by_client``, also the learner's metrics by client and
-        :func:`fedsampling.learning.training.evaluation.on_own_samples`, whose ``at`` is the
-        client.
+        `seeds`, which differ in learning rates; see :meth:`stacks_with`.
         """
         from fedsampling.learning.models.network import keep_memory, precise
         from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
@@ -243,16 +234,12 @@ class Training(Strict):
         if line := obstacle(self.sampler, *size, memory.available(), np.inf):
             raise InputError(f"sampler.{line}")
         sampler = build_sampler(self, learner, seeds)
+        features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
-            sampler,
-            learner,
-            self.feature_batch,
-            stream(self.problem_seed, "features"),
-            self.feature_cutoff,
-            self.feature_renewal,
+            sampler, learner, *features, self.feature_cutoff, self.feature_renewal
         )
         measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
-        when = self.evaluation.every, self.evaluation.each_until
+        every, each_until = self.evaluation.every, self.evaluation.each_until
 
         def by_client(moment: Moment) -> None:
             if moment.ending:
@@ -267,10 +254,10 @@ class Training(Strict):
         def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
 
-        callbacks: list[Callback] = [measuring(when[0], measure_all, when[1])]
+        callbacks: list[Callback] = [measuring(every, measure_all, each_until)]
         if metrics:
             users = partial(measure, learner, metrics)
-            callbacks.append(measuring(when[0], lambda theta, _: users(theta), when[1]))
+            callbacks.append(measuring(every, lambda theta, _: users(theta), each_until))
         callbacks += [check_names, lambda moment: progress(moment.round)]
         if self.until:
             callbacks.append(self.until.end)
@@ -346,23 +333,6 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
         return hold_out(problem, settings.holdout, stream(seed, "holdout"))
 
 
-def load_delays(
-    settings: Training,
-    data: str,
-    names: NDArray[Any],
-    n_samples: Ints,
-    dimension: int,
-    where: Where,
-) -> Delays | None:
-    """Draw the clients' delays, the same for all seeds; None without a delay model."""
-    model, seed = settings.delays, settings.problem_seed
-    if model is None:
-        return None
-    network = model.network(data, where.cache, where.mirror)
-    size = 4.0 * dimension
-    return model.for_clients(seed, network, names, n_samples, size, settings.rounds)
-
-
 def load_trace(
     settings: Training, clients: int, labels: Ints | None = None, names: NDArray[Any] | None = None
 ) -> Bools | None:
@@ -392,6 +362,11 @@ def build_learner(
     work = settings.work.lasting(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
     names = np.asarray(problem.names or range(problem.n_clients))
+    delays = None
+    if model := settings.delays:
+        simulated = model.network(data, where.cache, where.mirror)
+        size = problem.n_samples, 4.0 * network.dimension, settings.rounds
+        delays = model.for_clients(settings.problem_seed, simulated, names, *size)
     return NetworkLearner(
         network,
         problem,
@@ -400,7 +375,7 @@ def build_learner(
         server_step=settings.server_step,
         device=where.device,
         activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
-        delays=load_delays(settings, data, names, problem.n_samples, network.dimension, where),
+        delays=delays,
         trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client

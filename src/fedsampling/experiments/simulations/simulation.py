@@ -59,10 +59,9 @@ class Where:
 
     cache: Path  # folder of verified files
     mirror: str | None  # folder or URL that is tried before the publisher
-    device: str = "cpu"  # pyTorch's name of the device that trains networks
+    device: str = "cpu"  # PyTorch's name of the device that trains networks
     checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
-    # share of the free memory in which a job may keep samples after conversion to numbers
-    converted_share: float = 0.0
+    converted_share: float = 0.0  # of the free memory, for samples after conversion to numbers
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,7 @@ class Simulated:
     """One table per seed, and their input files."""
 
     tables: Sequence["pd.DataFrame"]  # columns ``at``, ``metric``, ``value``
-    # SHA-256 of each data file that was read
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each data file read
     unverified: bool = False  # whether an input could not be compared with its publisher's checksum
 
 
@@ -87,8 +85,8 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 
-        `source` of the data is ``generated`` if no dataset is read. Runs of a job are computed
-        together but are independent. `progress` gets the number of finished rounds or draws.
+        `data` is ``generated`` if no dataset is read. Runs of a job are computed together but are
+        independent. `progress` gets the number of finished rounds or draws.
         """
         return Simulated([self.table(seed, progress) for seed in seeds])
 

@@ -229,15 +229,11 @@ class ClientCounts(Simulation, name="partition"):
     ) -> Simulated:
         """Partition the dataset with each seed; count ``samples`` and ``label=<c>`` per client."""
         tables = []
-        inputs: dict[str, str] = {}
-        unverified = False
         for index, seed in enumerate(seeds):
             dataset = self.dataset.load(data, seed, where.cache, where.mirror)
             tables.append(counts(dataset))
-            inputs |= dataset.inputs
-            unverified |= dataset.unverified
             progress(index)
-        return Simulated(tables, inputs, unverified)
+        return Simulated(tables, dataset.inputs, dataset.unverified)  # the same for all seeds
 
 
 def counts(dataset: FederatedDataset) -> "pd.DataFrame":
