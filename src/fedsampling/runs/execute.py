@@ -25,6 +25,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.stopping import Stop
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
+from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Simulated, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
@@ -53,7 +54,8 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
     for job in jobs:
         key = (job.experiment_id, job.sampler, job.block, job.code)
         for group in groups.setdefault(key, []):
-            if group[0].simulation.stacks_with(job.simulation):
+            first = group[0].simulation
+            if isinstance(first, Network) and first.stacks_with(job.simulation):
                 group.append(job)
                 break
         else:
@@ -136,11 +138,12 @@ def _compute(
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
-        first, *others = variants = [member.simulation for member, _ in due]
-        if all(variant is first for variant in others):
-            simulated = first.simulate(data, seeds, where, report)
+        simulation = due[0][0].simulation
+        if isinstance(simulation, Network):
+            variants: Any = [member.simulation for member, _ in due]
+            simulated = simulation.simulate_stacked(variants, data, seeds, where, report)
         else:
-            simulated = first.simulate_stacked(variants, data, seeds, where, report)
+            simulated = simulation.simulate(data, seeds, where, report)
     seconds = time.perf_counter() - clock
     return simulated, {
         "inputs": dict(simulated.inputs),

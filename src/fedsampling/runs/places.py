@@ -43,16 +43,6 @@ def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
         return []
 
 
-def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
-    """Return the files in a store of a job's runs that other versions of the code computed."""
-    return [
-        path
-        for run in job.runs
-        for path in paths_of_versions(store, run.hash)
-        if path != path_of(store, run.hash, job.code)
-    ]
-
-
 def published_runs(folder: Path) -> Mapping[str, Path]:
     """Return the file of each published run in a folder, by hash; wheels have no index."""
     path = folder / INDEX

@@ -187,7 +187,8 @@ def compare(
     members = list(dict.fromkeys(load_file(file)[-1] for file in files))
     entries = all_entries(members, settings)
     matrix = _cross_matrix(project, files, scale)
-    common = _common_settings(matrix)
+    quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
+    common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
     if unknown := [name for name in against if name not in common]:
         raise InputError(
             *(f"--against {name}: unknown; {nearest(name, common)}" for name in unknown)
@@ -274,12 +275,6 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )
-
-
-def _common_settings(matrix: Project) -> Mapping[str, Any]:
-    """Return the settings of every sampler of the cross matrix, as quick scale runs them all."""
-    quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
-    return dict(next(iter(quick.values()))["samplers"])
 
 
 def unread_files(plan: Plan) -> set[str]:

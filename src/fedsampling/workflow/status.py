@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
-from fedsampling.runs.places import path_of, paths_of_other_versions, run_stores, unfinished_runs
+from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
@@ -67,8 +67,14 @@ def remove_other_versions(project: Project) -> str:
 
 
 def _other_versions(project: Project, target: Path) -> set[Path]:
-    jobs = project.plan.jobs.values()
-    return {path for job in jobs for path in paths_of_other_versions(target, job)}
+    """Return the files of the configured runs that other versions of the code stored."""
+    return {
+        path
+        for job in project.plan.jobs.values()
+        for run in job.runs
+        for path in paths_of_versions(target, run.hash)
+        if path != path_of(target, run.hash, job.code)
+    }
 
 
 def _state(project: Project, name: str) -> State:

@@ -301,7 +301,7 @@ class Network(Training, Simulation, name="network"):
         return self.simulate_stacked([self] * len(seeds), data, seeds, where, progress)
 
     def stacks_with(self, other: Simulation) -> bool:
-        """Whether runs differ only in learning rates, and their models take little memory."""
+        """Whether both runs can be trained together: they differ only in learning rates."""
         if not isinstance(other, Network) or self.server or other.server:
             return False
         work = self.work.model_copy(update={"step": other.work.step})

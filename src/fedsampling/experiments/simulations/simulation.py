@@ -1,18 +1,15 @@
 """The base class of run kinds, and the types of their input and output.
 
 Each other module of this folder defines a run kind: a :class:`Simulation`, whose fields are the
-run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.
-:mod:`fedsampling.experiments.specs` creates them from the papers' files, and
-:mod:`fedsampling.runs.execute` calls them.
-
-The workflow imports all of these modules to check settings, so slow libraries (torch, pandas) must
-be imported inside functions.
+run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.  The workflow
+imports all of them to check settings, so slow libraries (torch, pandas) must be imported inside
+functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
@@ -92,21 +89,6 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
 
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Compute the table of one seed; a run kind that reads no data needs only this method."""
-        raise NotImplementedError
-
-    def stacks_with(self, other: "Simulation") -> bool:
-        """Whether :meth:`simulate_stacked` can compute runs of both settings together."""
-        return False
-
-    def simulate_stacked(
-        self,
-        variants: Sequence[Self],
-        data: str,
-        seeds: Sequence[int],
-        where: Where,
-        progress: Progress = lambda _: None,
-    ) -> Simulated:
-        """Compute one table for each pair of settings and seed; see :meth:`simulate`."""
         raise NotImplementedError
 
     def least_bytes(self, seeds: int) -> float:
