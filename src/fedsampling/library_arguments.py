@@ -1,5 +1,6 @@
 """The arguments of :mod:`fedsampling.library`, checked and converted to settings of experiments."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,22 +167,14 @@ def plain_numbers(value: Any) -> Any:
 @contextmanager
 def naming_keywords() -> Iterator[None]:
     """Replace the settings' names in error lines by the keywords of :func:`fedsampling.train`."""
-    keywords = {
-        "work": "",
-        "evaluation.every": "evaluate_every",
-        "evaluation": "",
-        "sampler": "scheme",
-    }
+    keywords = {"evaluation.every": "evaluate_every", "sampler": "scheme"}
+    keywords |= {"evaluation": "", "work": ""}
+    setting = re.compile(f"^({'|'.join(map(re.escape, keywords))})(?=[.:])")
     try:
         yield
     except InputError as error:
-        lines = []
-        for line in error.lines:
-            prefixes = (key for key in keywords if line.startswith((f"{key}.", f"{key}:")))
-            if (key := next(prefixes, None)) is not None:
-                line = keywords[key] + line[len(key) :]
-            lines.append(line.lstrip(".: "))
-        raise InputError(*lines) from None
+        lines = (setting.sub(lambda name: keywords[name[1]], line) for line in error.lines)
+        raise InputError(*(line.lstrip(".: ") for line in lines)) from None
 
 
 def described(value: Any) -> str:

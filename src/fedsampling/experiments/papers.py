@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 
@@ -225,32 +225,30 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         if not keys:
             raise InputError(NO_PAPERS.format(papers))
         raise InputError(f"{named}: '{key}' is unknown; {nearest(key, keys)}")
-    origin = f"papers/{key}/paper.yaml: "
     other_files = {
         "folder": papers / key,
         "reports": _reported(papers / key / "reported.csv"),
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
-    paper = _without_shorthand(check(Paper, {**read_yaml(path), **other_files}, origin), origin)
-    problems = _unknown_names(paper)
-    if paper.key != key:
-        problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
-    if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
-        problems.append(
-            f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
-            "lower-case letters or digits"
-        )
-    if problems:
-        raise InputError(*(origin + line for line in problems))
-    return paper
+    content = {**read_yaml(path), **other_files}
+    with naming(f"papers/{key}/paper.yaml"):
+        paper = _without_shorthand(check(Paper, content, ""))
+        problems = _unknown_names(paper)
+        if paper.key != key:
+            problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
+        if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
+            problems.append(
+                f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
+                "lower-case letters or digits"
+            )
+        if problems:
+            raise InputError(*problems)
+        return paper
 
 
-def _without_shorthand(paper: Paper, origin: str) -> Paper:
+def _without_shorthand(paper: Paper) -> Paper:
     """Return a paper with the shorthand of its file written out."""
-    try:
-        experiments = write_out(paper.experiments)
-    except InputError as error:
-        raise InputError(*(origin + line for line in error.lines)) from None
+    experiments = write_out(paper.experiments)
     names = list(experiments)
     changes: dict[str, Any] = {"experiments": experiments}
     for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims)):

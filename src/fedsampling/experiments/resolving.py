@@ -13,7 +13,15 @@ from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.records import Positive, Strict, check, differences, flat, merge
+from fedsampling.base.records import (
+    Positive,
+    Strict,
+    check,
+    differences,
+    flat,
+    hashed_if_set,
+    merge,
+)
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
@@ -150,19 +158,16 @@ class Experiment(Strict):
     always: dict[str, tuple[str, ...]] = Field(
         {}, description="samplers, by case, that run the case at paper scale besides the chosen one"
     )
-    tuned_as: str = Field(
-        "",
-        description="experiment whose rows of chosen.csv apply; empty: this experiment",
-        exclude_if=lambda name: not name,
+    tuned_as: str = hashed_if_set(
+        "", "experiment whose rows of chosen.csv apply; empty: this experiment"
     )
     samplers: dict[str, dict[str, Any]]
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
-    worlds: bool = Field(
+    worlds: bool = hashed_if_set(
         False,
-        description="each seed is its own problem_seed: it draws its own clients, delays and "
-        "availability, the same for all samplers",
-        exclude_if=lambda worlds: not worlds,
+        "each seed is its own problem_seed: it draws its own clients, delays and availability, the "
+        "same for all samplers",
     )
     settings: dict[str, Any] = Field(description="settings of all runs")
 

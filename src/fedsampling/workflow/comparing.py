@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.progress import align, format_bytes
 from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
@@ -150,11 +150,8 @@ class OwnProblem:
     @cached_property
     def clients(self) -> FederatedDataset:
         """The clients of the file."""
-        try:
-            dataset = check(Dataset, self._dataset, "")
-            return dataset.load("official", 0, Path(), None)
-        except InputError as error:
-            raise InputError(*(f"--data: {line}" for line in error.lines)) from None
+        with naming("--data"):
+            return check(Dataset, self._dataset, "").load("official", 0, Path(), None)
 
     @property
     def _dataset(self) -> dict[str, Any]:

@@ -140,18 +140,14 @@ def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) 
             if not _link_or_unpack(source, cache, mirror, Path(scratch)):
                 return (f"not compared: needs the files of {other_dataset}, which are missing",)
         try:
-            return _reader_of(dataset).verify(dataset, edition, Path(scratch) / dataset)
+            readers: list[type[Dataset | DelayModel]]
+            readers = [*Dataset.members().values(), *DelayModel.members().values()]
+            reader = next((member for member in readers if dataset in member.official), Dataset)
+            return reader.verify(dataset, edition, Path(scratch) / dataset)
         except ImportError as error:
             return (f"not compared: needs the Python package {error.name}",)
         except ValueError as error:
             raise InputError(f"{dataset}: {error}".replace(f"{scratch}/", "")) from error
-
-
-def _reader_of(files: str) -> type[Dataset | DelayModel]:
-    """Return the class that reads these official files."""
-    members: dict[str, type[Dataset] | type[DelayModel]]
-    members = {**Dataset.members(), **DelayModel.members()}
-    return next((member for member in members.values() if files in member.official), Dataset)
 
 
 def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:

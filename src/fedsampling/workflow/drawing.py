@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
@@ -72,15 +71,13 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
         return views.save(load([name])[name], name, target, project.facts)
 
     summarised = {
-        name
-        for name in spec.experiments
-        if results.update(f"summaries/{paper}/{name}", partial(join, name))
+        name for name in spec.experiments if results.update(f"summaries/{paper}/{name}", join, name)
     }
     for name, artefact in spec.artefacts.items():
         if summarised.issuperset(artefact.experiments):
-            results.update(f"artefacts/{paper}/{name}", partial(draw_one, name))
+            results.update(f"artefacts/{paper}/{name}", draw_one, name)
     for name in sorted(summarised):
-        results.update(f"explorer/{paper}/{name}", partial(explore, name))
+        results.update(f"explorer/{paper}/{name}", explore, name)
     if not unfinished and summarised.issuperset(spec.experiments):
         results.update(
             f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
@@ -102,7 +99,7 @@ class _Results:
             with suppress(DamagedError):  # without a record, everything is rebuilt
                 self.record = read_record(path)
 
-    def update(self, name: str, build: Callable[[], Iterable[Path]]) -> bool:
+    def update(self, name: str, build: Callable[..., list[Path]], *arguments: str) -> bool:
         """Build a result unless it is up to date; return whether it exists.
 
         If this fails, older files of the result are removed, so that nothing uses them.
@@ -110,7 +107,7 @@ class _Results:
         if self._is_up_to_date(name):
             return True
         try:
-            files = {str(path): sha256(path) for path in build()}
+            files = {str(path): sha256(path) for path in build(*arguments)}
         except InputError as error:
             if not (self.unfinished and isinstance(error, NotComputedError)):
                 print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.records import Positive, Share, Strict, Variance
+from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays.delays import DelayModel
@@ -63,38 +63,22 @@ class Evaluation(Strict):
     """How global models are measured."""
 
     every: Positive = Field(description="rounds between measurements")
-    each_until: int = Field(
-        0,
-        ge=0,
-        description="every round up to this one is measured, too",
-        exclude_if=lambda rounds: not rounds,  # keeps the hashes of runs that do not name it
-    )
+    each_until: int = hashed_if_set(0, "every round up to this one is measured, too", ge=0)
     dropout: bool = Field(False, description="leave dropout on, as some authors' code does")
-    training_loss: bool = Field(
-        True,
-        description="pass over all clients' training data",
-        exclude_if=bool,  # the usual value keeps the hashes of runs that do not name it
+    training_loss: bool = hashed_if_set(True, "pass over all clients' training data")
+    clients: bool = hashed_if_set(
+        False, "quantiles of the accuracy over clients, and how evenly they take part"
     )
-    clients: bool = Field(
-        False,
-        description="quantiles of the accuracy over clients, and how evenly they take part",
-        exclude_if=lambda clients: not clients,
+    by_client: bool = hashed_if_set(
+        False, "each client's rounds and weight, and the final model on its own samples"
     )
-    by_client: bool = Field(
-        False,
-        description="each client's rounds and weight, and the final model on its own samples",
-        exclude_if=lambda by_client: not by_client,  # keeps the hashes of runs that do not name it
+    thin: bool = hashed_if_set(
+        False, "sum bits and seconds between measurements, and keep no other cost"
     )
-    thin: bool = Field(
-        False,
-        description="sum bits and seconds between measurements, and keep no other cost",
-        exclude_if=lambda thin: not thin,  # keeps the hashes of runs that do not name it
-    )
-    full_update: Positive | None = Field(
+    full_update: Positive | None = hashed_if_set(
         None,
-        description="rounds between comparisons of the update with that of all clients, each as "
-        "dear as a round of them all; null: none",
-        exclude_if=lambda rounds: rounds is None,
+        "rounds between comparisons of the update with that of all clients, each as dear as a "
+        "round of them all; null: none",
     )
 
 
@@ -114,11 +98,7 @@ class Training(Strict):
     model: Model
     work: LocalWork
     server_step: Variance = Field(1.0, description="η_g")
-    server: Server | None = Field(
-        None,
-        description="the server's optimiser; null: averaging",
-        exclude_if=lambda server: server is None,  # keeps the hashes of runs that do not name it
-    )
+    server: Server | None = hashed_if_set(None, "the server's optimiser; null: averaging")
     sampler: NetworkScheme
     rounds: Positive
     evaluation: Evaluation
@@ -130,32 +110,22 @@ class Training(Strict):
     feature_batch: Positive = Field(
         100, description="samples of a client's batch, where a scheme needs their features"
     )
-    feature_cutoff: Literal["float64", "float32"] = Field(
+    feature_cutoff: Literal["float64", "float32"] = hashed_if_set(
         "float64",
-        description="precision whose ε is the pseudo-inverse's cutoff for the features' moments",
-        exclude_if=lambda cutoff: cutoff == "float64",  # keeps the hashes of runs without it
+        "precision whose ε is the pseudo-inverse's cutoff for the features' moments",
     )
-    feature_renewal: Literal["participants", "everyone"] = Field(
-        "participants",
-        description="whose features a round renews",
-        exclude_if=lambda renewal: renewal == "participants",
+    feature_renewal: Literal["participants", "everyone"] = hashed_if_set(
+        "participants", "whose features a round renews"
     )
-    request: Literal["round", "passes"] = Field(
+    request: Literal["round", "passes"] = hashed_if_set(
         "round",
-        description="delay of a request before the round: the client's whole delay, or the part "
-        "for the passes over data that the request needs",
-        exclude_if=lambda request: request == "round",  # keeps the hashes of runs without it
+        "delay of a request before the round: the client's whole delay, or the part for the "
+        "passes over data that the request needs",
     )
-    availability: Availability | None = Field(
-        None,
-        description="which clients are there in a round; null: all",
-        exclude_if=lambda availability: availability is None,  # keeps the hashes of other runs
+    availability: Availability | None = hashed_if_set(
+        None, "which clients are there in a round; null: all"
     )
-    until: Until | None = Field(
-        None,
-        description="condition that ends a run early; null: none",
-        exclude_if=lambda until: until is None,  # keeps the hashes of runs that do not name it
-    )
+    until: Until | None = hashed_if_set(None, "condition that ends a run early; null: none")
 
     @model_validator(mode="after")
     def _copes(self) -> "Training":
