@@ -173,15 +173,14 @@ def check(project: "Project") -> Output:
 
 
 @command()
-@option("--no-calibration", is_flag=True, help="Do not measure this machine; show no times.")
-def plan(project: "Project", no_calibration: bool) -> Output:
+def plan(project: "Project") -> Output:
     """Estimate the work: jobs, runs, CPU time, downloads and disk space.
 
     Jobs on a cluster then request the estimated time and memory.
     """
     from fedsampling.workflow import checking
 
-    return checking.cost_table(checking.estimate(project, measures=not no_calibration))
+    return checking.cost_table(checking.estimate(project))
 
 
 @command()

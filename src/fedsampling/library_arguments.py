@@ -90,9 +90,8 @@ def training_settings(
 def check_data(data: Any) -> None:
     """Check that the argument `data` has clients."""
     if not isinstance(data, FederatedDataset):
-        raise InputError(
-            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
-        )
+        fix = "use fedsampling.load, federated or from_frame"
+        raise InputError(f"data: {described(data)} is invalid; {fix}")
 
 
 def is_own(model: Any) -> bool:

@@ -337,10 +337,10 @@ def _obstacles(
 
 
 def scale_of(paper: Paper, name: str, config: Config) -> str:
-    """Return the scale of an experiment as configured.
+    """Return the configured scale of an experiment.
 
-    Returns ``"paper"`` if the experiment includes all runs of the paper's size, at any configured
-    scale; ``"changed"`` if overrides remove runs; otherwise the configured scale.
+    This is ``"paper"`` if it includes all runs of the paper's size, at any scale, and ``"changed"``
+    if overrides remove runs.
     """
     scale = paper.scales.get(name, config.scale)
     at_paper_scale = paper.model_copy(update={"scales": {name: "paper"}})

@@ -79,11 +79,7 @@ def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
 
 
 def plan_inputs(results: Path, config: "Config") -> Iterator[tuple[str, bytes]]:
-    """Yield the state of finished runs that a plan depends on, in named parts.
-
-    These are the index, sizes and dates of published runs and, at scale best, the names of the runs
-    in all stores and the published cards.
-    """
+    """Yield the state of finished runs that a plan depends on, in named parts."""
     _, stores = run_stores(results, config)
     for folder in stores:
         if (path := folder / INDEX).is_file():

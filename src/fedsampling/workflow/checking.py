@@ -173,11 +173,8 @@ class Costs(NamedTuple):
     notes: list[str]
 
 
-def estimate(project: Project, measures: bool = True) -> Costs:
-    """Estimate the costs, and save the times and memory that cluster jobs will request.
-
-    Without `measures`, times are unknown.
-    """
+def estimate(project: Project) -> Costs:
+    """Estimate the costs, and save the times and memory that cluster jobs will request."""
     plan, config = project.plan, project.config
     target, shared = run_stores(project.results, config)
     open_runs = {
@@ -187,7 +184,7 @@ def estimate(project: Project, measures: bool = True) -> Costs:
         for job in plan.jobs.values()
     }
     due = [job for job in plan.jobs.values() if open_runs[job.name]]
-    measured, notes = _measure(due, project) if measures else ({}, [])
+    measured, notes = _measure(due, project)
     if measured:
         save_measurements(measured, project.results)
     notes += excesses(due, measured, config.cluster)
@@ -326,8 +323,8 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
 def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: float = inf) -> Work:
     """Count the work of a run, of which `seeds` train together.
 
-    Raises InputError if the settings do not fit the data, or if the sampler needs too much memory,
-    or more than `limit` seconds for a selection.
+    Raises InputError if settings and data do not fit, or the sampler needs too much memory or more
+    than `limit` seconds for a selection.
     """
     sizes, tests, sample, classes = _clients(settings, data, where)
     held = settings.holdout or 0.0

@@ -129,10 +129,10 @@ class OwnProblem:
         """Return the reasons why samplers, by label, cannot train a user's module."""
         if self.model is None or ":" not in self.model:
             return {}
-        checked = {label: check(Scheme, dict(record), "") for label, record in samplers.items()}
-        reason = OPAQUE.removeprefix("model: {} ")
         return {
-            label: reason for label, sampler in checked.items() if "heterogeneity" in sampler.needs
+            label: OPAQUE.removeprefix("model: {} ")
+            for label, record in samplers.items()
+            if "heterogeneity" in check(Scheme, dict(record), "").needs
         }
 
     def _rates(self) -> list[float]:
@@ -372,11 +372,9 @@ class Comparison:
 
     def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
         """Return overrides with all samplers that can train the model; echo the others."""
-        samplers = {entry.sampler for entry in self.entries.values()}
-        compared = {REFERENCE, *self.against, *samplers} if self.against else {*common}
-        reasons = self.problem.untrainable(
-            {name: settings for name, settings in common.items() if name in compared}
-        )
+        names = {REFERENCE, *self.against, *(entry.sampler for entry in self.entries.values())}
+        compared = [name for name in common if name in names or not self.against]
+        reasons = self.problem.untrainable({name: common[name] for name in compared})
         overrides = self._overrides(reasons)
         reasons |= misfits(self.matrix.with_config(overrides={CROSS_MATRIX: overrides}))
         of_entries = {
@@ -459,15 +457,15 @@ class Comparison:
         """Return, by experiment, the other samplers with missing runs, tuning included."""
         project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
         target, shared = run_stores(project.results, project.config)
-        missing: dict[str, dict[str, None]] = {}  # by dataset; the inner dict is an ordered set
+        missing: dict[str, list[str]] = {}  # by dataset
         for job in project.plan.jobs.values():
-            samplers = missing.setdefault(job.experiment.removeprefix(TUNING), {})
+            samplers = missing.setdefault(job.experiment.removeprefix(TUNING), [])
             if job.sampler in self.entries or job.sampler in samplers:
                 continue
             if not all(locate(run.hash, target, shared, job.code) for run in job.runs):
-                samplers[job.sampler] = None
+                samplers.append(job.sampler)
         return {
-            experiment: [*samplers]
+            experiment: samplers
             for name, samplers in missing.items()
             for experiment in (name, TUNING + name)
             if samplers and f"{CROSS_MATRIX}/{experiment}" in project.plan.experiments

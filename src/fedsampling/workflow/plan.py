@@ -1,9 +1,6 @@
 """The plan of a configuration: papers, jobs, data cards, and their files.
 
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
-:mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.project`
-computes digests of each step's inputs, :mod:`fedsampling.runs.resources` the resources
-that jobs request from a cluster.
 """
 
 import hashlib
@@ -40,9 +37,7 @@ class Plan:
     config: Config
     papers: Mapping[str, Paper]  # by key; at scale best, each has the scale of its experiments
     jobs: Mapping[str, Job]  # by name
-    # names of the jobs that have to run because some of their runs are not published.  Empty at
-    # scale best
-    due: frozenset[str]
+    due: frozenset[str]  # names of the jobs with runs that are not published; none at scale best
     experiments: Mapping[str, dict[str, Any]]  # every resolved experiment, by ``paper/experiment``
     uses: Mapping[str, tuple[DatasetUse, ...]]  # how the papers use each dataset
     users_samplers: Mapping[str, str]  # files of the user's samplers, by the samplers' names
@@ -346,9 +341,7 @@ def _use(fields: dict[str, Any]) -> DatasetUse:
 
 # Scale ``best``: for each experiment, the largest scale at which all its runs are finished.
 #
-# The scales are chosen before any job is listed.  The Snakefile imports this module, so it must
-# stay light.  Experiments without finished runs are left out of the paper, with the reason and a
-# command.
+# Experiments without finished runs are left out of the paper, with the reason and a command.
 
 
 LARGEST_FIRST = ("paper", "reduced")

@@ -100,9 +100,8 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     root = Path() if Path("papers").is_dir() else project_folder()
     experiments = load_paper(paper, root / "papers").experiments
     if experiment not in experiments:
-        raise InputError(
-            f"experiment: '{experiment}' is unknown; {nearest(experiment, experiments)}"
-        )
+        fix = nearest(experiment, experiments)
+        raise InputError(f"experiment: '{experiment}' is unknown; {fix}")
     published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
