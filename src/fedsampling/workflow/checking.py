@@ -92,48 +92,36 @@ def _check_clients(job: Job, project: Project) -> None:
 # one line.
 
 
-_CHECK = [sys.executable, "-P", "-X", "faulthandler", "-m", "fedsampling.cli", "check-sampler"]
-_TRACE_SECONDS = 10.0  # time for an interrupted process to print its stack
+_CHECK = """import faulthandler, sys
+faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
+from fedsampling.cli import main
+main()"""
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
 def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> int:
     """Check a sampler, by name or file and settings such as ``m=4``; return the exit status."""
-    command = [*_CHECK, "--timeout", "0", "--", name, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        place = _place(_interrupted(process), name)
+    python = [sys.executable, "-P", "-X", "faulthandler", "-c", _CHECK, str(seconds)]
+    command = [*python, "check-sampler", "--timeout", "0", "--", name, *options]
+    process = subprocess.run(command, capture_output=True, text=True)
+    status, err = process.returncode, process.stderr
+    if status == 1 and "Timeout (" in err:
         raise InputError(
-            f"{name}: no result after {seconds:g} s{place}; look for an endless loop, "
+            f"{name}: no result after {seconds:g} s{_place(err, name)}; look for an endless loop, "
             "put code that trains below if __name__ == '__main__', "
             f"or use --timeout {2 * seconds:g}"
-        ) from None
-    except BaseException:
-        process.kill()
-        raise
-    if process.returncode < 0:
-        cause = signal.Signals(-process.returncode).name
+        )
+    if status < 0:
+        cause = signal.Signals(-status).name
         raise InputError(f"{name}: the check ended with {cause}{_place(err, name)}; fix the file")
-    if process.returncode not in (0, 2) or (process.returncode and not err):
+    if status not in (0, 2) or (status and not err):
         raise InputError(
-            f"{name}: the check ended with status {process.returncode} and no result; "
+            f"{name}: the check ended with status {status} and no result; "
             "a sampler must not end the process"
         )
-    print(out, end="")
+    print(process.stdout, end="")
     print(err, end="", file=sys.stderr)
-    return process.returncode
-
-
-def _interrupted(process: "subprocess.Popen[str]") -> str:
-    """End a process and return its stack trace, innermost call first."""
-    process.send_signal(signal.SIGABRT)  # makes faulthandler print the stack in any state
-    try:
-        return process.communicate(timeout=_TRACE_SECONDS)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[1]
+    return status
 
 
 def _place(report: str, name: str) -> str:
