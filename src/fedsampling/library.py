@@ -279,8 +279,8 @@ def checked_settings(
     """Check the arguments of :func:`train` that are settings of the papers' experiments."""
     settings = {"inputs": data.input_type, "every": settings.pop("evaluate_every", 1)} | settings
     # Missing ones are reported after unknown keys, such as `lr` for `step`.
-    required = ("batch", "step", "rounds")
-    settings = {k: v for k, v in settings.items() if k not in required or v is not None}
+    missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
+    settings = {key: value for key, value in settings.items() if key not in missing}
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
 
 

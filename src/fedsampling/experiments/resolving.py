@@ -24,6 +24,7 @@ from fedsampling.base.records import (
 )
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
+from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
@@ -323,7 +324,8 @@ def _obstacles(
 ) -> list[str]:
     """Return a line for each setting with which a job exceeds the available memory or time."""
     block = min(experiment.seed_block, len(experiment.seeds))
-    required = max((run.least_bytes(block) for run in simulations.values()), default=0.0)
+    networks = {key: run for key, run in simulations.items() if isinstance(run, Network)}
+    required = max((run.least_bytes(block) for run in networks.values()), default=0.0)
     available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
     if line := memory.lacking(required, available):
         return [f"{prefix}: {line}"]
@@ -331,7 +333,7 @@ def _obstacles(
     seconds = 60 * config.cluster.max_runtime
     return [
         f"{prefix}.samplers.{sampler}.{line}"
-        for (_, sampler), run in simulations.items()
+        for (_, sampler), run in networks.items()
         if (line := run.obstacle(block, available, seconds))
     ]
 

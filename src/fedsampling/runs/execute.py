@@ -106,7 +106,9 @@ def execute(
     progress(job.name, 1, 1)
     manifests = []
     for member in jobs:
-        rows = [{"hash": r.hash, "seed": r.seed, "digest": digests[r.hash]} for r in member.runs]
+        rows = [
+            {"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in member.runs
+        ]
         manifests.append(config.run_folder(results) / "runs" / f"{member.name}.json")
         write_json(manifests[-1], {"job": member.name, "runs": rows})
     return manifests

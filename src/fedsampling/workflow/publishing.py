@@ -37,7 +37,7 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     valid |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
     if unknown := [name for name in names if name not in valid]:
         known = ((name, valid if "/" in name else plan.papers) for name in unknown)
-        raise InputError(*(f"'{name}' is unknown; {nearest(name, names)}" for name, names in known))
+        raise InputError(*(f"'{name}' is unknown; {nearest(name, keys)}" for name, keys in known))
     if config.scale not in ("reduced", "paper") or config.data != "official":
         raise InputError(
             "scale: runs at quick scale or with embedded data cannot be published; "

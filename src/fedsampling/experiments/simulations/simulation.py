@@ -91,14 +91,6 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
         """Compute the table of one seed; a run kind that reads no data needs only this method."""
         raise NotImplementedError
 
-    def least_bytes(self, seeds: int) -> float:
-        """Return a lower bound on the bytes that simultaneous seeds need; 0 if unknown."""
-        return 0.0
-
-    def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
-        """Return an error line if the sampler exceeds memory or time, else an empty string."""
-        return ""
-
     def files(self) -> tuple[str, ...]:
         """Datasets whose official files are read."""
         parts = (getattr(self, name, None) for name in ("dataset", "delays"))
