@@ -299,12 +299,12 @@ def _finished(
 ) -> Iterator[tuple[Job, RunSpec, store.Result]]:
     """Read the finished runs that can be compared, lazily, because reading takes time.
 
-    These measure no time and, in a spot check, are not long: a single seed may take nearly as long
-    as all seeds of a job, which are trained together and share its time.
+    A spot check leaves out long runs.  The seeds of a job are trained together and share its time;
+    a single seed may take nearly as long as all seeds.
     """
     stores = run_stores(project.results, project.config)[1]
     for job, run in drawn:
-        result = None if job.simulation.timed else locate_shared(run.hash, stores, job.code)
+        result = locate_shared(run.hash, stores, job.code)
         limit = MAX_RUN_SECONDS / len(job.runs) if spot else inf
         if result and result.metadata["seconds"] <= limit:
             yield job, run, result

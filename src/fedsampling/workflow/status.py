@@ -122,7 +122,7 @@ def _progress(states: Sequence[State]) -> str:
     return f"{text}, {running} running, {remaining} left; {hours}"
 
 
-def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -> str:
+def why_unfinished(plan: Plan, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
     jobs = plan.jobs_of(paper, experiment)
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
@@ -130,7 +130,7 @@ def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]
     for step in (*steps, f"draw/{paper}"):
         with suppress(OSError):
-            if error := _last_error(plan.config.run_folder(logs) / f"{step}.log"):
+            if error := _last_error(plan.config.run_folder(LOGS) / f"{step}.log"):
                 return f"{error}; run the same command to resume"
     return UNFINISHED
 

@@ -74,7 +74,6 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     """A run kind, selected by an experiment's ``kind``; each has a field ``sampler``."""
 
     gpu: ClassVar[bool] = False  # whether it can use a GPU
-    timed: ClassVar[bool] = False  # whether its tables contain measured times
     step_seconds: ClassVar[float] = 1.0  # typical, of a round or draw, or of a seed without them
 
     def simulate(
