@@ -113,7 +113,7 @@ def node(environment: dict[str, str], events: Events) -> Callable[[Submission], 
         nonlocal project
         project = project or Project.open(RESULTS / CONFIG)
         with reporter() as progress:
-            execute(project.plan.job(job.name), project.config, RESULTS, progress)
+            execute([project.plan.job(job.name)], project.config, RESULTS, progress)
         benchmark = RESULTS / "benchmarks" / "simulate" / f"{job.name}.tsv"
         benchmark.parent.mkdir(parents=True, exist_ok=True)
         benchmark.write_text("s\n0\n")

@@ -175,7 +175,7 @@ def build_pipeline(root):
     paths.config.write_text(json.dumps(config.model_dump(mode="json")))
     project = Project.open(paths.config, paths.results, paths.papers)
     for job in project.plan.jobs.values():
-        execute(job, config, paths.results, lambda *_: None)
+        execute([job], config, paths.results, lambda *_: None)
     assert drawing.draw(PAPER, project) == 0
     reporting.build_report(project)
 

@@ -173,15 +173,14 @@ def check(project: "Project") -> Output:
 
 
 @command()
-@option("--no-calibration", is_flag=True, help="Do not measure this machine; show no times.")
-def plan(project: "Project", no_calibration: bool) -> Output:
+def plan(project: "Project") -> Output:
     """Estimate the work: jobs, runs, CPU time, downloads and disk space.
 
     Jobs on a cluster then request the estimated time and memory.
     """
     from fedsampling.workflow import checking
 
-    return checking.cost_table(checking.estimate(project, measures=not no_calibration))
+    return checking.cost_table(checking.estimate(project))
 
 
 @command()
@@ -452,12 +451,11 @@ def list_names(project: "Project", kind: str) -> Output:
 @option("--against", type=names, help="Compare only with md and these samplers: uniform,oort.")
 def compare_file(project: "Project", files: tuple[Path, ...], **settings: Any) -> Output:
     """Rank the samplers in your FILES among all samplers."""
-    from fedsampling.workflow.comparing import Options, compare
-    from fedsampling.workflow.overrides import OwnProblem
+    from fedsampling.workflow.comparing import OwnProblem, compare
 
     lists = {name: settings.pop(name) or () for name in ("settings", "datasets", "against")}
-    options = Options(files, scale=settings.pop("scale"), problem=OwnProblem(**settings), **lists)
-    return compare(options, project, click.echo)
+    scale = settings.pop("scale")
+    return compare(files, project, click.echo, scale, OwnProblem(**settings), **lists)
 
 
 @command("tune")
@@ -469,7 +467,7 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
     chosen.csv, and runs EXPERIMENT at these cases. Needs scale=paper or reduced.
     """
-    from fedsampling.workflow.tuning import tune
+    from fedsampling.workflow.running import tune
 
     return tune(names, project, click.echo, runs_chosen=not trials_only)
 

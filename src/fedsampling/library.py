@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's
+CHECKPOINT_SECONDS = 60.0  # between two checkpoints
+GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
 
 logger = logging.getLogger("fedsampling")
 
@@ -249,10 +251,10 @@ def train(
         np.errstate(over="ignore", invalid="ignore"),
     ):
         network = own_network_of(model, checked, data, loss)
-        with (
-            _logged(f"{named} on {data.name}", numbers.seeds, checked.rounds),
-            rewritten_line(named, checked.rounds, progress) as tell,
-        ):
+        began, work = time.perf_counter(), f"{named} on {data.name}"
+        seed_list = ", ".join(map(str, numbers.seeds))
+        logger.info("%s: %d rounds, seeds %s", work, checked.rounds, seed_list)
+        with rewritten_line(named, checked.rounds, progress) as tell:
             options = (tell, network, dict(metrics or {}), watch)
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
@@ -263,6 +265,7 @@ def train(
             tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
+        logger.info("%s: finished in %.1f s", work, time.perf_counter() - began)
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
@@ -276,9 +279,8 @@ def checked_settings(
     """Check the arguments of :func:`train` that are settings of the papers' experiments."""
     settings = {"inputs": data.input_type, "every": settings.pop("evaluate_every", 1)} | settings
     # Missing ones are reported after unknown keys, such as `lr` for `step`.
-    for key in ("batch", "step", "rounds"):
-        if settings.get(key) is None:
-            settings.pop(key, None)
+    missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
+    settings = {key: value for key, value in settings.items() if key not in missing}
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
 
 
@@ -346,23 +348,14 @@ def _with_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextmanager
-def _logged(work: str, seeds: Sequence[int], rounds: int) -> Iterator[None]:
-    began = time.perf_counter()
-    logger.info("%s: %d rounds, seeds %s", work, rounds, ", ".join(map(str, seeds)))
-    yield
-    logger.info("%s: finished in %.1f s", work, time.perf_counter() - began)
-
-
 def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> None:
     """Warn of the seeds whose models diverged, with the rounds."""
     ends = {seed: table[table["metric"] == "diverged_at"] for seed, table in tables.items()}
     rounds = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
-    if lost := {seed: end for seed, end in rounds.items() if end >= 0}:
-        examples = ", ".join(f"seed {seed} after round {end}" for seed, end in [*lost.items()][:5])
+    if lost := [f"seed {seed} after round {end}" for seed, end in rounds.items() if end >= 0]:
         tail = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         warnings.warn(
-            f"{len(lost)} of {len(rounds)} runs diverged ({examples}{tail}); "
+            f"{len(lost)} of {len(rounds)} runs diverged ({', '.join(lost[:5])}{tail}); "
             f"their later values are NaN; use a smaller step than {step:g}",
             stacklevel=3,
         )
@@ -387,13 +380,6 @@ def _blaming(scheme: Scheme, watch: "Watch | None") -> Iterator[None]:
         ) from error
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-CHECKPOINT_SECONDS = 60.0  # between two checkpoints
-GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
-
-
 def _resumable(
     folder: str | Path | None,
     settings: Training,
@@ -405,9 +391,8 @@ def _resumable(
 ) -> "list[pd.DataFrame]":
     """Train and save the tables of all seeds; resume a stopped training, read a finished one.
 
-    `folder`: None saves nothing. `users_code`: objects that determine the results, besides the
-    settings and the class of the sampler. `is_watched`: whether a callback may end the training,
-    whose tables are then not saved. `compute`: trains with a checkpoint.
+    `users_code`: objects that determine the results, besides the settings and the class of the
+    sampler. `is_watched`: whether a callback may end the training; its tables are not saved.
     """
     if folder is None:
         return compute(NEVER)
@@ -427,9 +412,8 @@ def _resumable(
         return tables
     is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
     with watching(GRACE_SECONDS) if is_main else nullcontext(Stop()) as stop:
-        checkpoint = Checkpoint(
-            folder / "checkpoints" / f"{key}.npz", key, CHECKPOINT_SECONDS, stop
-        )
+        file = folder / "checkpoints" / f"{key}.npz"
+        checkpoint = Checkpoint(file, key, CHECKPOINT_SECONDS, stop)
         try:
             tables = compute(checkpoint)
         except Stopped as stopped:
@@ -444,7 +428,6 @@ def _resumable(
 def _digest(data: FederatedDataset) -> str:
     """Hash everything of a dataset that results depend on."""
     tests = () if data.start_test is None else (data.start_test,)
-    names = np.asarray(data.names or (), np.str_)
-    info = [data.info[name] for name in sorted(data.info)]
-    arrays = (data.x, data.y, data.start, data.p, data.x_test, data.y_test, *tests, names, *info)
-    return sha256_of(*arrays)
+    arrays = (data.x, data.y, data.start, data.p, data.x_test, data.y_test, *tests)
+    info = (data.info[name] for name in sorted(data.info))
+    return sha256_of(*arrays, np.asarray(data.names or (), np.str_), *info)

@@ -1,5 +1,6 @@
 """The arguments of :mod:`fedsampling.library`, checked and converted to settings of experiments."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,17 +59,17 @@ class Numbers(Strict):
 def training_settings(
     model: Any, scheme: Choice, settings: Mapping[str, Any], keywords: Iterable[str]
 ) -> Training:
-    """Build a training's record from the keywords of :func:`fedsampling.train`.
+    """Build a training's record from its settings, and those of `work` and `evaluation` in it.
 
-    `settings`: settings of the record, and of the records `work` and `evaluation` within it.
-    `keywords`: parameters of :func:`fedsampling.train`, to suggest the right one for an unknown
-    key.
+    `keywords`: parameters of :func:`fedsampling.train`, to suggest one for an unknown key.
     """
     keys = {*keywords, *Training.model_fields}
     keys -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
     keys |= {*LocalWork.model_fields, *Evaluation.model_fields}
     if unknown := [key for key in settings if key not in keys]:
-        raise InputError(*(f"{key}: unknown key; {_suggested(key, keys)}" for key in unknown))
+        others = {key: f"did you mean '{keyword}'?" for key, keyword in OTHER_KEYWORDS.items()}
+        fixes = ((key, others.get(key) or nearest(key, keys)) for key in unknown)
+        raise InputError(*(f"{key}: unknown key; {fix}" for key, fix in fixes))
     plain = {
         key: record_input(value, key) if key in NAMED_CHOICES and value is not None else value
         for key, value in settings.items()
@@ -89,9 +90,8 @@ def training_settings(
 def check_data(data: Any) -> None:
     """Check that the argument `data` has clients."""
     if not isinstance(data, FederatedDataset):
-        raise InputError(
-            f"data: {described(data)} is invalid; use fedsampling.load, federated or from_frame"
-        )
+        fix = "use fedsampling.load, federated or from_frame"
+        raise InputError(f"data: {described(data)} is invalid; {fix}")
 
 
 def is_own(model: Any) -> bool:
@@ -126,7 +126,7 @@ def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
         item if isinstance(item, Scheme) else check(Scheme, record_input(item, "scheme"), "scheme.")
         for item in samplers
     ]
-    names = [str(item.named) for item in checked]
+    names = [item.named for item in checked]
     labels: dict[str, Any] = {}
     for name, item in zip(names, checked, strict=True):
         settings = item.model_dump(exclude_unset=True, exclude={"name"})
@@ -158,31 +158,22 @@ def record_input(choice: Any, key: str) -> Any:
 
 def plain_numbers(value: Any) -> Any:
     """Convert NumPy's numbers, ranges and tuples to Python numbers and lists."""
-    plain = [*value] if isinstance(value, range | tuple) else value
-    return (
-        np.asarray(plain).tolist() if isinstance(plain, list | np.ndarray | np.generic) else plain
-    )
+    if isinstance(value, range | tuple | list | np.ndarray | np.generic):
+        return np.asarray(value).tolist()
+    return value
 
 
 @contextmanager
 def naming_keywords() -> Iterator[None]:
     """Replace the settings' names in error lines by the keywords of :func:`fedsampling.train`."""
-    keywords = {
-        "work": "",
-        "evaluation.every": "evaluate_every",
-        "evaluation": "",
-        "sampler": "scheme",
-    }
+    keywords = {"evaluation.every": "evaluate_every", "sampler": "scheme"}
+    keywords |= {"evaluation": "", "work": ""}
+    setting = re.compile(f"^({'|'.join(map(re.escape, keywords))})(?=[.:])")
     try:
         yield
     except InputError as error:
-        lines = []
-        for line in error.lines:
-            prefixes = (key for key in keywords if line.startswith((f"{key}.", f"{key}:")))
-            if (key := next(prefixes, None)) is not None:
-                line = keywords[key] + line[len(key) :]
-            lines.append(line.lstrip(".: "))
-        raise InputError(*lines) from None
+        lines = (setting.sub(lambda name: keywords[name[1]], line) for line in error.lines)
+        raise InputError(*(line.lstrip(".: ") for line in lines)) from None
 
 
 def described(value: Any) -> str:
@@ -191,9 +182,3 @@ def described(value: Any) -> str:
         return repr(value)
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     return f"the class {kind}" if isinstance(value, type) else f"an object of {kind}"
-
-
-def _suggested(key: str, keys: Iterable[str]) -> str:
-    """Suggest the keyword that another library calls `key`, or the nearest one."""
-    keyword = OTHER_KEYWORDS.get(key)
-    return f"did you mean '{keyword}'?" if keyword else nearest(key, keys)

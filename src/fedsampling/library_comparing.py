@@ -205,11 +205,9 @@ def _trials(
     if not isinstance(grid, Mapping) or not grid or not all(isinstance(key, str) for key in grid):
         raise InputError("grid: must be a dict of lists, such as {'step': [0.01, 0.1, 1]}")
     for key, values in grid.items():
-        is_list = hasattr(values, "__len__") and not isinstance(values, str) and len(values)
-        if not is_list:
-            raise InputError(
-                f"grid.{key}: {described(values)} is invalid; must be a list of values"
-            )
+        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
+            problem = f"{described(values)} is invalid; must be a list of values"
+            raise InputError(f"grid.{key}: {problem}")
     larger = is_larger_better(metric) if larger is None else larger
     check_data(data)
     seed = training.get("problem_seed", 0)
@@ -265,7 +263,7 @@ def _check_all(
     trials: Sequence[dict[str, Any]] = ({},),
 ) -> None:
     """Check the settings of all samplers and trials before the first one trains."""
-    labels: dict[str, list[str]] = {}  # by problem
+    labels: dict[str, dict[str, None]] = {}  # by problem; the inner dict is an ordered set
     for (label, sampler), trial in product(labelled.items(), trials):
         settings = {key: value for key, value in (training | trial).items() if key not in OTHERS}
         lines: list[str] = []
@@ -273,11 +271,9 @@ def _check_all(
             with gathering(lines):
                 checked_settings(data, sampler, **settings)
         for line in lines:
-            labels.setdefault(line, []).append(label)
+            labels.setdefault(line, {})[label] = None
     if labels:
-        raise InputError(
-            *(f"{', '.join(dict.fromkeys(of))}: {line}" for line, of in labels.items())
-        )
+        raise InputError(*(f"{', '.join(of)}: {line}" for line, of in labels.items()))
 
 
 def _labelled(samplers: Any) -> dict[str, Any]:

@@ -34,7 +34,8 @@ def job(seeds, reuse=None):
 
 
 def execute(results, seeds, reuse=None):
-    manifest = runs.execute(*job(seeds, reuse), results, lambda *_: None)
+    planned, config = job(seeds, reuse)
+    (manifest,) = runs.execute([planned], config, results, lambda *_: None)
     return json.loads(manifest.read_text(encoding="utf-8"))
 
 
@@ -127,7 +128,7 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "hold_leases", noted)
     planned, config = job([1, 2])
     other_case = replace(planned, case="mine")
-    paths = runs.execute_stacked([planned, other_case], config, tmp_path, lambda *_: None)
+    paths = runs.execute([planned, other_case], config, tmp_path, lambda *_: None)
     assert len(leases) == len(set(leases)) == 2
     first, second = (json.loads(path.read_text())["runs"] for path in paths)
     assert first == second
@@ -137,7 +138,8 @@ def test_cases_with_equal_settings_share_their_runs(tmp_path, monkeypatch):
 def test_results_of_other_code_are_recomputed_and_kept(tmp_path):
     first = execute(tmp_path, [0])
     planned, config = job([0])
-    manifest = runs.execute(replace(planned, code="f" * 16), config, tmp_path, lambda *_: None)
+    other_code = [replace(planned, code="f" * 16)]
+    (manifest,) = runs.execute(other_code, config, tmp_path, lambda *_: None)
     assert json.loads(manifest.read_text("utf-8")) == first  # the result is the same
     assert {store.load(path).metadata["code"] for path in stored(tmp_path)} == {
         planned.code,
@@ -156,7 +158,8 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
 
 def test_progress_reaches_the_total(tmp_path):
     calls = []
-    runs.execute(*job([0]), tmp_path, lambda *args: calls.append(args))
+    planned, config = job([0])
+    runs.execute([planned], config, tmp_path, lambda *args: calls.append(args))
     assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)
     assert calls[-1][1:] == (1, 1)
     assert all(finished <= total for _, finished, total in calls)

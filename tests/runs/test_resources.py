@@ -61,8 +61,8 @@ def test_each_attempt_requests_more_up_to_the_configured_limits():
 
 def test_measured_times_replace_the_default_with_a_margin():
     measurements = {measurement_key(job()): Measured(step=0.6)}
-    assert need(job(), measurements, cluster(), 2).minutes == pytest.approx(2 * 600 / 60)
-    assert need(job(), {}, cluster(), 2).minutes == DEFAULTS["federated"].minutes
+    assert need(job(), measurements, cluster(margin=2)).minutes == pytest.approx(2 * 600 / 60)
+    assert need(job(), {}, cluster(margin=2)).minutes == DEFAULTS["federated"].minutes
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
     gpu, measured_on, minutes
 ):
     measurements = {measurement_key(job("network")): Measured(0.06, measured_on)}
-    assert need(job("network"), measurements, cluster(gpu=gpu)).minutes == pytest.approx(minutes)
+    assert need(job("network"), measurements, cluster(gpu=gpu, margin=1)).minutes == pytest.approx(
+        minutes
+    )
 
 
 def test_memory_of_all_seeds_of_a_block_is_requested():

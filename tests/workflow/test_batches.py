@@ -122,7 +122,7 @@ def batch(tmp_path, monkeypatch):
         return Path(job.name)
 
     monkeypatch.setattr(running, "stacks", lambda jobs: [[job] for job in jobs])
-    monkeypatch.setattr(running, "execute_stacked", lambda jobs, *rest: [execute(jobs[0], *rest)])
+    monkeypatch.setattr(running, "execute", lambda jobs, *rest: [execute(jobs[0], *rest)])
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 

@@ -10,10 +10,16 @@ from click.testing import CliRunner
 
 from fedsampling.cli import main
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
-from fedsampling.workflow import comparing as comparing
-from fedsampling.workflow import overrides
-from fedsampling.workflow.comparing import chosen_steps, ranking, wins_and_losses
-from fedsampling.workflow.overrides import Comparison, Entry, OwnProblem, check_entry
+from fedsampling.workflow import comparing
+from fedsampling.workflow.comparing import (
+    Comparison,
+    Entry,
+    OwnProblem,
+    check_entry,
+    chosen_steps,
+    ranking,
+    wins_and_losses,
+)
 from fedsampling.workflow.plan import plan
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -84,10 +90,10 @@ def test_each_entry_of_each_file_is_ranked_on_one_page_which_is_named(file, shar
 @pytest.mark.parametrize(
     ("sets", "problem", "scale"),
     [
-        ([], comparing.NO_PROBLEM, "paper"),
-        (["bench_spam", "bench_digit_100"], comparing.NO_PROBLEM, "paper"),
-        (["digit"], comparing.NO_PROBLEM, "reduced"),
-        (["bench_spam", "digit"], comparing.NO_PROBLEM, "reduced"),
+        ([], OwnProblem(), "paper"),
+        (["bench_spam", "bench_digit_100"], OwnProblem(), "paper"),
+        (["digit"], OwnProblem(), "reduced"),
+        (["bench_spam", "digit"], OwnProblem(), "reduced"),
         ([], OwnProblem(data=Path("clients.csv")), "reduced"),
     ],
 )
@@ -108,7 +114,7 @@ def test_only_downloads_that_a_job_needs_are_announced():
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
-    monkeypatch.setattr(overrides, "check_sampler", checked.append)
+    monkeypatch.setattr(comparing, "check_sampler", checked.append)
     for m in (20, 3):
         check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
@@ -153,7 +159,7 @@ def test_clients_with_too_few_samples_are_an_error_before_training(file, tmp_pat
 def test_at_paper_scale_a_sampler_is_compared_on_the_benchmark():
     names = [f"{CROSS_MATRIX}/{name}" for name in ("digit", "bench_spam", "tuning_bench_spam")]
     full = plan({"scale": "paper", "data": "official", "experiments": names}, PAPERS)
-    chosen = comparing.chosen_datasets(full, (), "paper", comparing.NO_PROBLEM)
+    chosen = comparing.chosen_datasets(full, (), "paper", OwnProblem())
     assert chosen == [f"{BENCH}spam"]
 
 

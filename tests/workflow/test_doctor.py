@@ -98,7 +98,7 @@ def project(tmp_path):
     settings["overrides"] = {PAPER: overrides}
     project = Project(parse(settings), tmp_path / "results", PAPERS)
     for name in project.plan.jobs_of(PAPER, "inclusion"):
-        execute(project.plan.jobs[name], project.config, project.results, lambda *_: None)
+        execute([project.plan.jobs[name]], project.config, project.results, lambda *_: None)
     return project.with_config(scale="best")
 
 

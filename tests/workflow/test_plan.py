@@ -286,7 +286,7 @@ def test_unreadable_runs_are_an_error_and_are_not_computed(finished, tmp_path):
     planned = finished(LATENCY, "assumptions")
     job = next(iter(planned.jobs.values()))
     with pytest.raises(InputError, match="of its runs cannot be read; run the same"):
-        execute(job, planned.config, tmp_path / "results", lambda *_: None)
+        execute([job], planned.config, tmp_path / "results", lambda *_: None)
 
 
 def test_embedded_data_are_refused_at_scale_best():

@@ -31,7 +31,7 @@ def project(tmp_path, monkeypatch):
     project = Project(parse(settings), tmp_path / "results", PAPERS)
     project.write()
     first = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
-    execute(first, project.config, project.results, lambda *_: None)
+    execute([first], project.config, project.results, lambda *_: None)
     return project
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedsampling.cli import main
-from fedsampling.workflow.tuning import COLUMNS, merged
+from fedsampling.workflow.running import COLUMNS, merged
 
 PAPERS = Path(__file__).parents[2] / "papers"
 HEADER = ",".join(COLUMNS)

@@ -270,6 +270,13 @@ def check(model: type[Record], data: dict[str, Any], origin: str) -> Record:
         raise as_input_error(error, model, data, origin) from None
 
 
+def hashed_if_set(default: Any, description: str, **limits: Any) -> Any:
+    """Return a field of settings whose default is not part of hashes, as older runs lack it."""
+    return Field(
+        default, description=description, exclude_if=lambda value: value == default, **limits
+    )
+
+
 def distinct(values: list[Any]) -> list[Any]:
     """Return `values`, or raise ValueError naming the first duplicate."""
     for position, value in enumerate(values):

@@ -2,11 +2,8 @@
 
 ``papers/<key>/`` holds ``paper.yaml`` (experiments, artefacts and claims), ``reported.csv`` (the
 paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``, and Python files.
-Any folder with a ``paper.yaml`` is a paper; no list has to be edited.
-
-From a paper's file to its jobs: :func:`load_paper` reads and checks the file, and writes out its
-shorthand; :mod:`.resolving` applies the scale and the user's overrides, and :mod:`.specs` expands
-the experiments into hashed runs.
+Any folder with a ``paper.yaml`` is a paper; no list has to be edited.  :mod:`.resolving` applies
+the scale and the user's overrides, and :mod:`.specs` expands the experiments into hashed runs.
 """
 
 import ast
@@ -25,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 
@@ -48,8 +45,7 @@ ClaimKind = Literal["empirical", "text against tables", "code check"]
 def check_names(named: dict[str, Any]) -> dict[str, Any]:
     """Check that names can be used as names of folders."""
     for name in named:
-        plain = name.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        if not plain or len(name.encode()) > MAX_NAME:
+        if not re.sub("[-_.]", "", name).isalnum() or len(name.encode()) > MAX_NAME:
             raise ValueError(
                 f"{short(name)} becomes a folder; must be at most {MAX_NAME} letters, digits, "
                 "'-', '_' or '.'"
@@ -164,20 +160,17 @@ class Paper(Strict):
     experiments: dict[str, dict[str, Any]]
     artefacts: dict[str, ArtefactSpec]
     claims: dict[str, ClaimSpec]
-    folder: Path = Field(Path(), exclude=True, description="the paper's folder; not in its file")
-    scales: dict[str, str] = Field(
-        {}, exclude=True, description="scales chosen at scale best, by experiment"
-    )
+    folder: Path = Field(Path(), description="the paper's folder; not in its file")
+    scales: dict[str, str] = Field({}, description="scales chosen at scale best, by experiment")
     left_out: dict[str, str] = Field(
-        {}, exclude=True, description="reasons why experiments are left out, by experiment"
+        {}, description="reasons why experiments are left out, by experiment"
     )
     omitted: dict[str, ArtefactSpec] = Field(
-        {}, exclude=True, description="artefacts that need experiments that are left out"
+        {}, description="artefacts that need experiments that are left out"
     )
     reports: tuple[Reported, ...] = Field((), description="rows of reported.csv")
     chosen: dict[str, dict[str, str]] = Field(
         {},
-        exclude=True,
         description="rows of chosen.csv: the only case that runs at paper scale, chosen on a "
         "holdout, by experiment and sampler",
     )
@@ -229,63 +222,48 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         if not keys:
             raise InputError(NO_PAPERS.format(papers))
         raise InputError(f"{named}: '{key}' is unknown; {nearest(key, keys)}")
-    origin = f"papers/{key}/paper.yaml: "
     other_files = {
         "folder": papers / key,
         "reports": _reported(papers / key / "reported.csv"),
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
-    paper = _without_shorthand(check(Paper, {**read_yaml(path), **other_files}, origin), origin)
-    problems = _unknown_names(paper)
-    if paper.key != key:
-        problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
-    if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
-        problems.append(
-            f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
-            "lower-case letters or digits"
-        )
-    if problems:
-        raise InputError(*(origin + line for line in problems))
-    return paper
+    content = {**read_yaml(path), **other_files}
+    with naming(f"papers/{key}/paper.yaml"):
+        paper = _without_shorthand(check(Paper, content, ""))
+        problems = _unknown_names(paper)
+        if paper.key != key:
+            problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
+        if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
+            problems.append(
+                f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
+                "lower-case letters or digits"
+            )
+        if problems:
+            raise InputError(*problems)
+        return paper
 
 
-def _without_shorthand(paper: Paper, origin: str) -> Paper:
+def _without_shorthand(paper: Paper) -> Paper:
     """Return a paper with the shorthand of its file written out."""
-    try:
-        experiments = write_out(paper.experiments)
-    except InputError as error:
-        raise InputError(*(origin + line for line in error.lines)) from None
+    experiments = write_out(paper.experiments)
     names = list(experiments)
-    artefacts, claims = (
-        {
+    changes: dict[str, Any] = {"experiments": experiments}
+    for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims)):
+        changes[kind] = {
             name: spec.model_copy(update={"experiments": matching(spec.experiments, names)})
             for name, spec in specs.items()
         }
-        for specs in (paper.artefacts, paper.claims)
-    )
-    changes = {"experiments": experiments, "artefacts": artefacts, "claims": claims}
     return paper.model_copy(update=changes)
-
-
-def as_plain(paper: Paper) -> dict[str, Any]:
-    """Return a paper as plain data, with its other files, for :class:`Paper` to restore it."""
-    return paper.model_dump(mode="json") | {
-        "folder": str(paper.folder),
-        "scales": paper.scales,
-        "left_out": paper.left_out,
-        "omitted": {name: spec.model_dump() for name, spec in paper.omitted.items()},
-        "chosen": paper.chosen,
-    }
 
 
 def draw_function(paper: Paper, artefact: str) -> Callable[..., Any]:
     """Return the function that draws an artefact, from one of ``figures*.py``."""
-    return load_function(paper.folder, "figures", artefact)
+    return _function(paper.folder, "figures", artefact)
 
 
 def judge_function(paper: Paper, claim: str) -> Callable[..., Any]:
     """Return the function that judges a claim, from one of ``claims*.py``."""
-    return load_function(paper.folder, "claims", claim)
+    return _function(paper.folder, "claims", claim)
 
 
 def _unknown_names(paper: Paper) -> list[str]:
@@ -435,26 +413,21 @@ def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
 
 def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
     """Return the modules of a paper that define artefacts or claims, without importing them."""
-    return sorted({_module(folder, files, name) for name in names})
-
-
-def load_function(folder: Path, files: str, name: str) -> Callable[..., Any]:
-    """Return the function of an artefact or claim; see :func:`defining_modules`."""
-    module = _module(folder, files, name)
-    make_package(folder)
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
-def _module(folder: Path, files: str, name: str) -> str:
     modules: dict[str, str] = {}
     for path in sorted(folder.glob(f"{files}*.py")):
         modules |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
-    if name not in modules:
-        raise InputError(
-            f"{folder}: no {files}*.py has a function '{name}'; {nearest(name, modules)}"
-        )
-    return modules[name]
+    for name in names:
+        if name not in modules:
+            fix = nearest(name, modules)
+            raise InputError(f"{folder}: no {files}*.py has a function '{name}'; {fix}")
+    return sorted({modules[name] for name in names})
+
+
+def _function(folder: Path, files: str, name: str) -> Callable[..., Any]:
+    (module,) = defining_modules(folder, files, name)
+    make_package(folder)
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 @cache

@@ -13,9 +13,18 @@ from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
-from fedsampling.base.records import Positive, Strict, check, differences, flat, merge
+from fedsampling.base.records import (
+    Positive,
+    Strict,
+    check,
+    differences,
+    flat,
+    hashed_if_set,
+    merge,
+)
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
+from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
@@ -25,7 +34,10 @@ NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null 
 def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     """Read the papers in the configuration, by key; null means all folders in `papers`."""
     folders = _folders(config, papers)
-    selected = _selected_experiments(config)
+    selected: dict[str, list[str]] = {}  # by paper; empty for all
+    for name in config.experiments or ():
+        key, _, experiment = name.partition("/")
+        selected.setdefault(key, []).append(experiment)
     problems = [
         f"experiments: '{key}/{names[0]}': unknown paper; {nearest(key, folders)}"
         for key, names in selected.items()
@@ -61,13 +73,9 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
 
     A `partial` artefact remains if one of its experiments does. Claims remain, as "not run".
     """
-    problems = [
-        f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
-        for name in left_out
-        if name not in paper.experiments
-    ]
-    if problems:
-        raise InputError(*problems)
+    if unknown := [name for name in left_out if name not in paper.experiments]:
+        place = f"overrides.{paper.key}"
+        raise InputError(*(f"{place}.{name}: {no_experiment(name, paper)}" for name in unknown))
     experiments = {
         name: settings for name, settings in paper.experiments.items() if name not in left_out
     }
@@ -78,21 +86,12 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
             artefacts[name] = spec.model_copy(update={"experiments": remaining})
         else:
             omitted[name] = spec
-    return paper.model_copy(
-        update={
-            "experiments": experiments,
-            "artefacts": artefacts,
-            "left_out": {**paper.left_out, **left_out},
-            "omitted": omitted,
-        }
-    )
+    changes = {"experiments": experiments, "artefacts": artefacts, "omitted": omitted}
+    return paper.model_copy(update={**changes, "left_out": {**paper.left_out, **left_out}})
 
 
 def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) -> Paper:
-    """Keep some experiments of a paper, and the artefacts and claims that need no others.
-
-    A `partial` artefact keeps its remaining experiments. Those that overrides change must be kept.
-    """
+    """Keep some experiments of a paper, and the artefacts and claims that need no others."""
     place = f"overrides.{paper.key}"
     problems = [
         f"experiments: '{paper.key}/{name}': {no_experiment(name, paper)}"
@@ -126,8 +125,7 @@ def no_experiment(name: str, paper: Paper) -> str:
     """Explain why `name` is not an experiment of a paper, and suggest a fix."""
     if reason := paper.left_out.get(name):
         return f"{reason}; change the scale, or leave it out"
-    drawn = {**paper.artefacts, **paper.omitted}.get(name)
-    if drawn:
+    if drawn := {**paper.artefacts, **paper.omitted}.get(name):
         names = ", ".join(f"'{experiment}'" for experiment in drawn.experiments)
         plural = "s" if len(drawn.experiments) > 1 else ""
         return f"is a {drawn.kind}; use its experiment{plural} {names}"
@@ -137,20 +135,11 @@ def no_experiment(name: str, paper: Paper) -> str:
 def _folders(config: Config, papers: Path) -> dict[str, Path]:
     if config.papers is None:
         folders = sorted(path.parent for path in papers.glob("*/paper.yaml"))
-        if not folders:
-            raise InputError(NO_PAPERS.format(papers))
     else:
         folders = [Path(name) if "/" in name else papers / name for name in config.papers]
+    if not folders:
+        raise InputError(NO_PAPERS.format(papers))
     return {folder.name: folder for folder in folders}
-
-
-def _selected_experiments(config: Config) -> dict[str, list[str]]:
-    """Return the experiments that a configuration chooses, by paper; empty for all."""
-    selected: dict[str, list[str]] = {}
-    for name in config.experiments or ():
-        key, _, experiment = name.partition("/")
-        selected.setdefault(key, []).append(experiment)
-    return selected
 
 
 SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
@@ -170,19 +159,16 @@ class Experiment(Strict):
     always: dict[str, tuple[str, ...]] = Field(
         {}, description="samplers, by case, that run the case at paper scale besides the chosen one"
     )
-    tuned_as: str = Field(
-        "",
-        description="experiment whose rows of chosen.csv apply; empty: this experiment",
-        exclude_if=lambda name: not name,
+    tuned_as: str = hashed_if_set(
+        "", "experiment whose rows of chosen.csv apply; empty: this experiment"
     )
     samplers: dict[str, dict[str, Any]]
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
-    worlds: bool = Field(
+    worlds: bool = hashed_if_set(
         False,
-        description="each seed is its own problem_seed: it draws its own clients, delays and "
-        "availability, the same for all samplers",
-        exclude_if=lambda worlds: not worlds,
+        "each seed is its own problem_seed: it draws its own clients, delays and availability, the "
+        "same for all samplers",
     )
     settings: dict[str, Any] = Field(description="settings of all runs")
 
@@ -288,9 +274,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
             raise InputError(*(f"{prefix}.samplers.{line}" for line in error.lines)) from None
     elif isinstance(samplers, dict) and "*" in (at_scale.get("samplers") or ()):
         # Overrides remove "*", so the paper's nulls, which leave samplers out of "*", go, too.
-        merged["samplers"] = {
-            label: settings for label, settings in samplers.items() if settings is not None
-        }
+        merged["samplers"] = {key: record for key, record in samplers.items() if record is not None}
     load_kinds(paper.folder)
     experiment = check(Experiment, merged, f"{prefix}.")
     code = Simulation.member(experiment.kind).code
@@ -340,7 +324,8 @@ def _obstacles(
 ) -> list[str]:
     """Return a line for each setting with which a job exceeds the available memory or time."""
     block = min(experiment.seed_block, len(experiment.seeds))
-    required = max((run.least_bytes(block) for run in simulations.values()), default=0.0)
+    networks = {key: run for key, run in simulations.items() if isinstance(run, Network)}
+    required = max((run.least_bytes(block) for run in networks.values()), default=0.0)
     available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
     if line := memory.lacking(required, available):
         return [f"{prefix}: {line}"]
@@ -348,16 +333,16 @@ def _obstacles(
     seconds = 60 * config.cluster.max_runtime
     return [
         f"{prefix}.samplers.{sampler}.{line}"
-        for (_, sampler), run in simulations.items()
+        for (_, sampler), run in networks.items()
         if (line := run.obstacle(block, available, seconds))
     ]
 
 
 def scale_of(paper: Paper, name: str, config: Config) -> str:
-    """Return the scale of an experiment as configured.
+    """Return the configured scale of an experiment.
 
-    Returns ``"paper"`` if the experiment includes all runs of the paper's size, at any configured
-    scale; ``"changed"`` if overrides remove runs; otherwise the configured scale.
+    This is ``"paper"`` if it includes all runs of the paper's size, at any scale, and ``"changed"``
+    if overrides remove runs.
     """
     scale = paper.scales.get(name, config.scale)
     at_paper_scale = paper.model_copy(update={"scales": {name: "paper"}})
@@ -383,8 +368,8 @@ def changed(paper: Paper, name: str, config: Config) -> list[str]:
 def _overrides(paper: Paper, name: str, config: Config) -> tuple[dict[str, Any], str]:
     """Return the overrides of an experiment, and the prefix of errors in its settings."""
     changes = config.overrides.get(paper.key, {})
-    prefix = f"overrides.{paper.key}.{name}" if name in changes else f"{paper.key}.{name}"
-    return changes.get(name) or {}, prefix
+    prefix = "overrides." if name in changes else ""
+    return changes.get(name) or {}, f"{prefix}{paper.key}.{name}"
 
 
 def _covers(larger: Experiment, smaller: Experiment) -> bool:

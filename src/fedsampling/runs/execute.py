@@ -10,7 +10,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -25,6 +25,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.stopping import Stop
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
+from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Simulated, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
@@ -46,21 +47,15 @@ KERNELS = (
 Progress = Callable[[str, int, int], None]
 
 
-def execute(
-    job: Job, config: Config, results: Path, progress: Progress, stop: Stop | None = None
-) -> Path:
-    """Compute a job's missing runs and return its manifest; see :func:`execute_stacked`."""
-    return execute_stacked([job], config, results, progress, stop)[0]
-
-
 def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
     """Group jobs whose runs can be computed together, in the order of each group's first job."""
     groups: dict[tuple[object, ...], list[list[Job]]] = {}
     ordered: list[list[Job]] = []
     for job in jobs:
-        key = (job.paper, job.experiment, job.sampler, job.block, job.code)
+        key = (job.experiment_id, job.sampler, job.block, job.code)
         for group in groups.setdefault(key, []):
-            if group[0].simulation.stacks_with(job.simulation):
+            first = group[0].simulation
+            if isinstance(first, Network) and first.stacks_with(job.simulation):
                 group.append(job)
                 break
         else:
@@ -69,10 +64,10 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
     return ordered
 
 
-def execute_stacked(
+def execute(
     jobs: Sequence[Job], config: Config, results: Path, progress: Progress, stop: Stop | None = None
 ) -> list[Path]:
-    """Compute the missing runs of jobs that :func:`stacks` has grouped; write their manifests.
+    """Compute the missing runs of a job, or of a group of :func:`stacks`; write their manifests.
 
     Runs that another process is computing are waited for and reused. `progress` gets the job's
     name, the number of finished steps and the total; simulations with checkpoints poll `stop`.
@@ -109,14 +104,14 @@ def execute_stacked(
                     digests[run.hash] = result.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
-    return [_write_manifest(member, digests, config, results) for member in jobs]
-
-
-def _write_manifest(job: Job, digests: Mapping[str, str], config: Config, results: Path) -> Path:
-    manifest = config.run_folder(results) / "runs" / f"{job.name}.json"
-    runs = [{"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in job.runs]
-    write_json(manifest, {"job": job.name, "runs": runs})
-    return manifest
+    manifests = []
+    for member in jobs:
+        rows = [
+            {"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in member.runs
+        ]
+        manifests.append(config.run_folder(results) / "runs" / f"{member.name}.json")
+        write_json(manifests[-1], {"job": member.name, "runs": rows})
+    return manifests
 
 
 def _where(
@@ -145,18 +140,18 @@ def _compute(
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
-        variants = [member.simulation for member, _ in due]
-        first = variants[0]
-        if all(variant is first for variant in variants):
-            simulated = first.simulate(data, seeds, where, report)
+        simulation = due[0][0].simulation
+        if isinstance(simulation, Network):
+            variants: Any = [member.simulation for member, _ in due]
+            simulated = simulation.simulate_stacked(variants, data, seeds, where, report)
         else:
-            simulated = first.simulate_stacked(variants, data, seeds, where, report)
+            simulated = simulation.simulate(data, seeds, where, report)
     seconds = time.perf_counter() - clock
     return simulated, {
         "inputs": dict(simulated.inputs),
         "unverified": simulated.unverified,
-        "started": _timestamp(started),
-        "finished": _timestamp(datetime.now(UTC)),
+        "started": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        "finished": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         **environment(where.device, networks=job.uses_gpu),
@@ -209,10 +204,6 @@ def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
         "kernels": kernels,
         "device": _device(device),
     }
-
-
-def _timestamp(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _commit() -> str | None:

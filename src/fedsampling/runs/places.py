@@ -43,16 +43,6 @@ def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
         return []
 
 
-def paths_of_other_versions(store: Path, job: "Job") -> list[Path]:
-    """Return the files in a store of a job's runs that other versions of the code computed."""
-    return [
-        path
-        for run in job.runs
-        for path in paths_of_versions(store, run.hash)
-        if path != path_of(store, run.hash, job.code)
-    ]
-
-
 def published_runs(folder: Path) -> Mapping[str, Path]:
     """Return the file of each published run in a folder, by hash; wheels have no index."""
     path = folder / INDEX
@@ -89,11 +79,7 @@ def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
 
 
 def plan_inputs(results: Path, config: "Config") -> Iterator[tuple[str, bytes]]:
-    """Yield the state of finished runs that a plan depends on, in named parts.
-
-    These are the index, sizes and dates of published runs and, at scale best, the names of the runs
-    in all stores and the published cards.
-    """
+    """Yield the state of finished runs that a plan depends on, in named parts."""
     _, stores = run_stores(results, config)
     for folder in stores:
         if (path := folder / INDEX).is_file():

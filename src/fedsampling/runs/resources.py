@@ -59,10 +59,10 @@ class Measured:
     seed_mb: float = 0.0  # memory per seed in MB; 0 if unknown
 
 
-def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: float = 1.0) -> Need:
-    """Return the needs of a job: estimated times a margin, otherwise defaults that include one.
+def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Need:
+    """Return the needs of a job: its estimated time, if on the same device, times the margin.
 
-    Estimated times are ignored if the job will run on another device.
+    Otherwise, defaults that include a margin.
     """
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
         PAPER_KIND_DEFAULT, gpu=job.uses_gpu
@@ -71,15 +71,8 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster, margin: f
     if cost is None:
         return default
     fits = (cost.device != "cpu") == (default.gpu and cluster.gpu != "none")
-    minutes = margin * cost.step * job.steps / 60 if fits else default.minutes
+    minutes = cluster.margin * cost.step * job.steps / 60 if fits else default.minutes
     return Need(minutes, default.mem_mb + cost.seed_mb * len(job.runs), default.gpu)
-
-
-def largest(needs: Iterable[Need]) -> Need:
-    """Return the needs of a process that runs several small jobs, each of which takes seconds."""
-    jobs = list(needs)
-    minutes, mem_mb = max(job.minutes for job in jobs), max(job.mem_mb for job in jobs)
-    return Need(minutes, mem_mb, any(job.gpu for job in jobs))
 
 
 def measurement_key(job: Job) -> str:
@@ -107,7 +100,7 @@ def excesses(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Clu
     """Return a line for each request that SLURM would accept but never start."""
     limits = partition_limits()
     requested: dict[str, int] = {}
-    needs = [need(job, measured, cluster, cluster.margin) for job in jobs]
+    needs = [need(job, measured, cluster) for job in jobs]
     for job_need in [*needs, *OTHER_STEPS.values()]:
         resources = request(job_need, cluster, MAX_ATTEMPTS)
         partition = resources["slurm_partition"] or ""
@@ -171,16 +164,14 @@ class RuleResources:
     """Resource requests of all jobs."""
 
     jobs: Mapping[str, Job]  # by name
-    # names of the jobs that share a process, by the batch's name
-    batches: Mapping[str, Sequence[str]]
+    batches: Mapping[str, Sequence[str]]  # names of the jobs that share a process
     cluster: Cluster
     results: Path  # folder that holds the estimates
 
     def of(self, step: str) -> dict[str, Callable[[Any, int], Any]]:
         """Return a rule's resources by name, each as a function of (wildcards, attempt).
 
-        `step`: a job pattern, such as ``{paper}/{experiment}/…``, a batch, or a key of
-        :data:`.resources.OTHER_STEPS`.
+        `step`: a job pattern, such as ``{paper}/{experiment}/…``, a batch, or one of OTHER_STEPS.
         """
 
         def resource(name: str) -> Callable[[Any, int], Any]:
@@ -190,19 +181,18 @@ class RuleResources:
 
     def _request(self, step: str, wildcards: Any, attempt: int) -> dict[str, Any]:
         if step in OTHER_STEPS:
-            need = OTHER_STEPS[step]
-        else:
-            names = self.batches.get(step) or [step.format(**wildcards)]
-            need = largest(self._need(self.jobs[job]) for job in names)
-        return request(need, self.cluster, attempt)
+            return request(OTHER_STEPS[step], self.cluster, attempt)
+        names = self.batches.get(step) or [step.format(**wildcards)]
+        needs = [need(self.jobs[name], self._measured, self.cluster) for name in names]
+        # Jobs that share a process take seconds each, so they need no more than the largest.
+        minutes, mem_mb = max(job.minutes for job in needs), max(job.mem_mb for job in needs)
+        largest = Need(minutes, mem_mb, any(job.gpu for job in needs))
+        return request(largest, self.cluster, attempt)
 
     def warn(self) -> None:
         """Print warnings about requests that this cluster would never start."""
         for line in excesses(self.jobs.values(), self._measured, self.cluster):
             print(f"fedsampling: {line}", file=sys.stderr, flush=True)
-
-    def _need(self, job: Job) -> Need:
-        return need(job, self._measured, self.cluster, self.cluster.margin)
 
     @cached_property
     def _measured(self) -> Mapping[str, Measured]:

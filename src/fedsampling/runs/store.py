@@ -10,13 +10,11 @@ Published runs have the same tables and metadata, but one file per experiment,
 JSON, and the columns ``at`` and ``metric`` as lists.  The values are lists, too: each metric has a
 column ``value/<metric>``, or all metrics share the column ``value``, if that file is smaller.
 
-Leases let only one process at a time compute a run: two need the same run if Snakemake was killed
-on a cluster and its successor submits the job again, or if two users share a store.  The second
-waits and uses the result.  A lease is a file (:class:`filelock.SoftFileLease`), because ``flock``
-does not work across the nodes of many clusters.  Its owner touches it regularly.  Another process
-takes a lease over if its owner is known to be dead or has not touched it for
-:data:`LEASE_SECONDS`.  Leases only save work: if two processes hold the same lease, for example
-after a machine was suspended, both write the same table, and the second file replaces the first.
+Leases let only one process at a time compute a run, for users who share a store and for jobs that
+outlive a killed Snakemake.  A lease is a file (:class:`filelock.SoftFileLease`), because ``flock``
+does not work across the nodes of many clusters.  Its owner touches it regularly; if it is dead or
+has not touched the lease for :data:`LEASE_SECONDS`, another process takes the lease over.  Leases
+only save work: two processes that hold the same lease write the same table.
 """
 
 import hashlib
@@ -96,7 +94,7 @@ def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> 
     for store in stores:
         paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
         # Later files are read only if no earlier one fits.
-        for run in chain(map(_stored, paths), (_shipped(store, key) for key in [run_hash])):
+        for run in chain(map(_stored, paths), map(_shipped, [store], [run_hash])):
             if run and run.metadata["hash"] == run_hash:
                 yield run
 
@@ -114,10 +112,9 @@ def _stored(path: Path) -> Result | None:
 
 def _shipped(folder: Path, run_hash: str) -> Result | None:
     path = published_runs(folder).get(run_hash)
-    try:
+    with suppress(DamagedError):
         return load_together(path).get(run_hash) if path else None
-    except DamagedError:
-        return None
+    return None
 
 
 def load(path: Path) -> Result:
@@ -240,16 +237,18 @@ def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
 
 def _flat(rows: pa.Table) -> pd.DataFrame:
     """Join the tables of all runs of a file."""
-    at, metric = (rows[name].combine_chunks().flatten() for name in ("at", "metric"))
-    if "value" in rows.column_names:
-        value = rows["value"].combine_chunks().flatten().to_numpy()
-        return _plain(pd.DataFrame({"at": at, "metric": metric.to_pandas(), "value": value}))
-    encoded = metric.dictionary_encode()
-    codes, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-    value = np.empty(len(codes))
-    for code, name in enumerate(names):
-        value[codes == code] = rows[f"{VALUES}{name}"].combine_chunks().flatten().to_numpy()
-    return _plain(pd.DataFrame({"at": at, "metric": metric.to_pandas(), "value": value}))
+    lists = rows.drop_columns(["hash", "metadata"])
+    flat = {name: lists[name].combine_chunks().flatten() for name in lists.column_names}
+    metric = flat["metric"]
+    if "value" in flat:
+        value = flat["value"].to_numpy()
+    else:
+        encoded = metric.dictionary_encode()
+        codes, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+        value = np.empty(len(codes))
+        for code, name in enumerate(names):
+            value[codes == code] = flat[f"{VALUES}{name}"].to_numpy()
+    return _plain(pd.DataFrame({"at": flat["at"], "metric": metric.to_pandas(), "value": value}))
 
 
 def _digest_of_all(metadata: Iterable[str]) -> str:
@@ -402,12 +401,8 @@ def _acquire(lease: SoftFileLease, path: Path, on_wait: Callable[[str], None]) -
                 lease.acquire(timeout=timeout)
             except Timeout:
                 if not timeout:
-                    owner = lease.owner
-                    on_wait(
-                        f"process {owner.pid} on {owner.hostname}"
-                        if owner
-                        else "an unknown process"
-                    )
+                    owner, unknown = lease.owner, "an unknown process"
+                    on_wait(f"process {owner.pid} on {owner.hostname}" if owner else unknown)
                 elif _empty(path):
                     path.unlink(missing_ok=True)
                 timeout = LEASE_SECONDS

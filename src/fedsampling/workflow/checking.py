@@ -1,38 +1,49 @@
-"""Validation of a configuration before anything runs: ``fedsampling check``."""
+"""What a configuration runs, before it runs: ``fedsampling check``, ``check-sampler``, ``plan``."""
 
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import nan
+from collections.abc import Sequence
+from functools import lru_cache
+from math import inf, isnan, nan, prod
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from fedsampling.base import memory
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.progress import align, format_bytes, format_duration, reporter
+from fedsampling.data.sources.local_files import place_of
+from fedsampling.data.sources.sources import editions
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import defining_modules
+from fedsampling.experiments.simulations.network import Network
+from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
+from fedsampling.learning.model import Model
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.report.citation import paper_bibtex
-from fedsampling.runs.cost_model import measure
+from fedsampling.runs.execute import device
 from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
+from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 
 def check_all(project: Project) -> list[str]:
-    """Check the configuration, every paper's file and every run; return a summary.
+    """Check the configuration, the papers' files and every run; return a summary.
 
-    For experiments with overrides, the clients are also loaded if their data are available. Each
-    paper must have a citation and all functions that its figures and claims name.
+    For experiments with overrides, the clients are also loaded if their data are available.
     """
     plan, config = project.plan, project.config
     problems: list[str] = []
     if config.device == "cuda" and config.cluster.gpu == "none":
-        from fedsampling.runs.execute import device  # pandas takes long to import
-
         with gathering(problems):
             device(config)  # skipped on clusters: another node may have the GPU
     for key, paper in plan.papers.items():
@@ -41,44 +52,27 @@ def check_all(project: Project) -> list[str]:
         for files, names in (("figures", paper.artefacts), ("claims", paper.claims)):
             with gathering(problems):
                 defining_modules(paper.folder, files, *names)
-    changed = [
-        job
-        for job in plan.jobs.values()
-        if config.overrides.get(job.paper, {}).get(job.experiment) and not job.block
-    ]
-    problems += _misfits(project, changed)
+    for job in plan.jobs.values():
+        if config.overrides.get(job.paper, {}).get(job.experiment) and not job.block:
+            misfits: list[str] = []
+            with gathering(misfits):
+                _check_clients(job, project)
+            problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in misfits]
     if problems:
         raise InputError(*dict.fromkeys(problems))
     runs = sum(len(job.runs) for job in plan.jobs.values())
     lines = [f"{project.file}: valid: {len(plan.jobs)} jobs, {runs} runs"]
-    for key, changes in config.overrides.items():
-        left_out = plan.papers[key].left_out
-        lines += [
-            f"overrides.{key}.{name}: left out: {reason}"
-            for name, reason in left_out.items()
-            if changes.get(name)
-        ]
+    lines += [
+        f"overrides.{key}.{name}: left out: {reason}"
+        for key, changes in config.overrides.items()
+        for name, reason in plan.papers[key].left_out.items()
+        if changes.get(name)
+    ]
     return lines
-
-
-def _misfits(project: Project, jobs: list[Job]) -> list[str]:
-    """Load the clients of jobs that train a network, if available; return a line per error."""
-    problems: list[str] = []
-    for job in jobs:
-        lines: list[str] = []
-        with gathering(lines):
-            _check_clients(job, project)
-        problems += [f"overrides.{job.paper}.{job.experiment}.{line}" for line in lines]
-    return problems
 
 
 def _check_clients(job: Job, project: Project) -> None:
     """Raise an InputError if a network's settings do not fit its data, if these are available."""
-    # These modules import pandas and torch, which takes seconds.
-    from fedsampling.experiments.simulations.network import Network
-    from fedsampling.experiments.simulations.simulation import Where
-    from fedsampling.runs.cost_model import available_data, work_of
-
     where, data = Where(project.data, project.config.mirror), job.runs[0].data
     network = job.simulation
     if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
@@ -98,48 +92,36 @@ def _check_clients(job: Job, project: Project) -> None:
 # one line.
 
 
-_CHECK = [sys.executable, "-P", "-X", "faulthandler", "-m", "fedsampling.cli", "check-sampler"]
-_TRACE_SECONDS = 10.0  # time for an interrupted process to print its stack
+_CHECK = """import faulthandler, sys
+faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
+from fedsampling.cli import main
+main()"""
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
 def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> int:
     """Check a sampler, by name or file and settings such as ``m=4``; return the exit status."""
-    command = [*_CHECK, "--timeout", "0", "--", name, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        place = _place(_interrupted(process), name)
+    python = [sys.executable, "-P", "-X", "faulthandler", "-c", _CHECK, str(seconds)]
+    command = [*python, "check-sampler", "--timeout", "0", "--", name, *options]
+    process = subprocess.run(command, capture_output=True, text=True)
+    status, err = process.returncode, process.stderr
+    if status == 1 and "Timeout (" in err:
         raise InputError(
-            f"{name}: no result after {seconds:g} s{place}; look for an endless loop, "
+            f"{name}: no result after {seconds:g} s{_place(err, name)}; look for an endless loop, "
             "put code that trains below if __name__ == '__main__', "
             f"or use --timeout {2 * seconds:g}"
-        ) from None
-    except BaseException:
-        process.kill()
-        raise
-    if process.returncode < 0:
-        cause = signal.Signals(-process.returncode).name
+        )
+    if status < 0:
+        cause = signal.Signals(-status).name
         raise InputError(f"{name}: the check ended with {cause}{_place(err, name)}; fix the file")
-    if process.returncode not in (0, 2) or (process.returncode and not err):
+    if status not in (0, 2) or (status and not err):
         raise InputError(
-            f"{name}: the check ended with status {process.returncode} and no result; "
+            f"{name}: the check ended with status {status} and no result; "
             "a sampler must not end the process"
         )
-    print(out, end="")
+    print(process.stdout, end="")
     print(err, end="", file=sys.stderr)
-    return process.returncode
-
-
-def _interrupted(process: "subprocess.Popen[str]") -> str:
-    """End a process and return its stack trace, innermost call first."""
-    process.send_signal(signal.SIGABRT)  # makes faulthandler print the stack in any state
-    try:
-        return process.communicate(timeout=_TRACE_SECONDS)[1]
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[1]
+    return status
 
 
 def _place(report: str, name: str) -> str:
@@ -159,37 +141,28 @@ ROWS_PER_ROUND, OTHER_ROWS, BYTES_PER_ROW = 10.0, 1000.0, 9.0  # of a run's tabl
 FILE_BYTES = 6000.0  # of a run's file without its rows: metadata and Parquet overhead
 
 
-@dataclass(frozen=True)
-class ExperimentCost:
-    """Cost of one experiment, ``paper/experiment``.
-
-    `hours` are those of the unfinished runs on one core, NaN if unknown; `at_most` tells whether
-    runs may end before their last round; `disk` is in bytes.
-    """
+class ExperimentCost(NamedTuple):
+    """Cost of one experiment, or of all."""
 
     experiment: str
     jobs: int
     runs: int
     finished: int
-    hours: float
-    at_most: bool
-    disk: float
+    hours: float  # of the unfinished runs, on one core; NaN if unknown
+    at_most: bool  # whether runs may end before their last round
+    disk: float  # bytes
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Costs of all experiments; sizes of missing official files, None if unknown; notes."""
+class Costs(NamedTuple):
+    """Costs of all experiments."""
 
-    experiments: tuple[ExperimentCost, ...]
-    downloads: dict[str, int | None]
-    notes: tuple[str, ...]
+    experiments: list[ExperimentCost]
+    downloads: dict[str, int | None]  # bytes of missing official files; None if unknown
+    notes: list[str]
 
 
-def estimate(project: Project, measures: bool = True) -> Costs:
-    """Estimate the costs, and save the times and memory that cluster jobs will request.
-
-    Without `measures`, times are unknown.
-    """
+def estimate(project: Project) -> Costs:
+    """Estimate the costs, and save the times and memory that cluster jobs will request."""
     plan, config = project.plan, project.config
     target, shared = run_stores(project.results, config)
     open_runs = {
@@ -199,7 +172,7 @@ def estimate(project: Project, measures: bool = True) -> Costs:
         for job in plan.jobs.values()
     }
     due = [job for job in plan.jobs.values() if open_runs[job.name]]
-    measured, notes = _measure(due, project) if measures else ({}, [])
+    measured, notes = _measure(due, project)
     if measured:
         save_measurements(measured, project.results)
     notes += excesses(due, measured, config.cluster)
@@ -207,30 +180,23 @@ def estimate(project: Project, measures: bool = True) -> Costs:
         name: [plan.jobs[job] for job in plan.jobs_of(*name.split("/"))]
         for name in plan.experiments
     }
-    return Costs(
-        tuple(_cost(name, jobs, open_runs, measured) for name, jobs in by_experiment.items()),
-        download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror),
-        tuple(notes),
-    )
+    costs = [_cost(name, jobs, open_runs, measured) for name, jobs in by_experiment.items()]
+    downloads = download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror)
+    return Costs(costs, downloads, notes)
 
 
 def cost_table(costs: Costs) -> str:
     """Format the costs as a table, with notes below."""
-    hours = [cost.hours for cost in costs.experiments if cost.hours == cost.hours]
-    total = ExperimentCost(
-        "total",
-        sum(cost.jobs for cost in costs.experiments),
-        sum(cost.runs for cost in costs.experiments),
-        sum(cost.finished for cost in costs.experiments),
-        sum(hours) if hours else nan,
-        False,
-        sum(cost.disk for cost in costs.experiments),
+    hours = [cost.hours for cost in costs.experiments if not isnan(cost.hours)]
+    jobs, runs, finished, disk = (
+        sum(getattr(cost, column) for cost in costs.experiments)
+        for column in ("jobs", "runs", "finished", "disk")
     )
+    total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False, disk)
     rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
     for cost in (*costs.experiments, total):
-        numbers = (cost.jobs, cost.runs, cost.finished)
         cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
-        rows.append((cost.experiment, *map(str, numbers), cpu_time, format_bytes(cost.disk)))
+        rows.append((*map(str, cost[:4]), cpu_time, format_bytes(cost.disk)))
     lines = [*align(rows, numbers_from=1), "", *costs.notes]
     lines += [
         f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"
@@ -249,7 +215,7 @@ def cost_table(costs: Costs) -> str:
 
 
 def _measure(jobs: Sequence[Job], project: Project) -> tuple[dict[str, Measured], list[str]]:
-    """Estimate each job; also return the experiments that could not be, with the reason."""
+    """Estimate each job; also return notes on the experiments that could not be estimated."""
     measured: dict[str, Measured] = {}
     notes: dict[str, str] = {}
     end = time.monotonic() + MAX_SECONDS
@@ -270,11 +236,10 @@ def _measure(jobs: Sequence[Job], project: Project) -> tuple[dict[str, Measured]
 
 
 def _cost(
-    name: str, jobs: Iterable[Job], open_runs: dict[str, int], measured: dict[str, Measured]
+    name: str, jobs: Sequence[Job], open_runs: dict[str, int], measured: dict[str, Measured]
 ) -> ExperimentCost:
     """Return the cost of an experiment; unknown jobs are assumed to take as long as the others."""
-    listed = list(jobs)
-    due = [job for job in listed if open_runs[job.name]]
+    due = [job for job in jobs if open_runs[job.name]]
     known = [(job, measured[key]) for job in due if (key := measurement_key(job)) in measured]
     seconds = sum(
         START_UP_SECONDS + open_runs[job.name] / len(job.runs) * cost.step * job.steps
@@ -282,15 +247,11 @@ def _cost(
     )
     if due:
         seconds *= len(due) / len(known) if known else nan
-    return ExperimentCost(
-        name,
-        len(listed),
-        sum(len(job.runs) for job in listed),
-        sum(len(job.runs) - open_runs[job.name] for job in listed),
-        seconds / 3600,
-        any(job.runs[0].settings.get("until") for job in due),
-        sum(open_runs[job.name] * _table_bytes(job) for job in due),
-    )
+    runs = sum(len(job.runs) for job in jobs)
+    finished = runs - sum(open_runs[job.name] for job in due)
+    at_most = any(job.runs[0].settings.get("until") for job in due)
+    disk = sum(open_runs[job.name] * _table_bytes(job) for job in due)
+    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most, disk)
 
 
 def _table_bytes(job: Job) -> float:
@@ -298,3 +259,152 @@ def _table_bytes(job: Job) -> float:
     settings = job.runs[0].settings
     rounds = settings.get("rounds", 0) / settings.get("every", 1)
     return FILE_BYTES + BYTES_PER_ROW * (ROWS_PER_ROUND * rounds or OTHER_ROWS)
+
+
+# Time and memory of a job by its settings: the operations of its rounds, divided by the rate of a
+# local step, which is measured on this machine in a fraction of a second.  Jobs of other run kinds
+# take minutes at most; a kind declares the seconds of a step.
+
+
+MIN_TIMED_SECONDS = 0.03
+MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed, if it is of several slots
+SMALL = 100  # clients
+ROUND_SECONDS = 0.002  # of a run, in addition to its products: draws, costs, the server's step
+
+
+class Batch(NamedTuple):
+    """A batch of one slot's network."""
+
+    model: Model
+    sample: tuple[int, ...]
+    classes: int | None
+    size: int
+    tokens: bool
+
+
+class Work(NamedTuple):
+    """The work of one run of a network."""
+
+    operations: float  # of a round's products and convolutions, with the share of evaluations
+    slots: float  # clients that train in a round
+    largest: float  # training samples of the client with the most
+    selection: float  # seconds
+    bytes: float  # of models, batches, the steps of all slots at once, and the sampler
+    batch: Batch
+
+
+def measure(job: Job, results: Path, config: Config) -> Measured:
+    """Estimate the time of a job's step and its memory; stand-ins replace missing official data."""
+    settings, seeds = job.simulation, len(job.runs)
+    if not isinstance(settings, Network):
+        return Measured(settings.step_seconds * (seeds if job.counter else 1))
+    where = Where(results / "data", config.mirror, device(config))
+    data = available_data(job, where.cache, where.mirror)
+    work = work_of(settings, data, where, seeds, 60.0 * config.cluster.max_runtime)
+    rate = operations_per_second(work.batch, round(seeds * work.slots), where.device)
+    seconds = seeds * (work.operations / rate + work.selection + ROUND_SECONDS)
+    # Most runs that end by their clock end soon after their minimum number of rounds.
+    rounds = (settings.until and settings.until.rounds) or settings.rounds
+    return Measured(seconds * rounds / settings.rounds, where.device, work.bytes / 2**20)
+
+
+def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: float = inf) -> Work:
+    """Count the work of a run, of which `seeds` train together.
+
+    Raises InputError if settings and data do not fit, or the sampler needs too much memory or more
+    than `limit` seconds for a selection.
+    """
+    sizes, tests, sample, classes = _clients(settings, data, where)
+    held = settings.holdout or 0.0
+    tests, samples = (held * sizes.sum() if held else tests), (1 - held) * sizes
+    n, work, sampler, every = len(sizes), settings.work, settings.sampler, settings.evaluation.every
+    try:
+        sampler.check_population(n)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    batch = Batch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
+    d, step_bytes, forward, step = batch_cost(batch)
+    if line := obstacle(sampler, n, d, seeds, memory.available(), limit):
+        raise InputError(f"sampler.{line}")
+    slots = min(sampler.expected_clients(n, settings.rounds), float(n))
+    steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
+    dense = min(settings.evaluation.each_until, settings.rounds) / settings.rounds
+    evaluations = 1 / every + dense * (1 - 1 / every)  # in each round
+    evaluated = (tests + samples.sum() * settings.evaluation.training_loss) * evaluations
+    if "losses" in sampler.needs:
+        evaluated += samples.mean() * getattr(sampler, "d", n)
+    operations = slots * steps * step + evaluated * forward / work.batch
+    # Samplers declare the worst case, which is far from the usual one in small populations.
+    selection = selection_seconds(sampler, n, d) - selection_seconds(sampler, min(n, SMALL), d)
+    trained = 4 * d * (2 + 3 * slots) + slots * (step_bytes + 4 * work.batch * prod(sample))
+    stored = memory_bytes(sampler, n, d, seeds) / seeds
+    return Work(operations, slots, samples.max(), selection, trained + stored, batch)
+
+
+@lru_cache
+def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
+    """Return parameters, bytes of a step, and operations of a batch's outputs and of a step."""
+    from fedsampling.learning.models.network import operations, step_bytes
+
+    network = batch.model.build(batch.sample, batch.classes)
+    count = operations(network, batch.sample, batch.size)
+    bytes_ = step_bytes(network, batch.sample, batch.size)
+    return network.dimension, bytes_, count.forward, count.step
+
+
+@lru_cache
+def operations_per_second(batch: Batch, slots: int, device: str) -> float:
+    """Measure local steps of up to `slots` stacked slots; CPU time excludes other processes."""
+    import torch
+
+    from fedsampling.learning.models.network import precise
+    from fedsampling.learning.training.step import sgd_step
+
+    network, step = batch.model.build(batch.sample, batch.classes), batch_cost(batch)[-1]
+    stack = int(np.clip(MAX_TIMED_OPERATIONS // max(step, 1), 1, max(slots, 1)))
+    w = torch.from_numpy(network.initial(np.random.default_rng(0))).to(device)
+    w = w.expand(stack, -1).clone()
+    kind = torch.int64 if batch.tokens else torch.float32
+    x = torch.zeros(stack, batch.size, *batch.sample, dtype=kind, device=device)
+    targets = torch.float32 if batch.classes is None else torch.int64
+    with torch.no_grad():
+        shape = network.outputs(w[:1], x[:1]).shape[1:-1]
+    y = torch.zeros(stack, *shape, dtype=targets, device=device)
+    weight = w.new_full((stack, batch.size), 1 / batch.size)
+    work = LocalWork(batch=batch.size, step=1, steps=1)
+    arrays = w, w, w.new_empty(stack, 0), w.new_full((stack, 1), 1e-9), x, y, weight
+
+    def take() -> None:
+        with precise(device):
+            sgd_step(network, work, *arrays, lambda h, _: h).sum().item()  # waits for a GPU, too
+
+    take()  # libraries choose and try out
+    steps, begin = 0, time.process_time()
+    while (spent := time.process_time() - begin) < MIN_TIMED_SECONDS:
+        take()
+        steps += 1
+    return step * stack * steps / spent
+
+
+def available_data(job: Job, cache: Path, mirror: str | None) -> str:
+    """Return the source of a job's data; ``embedded``, the stand-ins, if its files are missing."""
+    for name in job.files:
+        of_each = editions(name).values()
+        if not any(all(place_of(file, cache, mirror) for file in files) for files in of_each):
+            return "embedded"
+    return job.runs[0].data
+
+
+def _clients(
+    settings: Network, data: str, where: Where
+) -> tuple[Ints, int, tuple[int, ...], int | None]:
+    """Return the clients' sizes, the number of tests, a sample's shape and the classes; cached."""
+    key = settings.model_dump_json(include={"dataset", "problem_seed"}) + data
+    if key not in _SEEN:
+        problem = settings.dataset.load(data, settings.problem_seed, where.cache, where.mirror)
+        shape = problem.x.shape[1:]
+        _SEEN[key] = problem.n_samples, len(problem.x_test), shape, problem.classes
+    return _SEEN[key]
+
+
+_SEEN: dict[str, tuple[Ints, int, tuple[int, ...], int | None]] = {}

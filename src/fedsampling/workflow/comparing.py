@@ -5,92 +5,215 @@ of the other samplers are published, only the new samplers are run.  Runs go to 
 summaries, artefacts and a report of the comparison go to ``<results>/compare/<sampler>/``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.progress import align, format_bytes
+from fedsampling.base.records import check, merge
+from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.histories import is_at_edge
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, TUNING
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, TUNING
+from fedsampling.experiments.simulations.network import (
+    OPAQUE,
+    Network,
+    build_learner,
+    build_sampler,
+    load_problem,
+)
+from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.runs.execute import locate
+from fedsampling.runs.places import run_stores
+from fedsampling.samplers.checking.check import check_sampler
+from fedsampling.samplers.checking.rounds import N
 from fedsampling.samplers.interface.in_settings import load_file
+from fedsampling.samplers.scheme import Scheme, scheme
 from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
-from fedsampling.workflow.overrides import (
-    REPLACED_EXPERIMENT,
-    Comparison,
-    OwnProblem,
-    all_entries,
-    check_entry,
-)
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report
 from fedsampling.workflow.running import execute_all
 
-NO_PROBLEM = OwnProblem()
+REPLACED_EXPERIMENT = "digit"  # whose data are replaced
+CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at most ten
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of ``fedsampling compare``."""
+class OwnProblem:
+    """A user's own samples and model for a comparison, as given by the options.
 
-    files: Sequence[Path]  # each defines a sampler; if a file defines several, the last is used
-    # ``key=value`` or ``key=value,value``; several values give several entries.  A setting applies
-    # to all samplers that have it
-    settings: Sequence[str] = ()
-    # datasets of the cross matrix.  If empty: all at this scale; at paper scale, the datasets that
-    # two processor cores can finish
-    datasets: Sequence[str] = ()
-    # ``quick`` needs no data and runs all samplers; the other scales leave out samplers whose runs
-    # are not finished.  By default, see :func:`usual_scale`
-    scale: str | None = None
-    against: Sequence[str] = ()  # the other samplers; ``md`` is always included.  If empty, all
-    # the user's samples or model; with either, all samplers are run
-    problem: OwnProblem = NO_PROBLEM
+    They replace those of the cross matrix.  No finished run matches, so all samplers are trained.
+
+    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `model`
+    is ``my_model.py:Net``, or the name of a model of the package; `loss` a function in the model's
+    file. `learning_rates` is the grid of tuning, such as ``0.1,0.3``.
+    """
+
+    data: Path | None = None
+    target: str = "y"
+    client: str = "client"
+    test: str | None = None
+    client_info: Path | None = None
+    model: str | None = None
+    loss: str | None = None
+    rounds: int | None = None
+    seeds: int | None = None
+    learning_rates: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.loss is not None and ":" not in (self.model or ""):
+            raise InputError(
+                "--loss: no effect without --model FILE:NAME; add it, or remove --loss"
+            )
+        for option in ("rounds", "seeds", "learning_rates", "test", "client_info"):
+            if getattr(self, option) and self.data is None:
+                name = f"--{option.replace('_', '-')}"
+                raise InputError(f"{name}: no effect without --data; add it, or remove {name}")
+
+    def __bool__(self) -> bool:
+        return self.data is not None or self.model is not None
+
+    @property
+    def name(self) -> str:
+        """The names of the data file and the model, such as ``clients-my_model-Net``."""
+        data = "" if self.data is None else self.data.stem
+        model = (self.model or "").replace(".py:", "-").rpartition("/")[2]
+        return "-".join(filter(None, [data, model]))
+
+    def settings(self, experiment: str, resolved: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that replace those of an experiment, which is `resolved`."""
+        changes: dict[str, Any] = {}
+        if self.data is not None:
+            holdout = ", learning rates on a holdout" if experiment.startswith(TUNING) else ""
+            changes = {
+                "title": f"{self.data.name}{holdout}",
+                "dataset": self._dataset,
+                "inputs": self.clients.input_type,
+                "model": {"name": "mlp" if self.clients.classes else "linear"},
+            }
+            if self.rounds:
+                interval = resolved["settings"]["evaluation"]["every"]
+                changes["rounds"] = self.rounds
+                changes["evaluation"] = {"every": min(interval, max(self.rounds // 10, 1))}
+            if self.seeds and not experiment.startswith(TUNING):
+                changes["seeds"] = self.seeds
+            if rates := self._rates():
+                cases = {f"step-{rate:g}": {"work": {"step": rate}} for rate in rates}
+                changes["cases"] = dict.fromkeys(resolved["cases"]) | cases
+        if self.model is not None:
+            file, colon, name = self.model.rpartition(":")
+            changes["model"] = {"file": file, "name": name} if colon else {"name": name}
+            if self.loss is not None:
+                changes["model"]["loss"] = self.loss
+        return changes
+
+    def sampler_settings(self) -> dict[str, int]:
+        """Return the samplers' settings that follow from the number of clients."""
+        if self.data is None:
+            return {}
+        m = min(MAX_SELECTED, max(self.clients.n_clients // CLIENTS_PER_SELECTED, 1))
+        return {"m": m, "first": m, "d": 2 * m, "available": 3 * m}
+
+    def untrainable(self, samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+        """Return the reasons why samplers, by label, cannot train a user's module."""
+        if self.model is None or ":" not in self.model:
+            return {}
+        return {
+            label: OPAQUE.removeprefix("model: {} ")
+            for label, record in samplers.items()
+            if "heterogeneity" in check(Scheme, dict(record), "").needs
+        }
+
+    def _rates(self) -> list[float]:
+        try:
+            rates = [float(word) for word in (self.learning_rates or "").split(",") if word.strip()]
+        except ValueError:
+            rates = [-1.0]
+        if any(not 0 < rate < np.inf for rate in rates):
+            raise InputError(
+                f"--learning-rates {self.learning_rates}: invalid; must be positive numbers, "
+                "such as 0.1,0.3,1"
+            )
+        return rates
+
+    @cached_property
+    def clients(self) -> FederatedDataset:
+        """The clients of the file."""
+        with naming("--data"):
+            return check(Dataset, self._dataset, "").load("official", 0, Path(), None)
+
+    @property
+    def _dataset(self) -> dict[str, Any]:
+        columns = {"target": self.target, "client": self.client}
+        if self.test is not None:
+            columns["test"] = self.test
+        if self.client_info is not None:
+            columns["client_info"] = str(self.client_info)
+        return {"name": "files", "path": str(self.data), **columns}
 
 
-def compare(options: Options, project: Project, echo: Callable[[str], None]) -> int:
+def compare(
+    files: Sequence[Path],
+    project: Project,
+    echo: Callable[[str], None],
+    scale: str | None,
+    problem: OwnProblem,
+    settings: Sequence[str],
+    datasets: Sequence[str],
+    against: Sequence[str],
+) -> int:
     """Compare the samplers that some files define with each other and with all others.
 
-    `project`: configuration, and folders of data and runs. `echo`: prints a line. Returns exit
+    If a file defines several samplers, the last is used.  `settings`: see :func:`all_entries`;
+    `datasets`, of the cross matrix: see :func:`chosen_datasets`; `scale`: see :func:`usual_scale`;
+    `against`: the other samplers, besides md, or all.  Prints lines with `echo`.  Returns the exit
     status: 0, or that of an interrupted job; the same command resumes it.
     """
-    problem = options.problem
-    scale = options.scale or usual_scale(options.datasets, problem)
-    members = list(dict.fromkeys(load_file(file)[-1] for file in options.files))
-    entries = all_entries(members, options.settings)
-    matrix = _cross_matrix(project, options.files, scale)
-    common = _common_settings(matrix)
-    if unknown := [name for name in options.against if name not in common]:
+    scale = scale or usual_scale(datasets, problem)
+    members = list(dict.fromkeys(load_file(file)[-1] for file in files))
+    entries = all_entries(members, settings)
+    matrix = _cross_matrix(project, files, scale)
+    quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
+    common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
+    if unknown := [name for name in against if name not in common]:
         raise InputError(
             *(f"--against {name}: unknown; {nearest(name, common)}" for name in unknown)
         )
-    datasets = chosen_datasets(matrix.plan, options.datasets, scale, problem)
+    chosen = chosen_datasets(matrix.plan, datasets, scale, problem)
     for label, entry in entries.items():
         check_entry(entry, common.get(entry.sampler, {}))
         echo(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
-    comparison = Comparison(matrix, entries, datasets, problem, options.against)
+    comparison = Comparison(matrix, entries, chosen, problem, against)
     if problem:
         overrides = comparison.with_fitting_samplers(common, echo)
     else:
-        is_benchmark = not options.datasets and all(name.startswith(BENCH) for name in datasets)
+        is_benchmark = not datasets and all(name.startswith(BENCH) for name in chosen)
         overrides = comparison.with_finished_samplers(is_benchmark, echo)
-        datasets = [name for name in datasets if overrides[name]]
+        chosen = [name for name in chosen if overrides[name]]
     names = [member.named for member in members]
     subfolder = "compare/" + "-".join(filter(None, [*names, problem.name]))
     compared = matrix.with_config(overrides={CROSS_MATRIX: overrides}).in_subfolder(subfolder)
     compared.write()
-    titles = [problem.data.name] if problem.data else datasets
-    jobs = [compared.plan.jobs[job] for job in compared.plan.jobs_to_run(CROSS_MATRIX)]
-    for source, size in _download_sizes(compared).items():
+    plan = compared.plan
+    titles = [problem.data.name] if problem.data else chosen
+    jobs = [plan.jobs[job] for job in plan.jobs_to_run(CROSS_MATRIX)]
+    sizes = download_sizes(
+        plan.datasets(*plan.jobs), compared.data, compared.config.mirror, unread_files(plan)
+    )
+    for source, size in sizes.items():
         echo(f"to download: {source}, {format_bytes(size) if size else 'unknown size'}")
-    runs = sum(len(job.runs) for job in compared.plan.jobs.values() if job.sampler in entries)
+    runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in entries)
     echo(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, compared, lambda manifest: None):
         return status
@@ -98,7 +221,7 @@ def compare(options: Options, project: Project, echo: Callable[[str], None]) -> 
         return status
     report = build_report(compared)
     artefacts = compared.folder / "artefacts" / CROSS_MATRIX
-    by_experiment = dict(zip(datasets, titles, strict=True))
+    by_experiment = dict(zip(chosen, titles, strict=True))
     for line in result_lines(artefacts, entries, by_experiment, own_data=problem.data is not None):
         echo(line)
     if scale == "quick":
@@ -114,7 +237,10 @@ def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
 
 
 def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnProblem) -> list[str]:
-    """Return the experiments to compare on; see :class:`Options` for the default."""
+    """Return the experiments to compare on.
+
+    By default, all at this scale; at paper scale, those that two processor cores can finish.
+    """
     experiments = [key.partition("/")[2] for key in plan.experiments]
     tuned = [name for name in experiments if TUNING + name in experiments]
     if problem.data is not None:
@@ -127,11 +253,9 @@ def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnPr
     if problem.model is not None and not names:
         raise InputError("--model: needs datasets; name them with --on, or use --data")
     if unknown := [name for name in names if name not in tuned]:
+        no_dataset = f"no dataset at {scale} scale"
         raise InputError(
-            *(
-                f"--on {name}: no dataset at {scale} scale; {nearest(name, tuned)}"
-                for name in unknown
-            )
+            *(f"--on {name}: {no_dataset}; {nearest(name, tuned)}" for name in unknown)
         )
     benchmark = [name for name in tuned if name.startswith(BENCH)]
     return list(dict.fromkeys(names)) or benchmark or tuned
@@ -150,19 +274,6 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
     )
 
 
-def _common_settings(matrix: Project) -> Mapping[str, Any]:
-    """Return the settings of every sampler of the cross matrix, as quick scale runs them all."""
-    quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
-    samplers: Mapping[str, Any] = next(iter(quick.values()))["samplers"]
-    return samplers
-
-
-def _download_sizes(project: Project) -> dict[str, int | None]:
-    plan, config = project.plan, project.config
-    datasets = plan.datasets(*plan.jobs)
-    return download_sizes(datasets, project.data, config.mirror, unread_files(plan))
-
-
 def unread_files(plan: Plan) -> set[str]:
     """Return the files of R packages that no job reads: each of these datasets reads one file."""
     read = {plan.jobs[job].runs[0].settings.get("dataset", {}).get("name") for job in plan.due}
@@ -171,6 +282,194 @@ def unread_files(plan: Plan) -> set[str]:
         for name, member in Dataset.members().items()
         if issubclass(member, TableData) and name not in read
     }
+
+
+# The cross matrix of ``fedsampling compare``: which samplers and datasets it keeps.
+#
+# A comparison overrides the experiments of ``papers/crossmatrix``: it adds the user's samplers, and
+# leaves out other datasets, and samplers that cannot be compared.
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A sampler with the settings of ``--set``, as one competitor of a comparison."""
+
+    sampler: str
+    settings: dict[str, Any]
+
+
+def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[str, Entry]:
+    """Return the entries of some samplers by label: a name, and the values that differ.
+
+    `words`: settings, ``key=value`` or ``key=value,value``; several values give several entries.  A
+    setting applies to all samplers that have it.
+    """
+    values: dict[str, list[str]] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise InputError(f"--set {word}: not a setting; write it as key=value")
+        parts = [value] if value[:1] in ("[", "{") else value.split(",")
+        values.setdefault(key, []).extend(part.strip() for part in parts)
+    entries = {}
+    fields = {key for member in members for key in member.model_fields}
+    for member in members:
+        # A setting that no sampler has goes to all of them, which reject it.
+        keys = [key for key in values if key in member.model_fields or key not in fields]
+        for combination in product(*(values[key] for key in keys)):
+            texts = dict(zip(keys, combination, strict=True))
+            differing = [f"{key}-{text}" for key, text in texts.items() if len(values[key]) > 1]
+            settings = {key: parse_yaml(text, f"--set {key}") for key, text in texts.items()}
+            entries["-".join([member.named, *differing])] = Entry(member.named, settings)
+    return entries
+
+
+def check_entry(entry: Entry, common: Mapping[str, Any]) -> None:
+    """Check that an entry, with the settings `common` to its sampler, works as it declares."""
+    settings = {**common, **entry.settings}
+    options = {key: value for key, value in settings.items() if key != "name"}
+    if isinstance(m := options.get("m"), int):
+        options["m"] = min(m, N)  # the check uses small populations
+    try:
+        sampler = scheme(entry.sampler, **options)
+    except InputError as error:
+        raise InputError(*(line.replace("scheme.", "--set ", 1) for line in error.lines)) from None
+    check_sampler(sampler)
+
+
+def misfits(project: Project) -> dict[str, str]:
+    """Return the reasons why samplers, by label, do not fit the clients or the model."""
+    where = Where(project.data, project.config.mirror)
+    reasons: dict[str, str] = {}
+    for _, jobs in groupby(project.plan.jobs.values(), lambda job: job.experiment):
+        networks: dict[str, Network] = {}
+        for job in jobs:
+            if isinstance(job.simulation, Network):
+                networks[job.sampler] = job.simulation
+        first, data = next(iter(networks.values())), job.runs[0].data
+        learner = build_learner(first, load_problem(first, data, where), data, where)
+        for label, network in networks.items():
+            try:
+                build_sampler(network, learner, [0])
+            except (InputError, ValueError) as error:
+                reasons.setdefault(label, str(error).splitlines()[0])
+    return reasons
+
+
+Overrides = dict[str, Any]  # of the cross matrix, by experiment; see Config.overrides
+Echo = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The entries, datasets and other samplers of a comparison."""
+
+    matrix: Project  # the cross matrix at the scale of the comparison
+    entries: Mapping[str, Entry]  # by label
+    datasets: Sequence[str]  # experiments of the cross matrix
+    problem: OwnProblem
+    against: Sequence[str]  # the other samplers; if empty, all
+
+    def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
+        """Return overrides with all samplers that can train the model; echo the others."""
+        names = {REFERENCE, *self.against, *(entry.sampler for entry in self.entries.values())}
+        compared = [name for name in common if name in names or not self.against]
+        reasons = self.problem.untrainable({name: common[name] for name in compared})
+        overrides = self._overrides(reasons)
+        reasons |= misfits(self.matrix.with_config(overrides={CROSS_MATRIX: overrides}))
+        of_entries = {
+            label: reasons.get(label, reasons.get(entry.sampler))
+            for label, entry in self.entries.items()
+        }
+        if refused := [f"{label}: {reason}" for label, reason in of_entries.items() if reason]:
+            raise InputError(*refused)
+        for label, reason in reasons.items():
+            echo(f"left out: {label}: {reason}")
+        return self._overrides(reasons)
+
+    def with_finished_samplers(self, is_benchmark: bool, echo: Echo) -> Overrides:
+        """Return overrides with the samplers whose runs are finished; at quick scale, with all.
+
+        Datasets on which the reference's runs are not finished are an error, or left out if
+        `is_benchmark`: if the comparison is on the whole benchmark.
+        """
+        scale = self.matrix.config.scale
+        overrides = self._overrides()
+        if scale == "quick":
+            return overrides
+        missing = self._unfinished(overrides)
+        unusable = [name for name, samplers in missing.items() if REFERENCE in samplers]
+        if unusable and (not is_benchmark or {*self.datasets} <= {*unusable}):
+            raise InputError(
+                f"--on {unusable[0].removeprefix(TUNING)}: the runs of {REFERENCE}, which sets the "
+                f"target, are not finished at {scale} scale; use another dataset or scale"
+            )
+        for experiment in unusable:  # a rank does not need all datasets
+            overrides[experiment] = None
+            del missing[experiment]
+        for experiment, samplers in missing.items():
+            overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
+        left_out = [name for name in unusable if not name.startswith(TUNING)]
+        left_out += sorted({name for samplers in missing.values() for name in samplers})
+        if left_out:
+            echo(f"left out because their runs are not finished: {', '.join(left_out)}")
+        return overrides
+
+    def _overrides(self, left_out: Collection[str] = ()) -> Overrides:
+        """Return overrides that add the entries to the datasets and remove all others."""
+        plan = self.matrix.plan
+        paper = plan.papers[CROSS_MATRIX]
+        overrides: Overrides = dict.fromkeys([*paper.experiments, *paper.left_out])
+        for experiment in (prefix + name for name in self.datasets for prefix in ("", TUNING)):
+            resolved = plan.experiments[f"{CROSS_MATRIX}/{experiment}"]
+            overrides[experiment] = {
+                "samplers": self._samplers(experiment, resolved["samplers"], left_out),
+                **self.problem.settings(experiment, resolved),
+            }
+        return overrides
+
+    def _samplers(
+        self, experiment: str, matrix_samplers: Mapping[str, Any], left_out: Collection[str]
+    ) -> dict[str, Any]:
+        """Return an experiment's samplers: the entries, and the samplers to compare them with."""
+        shared = self.problem.sampler_settings()
+        common = {
+            name: record | {key: value for key, value in shared.items() if key in record}
+            for name, record in matrix_samplers.items()
+        }
+        samplers = {
+            label: common[entry.sampler] | entry.settings
+            for label, entry in self.entries.items()
+            if entry.sampler in common and entry.sampler not in left_out
+        }
+        if not self.problem and not self.against:
+            return samplers  # in addition to the paper's "*"
+        compared = {entry.sampler for entry in self.entries.values()}
+        names = [name for name in common if name not in compared and name not in left_out]
+        if self.against:
+            names = [name for name in names if name in (REFERENCE, *self.against)]
+        samplers |= {name: common[name] for name in names}
+        written = self.matrix.plan.papers[CROSS_MATRIX].experiments[experiment]
+        labels = merge(written, written.get(self.matrix.config.scale) or {})["samplers"]
+        return samplers | {label: None for label in labels if label not in samplers}
+
+    def _unfinished(self, overrides: Overrides) -> dict[str, list[str]]:
+        """Return, by experiment, the other samplers with missing runs, tuning included."""
+        project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
+        target, shared = run_stores(project.results, project.config)
+        missing: dict[str, list[str]] = {}  # by dataset
+        for job in project.plan.jobs.values():
+            samplers = missing.setdefault(job.experiment.removeprefix(TUNING), [])
+            if job.sampler in self.entries or job.sampler in samplers:
+                continue
+            if not all(locate(run.hash, target, shared, job.code) for run in job.runs):
+                samplers.append(job.sampler)
+        return {
+            experiment: samplers
+            for name, samplers in missing.items()
+            for experiment in (name, TUNING + name)
+            if samplers and f"{CROSS_MATRIX}/{experiment}" in project.plan.experiments
+        }
 
 
 # The results of ``fedsampling compare`` as lines, from the artefacts of the cross matrix.
@@ -186,21 +485,14 @@ def result_lines(
 ) -> Iterator[str]:
     """Yield the results of each entry: ranks, learning rates, and datasets won and lost.
 
-    `artefacts`: folder of the cross matrix's artefacts. `labels`: labels of the entries. `titles`:
-    names of the datasets to show, by experiment. `own_data`: whether the user's data are used, so
-    that ``--learning-rates`` can extend the grid.
+    `artefacts`: folder of the cross matrix's artefacts. `titles`: names of the datasets to show, by
+    experiment. `own_data`: whether ``--learning-rates`` can extend the grid.
     """
-
-    def table(name: str) -> pd.DataFrame | None:
-        path = artefacts / name / f"{name}.csv"
-        return pd.read_csv(path) if path.is_file() else None
-
-    ranks, grid = (
-        pd.read_csv(artefacts / name / f"{name}.csv")
-        for name in (f"{BENCH}ranks", f"{BENCH}tuning")
-    )
+    names = ("ranks", "tuning", "matrix_rounds")
+    files = [artefacts / f"{BENCH}{name}" / f"{BENCH}{name}.csv" for name in names]
+    ranks, grid = map(pd.read_csv, files[:2])
+    matrix = pd.read_csv(files[2]) if files[2].is_file() else None
     grid["experiment"] = grid["experiment"].replace(dict(titles))
-    matrix = table(f"{BENCH}matrix_rounds")
     for label in labels:
         yield f"{label}, with speed-ups over MD and 95 % intervals over families of datasets:"
         yield from ranking(ranks, label)
@@ -214,23 +506,16 @@ def ranking(ranks: pd.DataFrame, label: str) -> list[str]:
 
     `ranks`: the artefact ``bench_ranks``.  Intervals are shown if there are several families.
     """
-    rows: list[dict[str, str]] = []
     by_measure = ranks.groupby("measure", sort=False)
-    ranked_samplers = by_measure["rank"].count().max()
+    ranked = f"rank of {by_measure['rank'].count().max()}"
+    rows = [("cost", ranked, "speed-up", "worst family", "reached target")]
     for measure, table in by_measure:
         (row,) = table[table["scheme"] == label].to_dict("records")
         rank = "none" if pd.isna(row["rank"]) else f"{row['rank']:g}"
         interval = f" [{row['low']:.2f}, {row['high']:.2f}]" if row["families"] > 1 else ""
-        rows.append(
-            {
-                "cost": str(measure),
-                f"rank of {ranked_samplers}": rank,
-                "speed-up": f"{row['speed_up']:.2f}{interval}",
-                "worst family": f"{row['worst']:.2f}",
-                "reached target": f"{row['reached']} of {row['runs']}",
-            }
-        )
-    return align([[*rows[0]], *([*row.values()] for row in rows)], INDENT)
+        speed_up, worst = f"{row['speed_up']:.2f}{interval}", f"{row['worst']:.2f}"
+        rows.append((str(measure), rank, speed_up, worst, f"{row['reached']} of {row['runs']}"))
+    return align(rows, INDENT)
 
 
 def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
@@ -247,9 +532,8 @@ def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
 def chosen_steps(grid: pd.DataFrame, label: str, at_edge: str = AT_EDGE) -> list[str]:
     """Tabulate the learning rates that tuning chose for a sampler, one line per dataset.
 
-    `grid`: the artefact ``tuning``: columns ``experiment``, ``sampler``, ``step`` and ``chosen``.
-    At quick scale only md is tuned; the table is then empty. `at_edge`: text after a learning rate
-    that is the smallest or largest of its grid.
+    `grid`: the artefact ``tuning``; at quick scale it has only md.  `at_edge`: text after a
+    learning rate that is the smallest or largest of its grid.
     """
     rows = []
     for name, table in grid[grid["sampler"] == label].groupby("experiment", sort=False):

@@ -43,7 +43,7 @@ class FileCheck:
     """One file in one place."""
 
     source: Source
-    where: str  # empty if the file is in neither place
+    where: str  # "cache", "mirror", or empty if the file is in neither place
     checked: str = ""  # kind and source of the checksums that it was compared with
     fault: str = ""  # the error; empty if no check failed
 
@@ -54,8 +54,7 @@ class Verification:
 
     dataset: str
     files: tuple[FileCheck, ...]
-    # by edition, the facts that agree with the published ones
-    contents: Mapping[str, tuple[str, ...]]
+    contents: Mapping[str, tuple[str, ...]]  # facts that agree with the published ones, by edition
     faults: tuple[str, ...]  # errors in files or contents, one line each
 
     @property
@@ -75,10 +74,7 @@ class Verification:
 
 
 def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verification:
-    """Verify every file of a dataset that is in the cache or in the mirror's folder.
-
-    `dataset`: name in ``SOURCES``. `mirror`: a folder; a URL is ignored.
-    """
+    """Verify every file of a dataset that is in the cache or in the mirror, if this is a folder."""
     if dataset not in official_datasets():
         raise InputError(no_files(dataset))
     files: list[FileCheck] = []
@@ -86,11 +82,8 @@ def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verificatio
     faults: list[str] = []
     for edition, sources in editions(dataset).items():
         checks = [check for source in sources for check in _check_places(source, cache, mirror)]
-        errors = [
-            f"{check.where}: {check.source.name}: it {check.fault}"
-            for check in checks
-            if check.fault
-        ]
+        damaged = (check for check in checks if check.fault)
+        errors = [f"{check.where}: {check.source.name}: it {check.fault}" for check in damaged]
         files += checks
         faults += errors
         if not errors and all(check.where for check in checks):
@@ -147,18 +140,14 @@ def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) 
             if not _link_or_unpack(source, cache, mirror, Path(scratch)):
                 return (f"not compared: needs the files of {other_dataset}, which are missing",)
         try:
-            return _reader_of(dataset).verify(dataset, edition, Path(scratch) / dataset)
+            readers: list[type[Dataset | DelayModel]]
+            readers = [*Dataset.members().values(), *DelayModel.members().values()]
+            reader = next((member for member in readers if dataset in member.official), Dataset)
+            return reader.verify(dataset, edition, Path(scratch) / dataset)
         except ImportError as error:
             return (f"not compared: needs the Python package {error.name}",)
         except ValueError as error:
             raise InputError(f"{dataset}: {error}".replace(f"{scratch}/", "")) from error
-
-
-def _reader_of(files: str) -> type[Dataset | DelayModel]:
-    """Return the class that reads these official files."""
-    members: dict[str, type[Dataset] | type[DelayModel]]
-    members = {**Dataset.members(), **DelayModel.members()}
-    return next((member for member in members.values() if files in member.official), Dataset)
 
 
 def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:
@@ -185,10 +174,7 @@ def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Pa
 def fetch_each(
     names: Sequence[str], cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> Iterator[Path]:
-    """Fetch each dataset and yield the paths of its files; all names are checked first.
-
-    ``<name>.json`` in the cache records the hashes once all files of a dataset are available.
-    """
+    """Fetch each dataset, record the hashes in ``<name>.json``, and yield its files' paths."""
     if unknown := [no_files(name) for name in names if name not in official_datasets()]:
         raise InputError(*unknown)
     for name in names:
@@ -212,10 +198,7 @@ def download_sizes(
 def describe_each(
     names: Sequence[str], project: Project, as_json: bool, ship: bool
 ) -> Iterator[str]:
-    """Describe datasets: yield each card as text, or the file that it was written to.
-
-    `as_json` writes cards to the results folder, `ship` to the published runs.
-    """
+    """Yield each dataset's card as text, or its file in the results or in the published runs."""
     from fedsampling.report import data_cards
 
     config, plan = project.config, project.plan
@@ -226,9 +209,8 @@ def describe_each(
             write_text(folder / shipped.name, shipped.read_text(encoding="utf-8"))
             yield str(folder / shipped.name)
             continue
-        card = data_cards.build(
-            name, config.data, project.data, config.mirror, plan.uses.get(name, ())
-        )
+        uses = plan.uses.get(name, ())
+        card = data_cards.build(name, config.data, project.data, config.mirror, uses)
         if ship and card.data != "official":
             why = "needs the official files, which are not available; use data: official and mirror"
             raise InputError(f"{name}: {why}")

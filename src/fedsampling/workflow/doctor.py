@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,13 +89,10 @@ def examine(config: Config, echo: Callable[[str], None]) -> bool:
     echo("precision, and from one slot at a time")
     failed = 0
     for name in networks():
-        finding = check_network(name, chosen)
-        echo(str(finding))
+        echo(str(finding := check_network(name, chosen)))
         failed += bool(finding.fix)
-    if failed:
-        echo(f"{failed} checks failed; each FAIL line ends with the fix")
-    else:
-        echo("All checks pass.")
+    failures = f"{failed} checks failed; each FAIL line ends with the fix"
+    echo(failures if failed else "All checks pass.")
     return not failed
 
 
@@ -122,17 +120,14 @@ def networks() -> list[str]:
 
 
 def check_network(name: str, device: str) -> Finding:
-    """Train a network for one round in several ways, and check that the results agree.
-
-    An error of a GPU, such as kernels that PyTorch lacks for it, is a failed check.
-    """
+    """Train a network for one round in several ways, and check that the results agree."""
     on_cpu = device == "cpu"
     try:
         with precise(device):
             rounding, stacking = _distances(learner(Model.member(name)(), device))
     except RuntimeError as error:
         if on_cpu:
-            raise
+            raise  # errors of a GPU, such as kernels that PyTorch lacks for it, are failed checks
         return Finding(f"{name}: {str(error).partition(chr(10))[0]}", ON_CPU)
     fails = not rounding < MAX_ROUNDING or stacking > (0 if on_cpu else MAX_ROUNDING)
     text = f"{name}: {rounding:.1e} from double precision, {stacking:.1e} from a single slot"
@@ -232,7 +227,12 @@ def recheck(
     processor time. `seed`: seed that selects the runs; default: today's date.
     """
     drawn_by = datetime.now(UTC).date().toordinal() if seed is None else seed
-    drawn = list(_configured_runs(project, share is None))
+    configured: dict[str, tuple[Job, RunSpec]] = {}  # each run once
+    for job in project.plan.jobs.values():
+        for run in job.runs:
+            if share is not None or run.data == "generated":
+                configured.setdefault(run.hash, (job, run))
+    drawn = [*configured.values()]
     random.Random(drawn_by).shuffle(drawn)
     choose_products(project.config)
     where = Where(project.data, project.config.mirror, device(project.config))
@@ -256,15 +256,9 @@ def recheck(
             len(recomputed) == MAX_RUNS or spent > SPOT_CHECK_SECONDS - MAX_RUN_SECONDS
         ):
             break
-    write_record(
-        project.folder / RECHECK,
-        {
-            "drawn_by": drawn_by,
-            "tolerance": TOLERANCE,
-            "accuracy_tolerance": ACCURACY_TOLERANCE,
-            "runs": [asdict(result) for result in recomputed],
-        },
-    )
+    tolerances = {"tolerance": TOLERANCE, "accuracy_tolerance": ACCURACY_TOLERANCE}
+    runs = [asdict(result) for result in recomputed]
+    write_record(project.folder / RECHECK, {"drawn_by": drawn_by, **tolerances, "runs": runs})
     return recomputed
 
 
@@ -272,9 +266,8 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
     """Whether differences in rounding, such as between processors, change the course of a run.
 
     They may if the sampler reads losses or updates, because ties may be decided differently.
-    Otherwise, the run is repeated with initial parameters changed by :data:`PERTURBATION`.
-
-    `table`: the recomputed run.
+    Otherwise, the run in `table` is repeated with initial parameters changed by
+    :data:`PERTURBATION`.
     """
     if not isinstance(settings, Trained):
         return False
@@ -301,16 +294,6 @@ def _first_round(table: "pd.DataFrame") -> int:
     return int(table.loc[table["at"] >= 0, "at"].min())
 
 
-def _configured_runs(project: Project, spot: bool) -> Iterator[tuple[Job, RunSpec]]:
-    """Yield each configured run once; for a spot check, only runs that need no data files."""
-    seen = set()
-    for job in project.plan.jobs.values():
-        for run in job.runs:
-            if run.hash not in seen and not (spot and run.data != "generated"):
-                seen.add(run.hash)
-                yield job, run
-
-
 def _finished(
     project: Project, drawn: Iterable[tuple[Job, RunSpec]], spot: bool
 ) -> Iterator[tuple[Job, RunSpec, store.Result]]:
@@ -321,9 +304,7 @@ def _finished(
     """
     stores = run_stores(project.results, project.config)[1]
     for job, run in drawn:
-        result = None if job.simulation.timed else locate_shared(run.hash, stores, job.code)
-        if result is None:
-            continue
-        of_job = result.metadata["seconds"] * len(job.runs)
-        if not (spot and of_job > MAX_RUN_SECONDS):
+        result = locate_shared(run.hash, stores, job.code)
+        limit = MAX_RUN_SECONDS / len(job.runs) if spot else inf
+        if result and result.metadata["seconds"] <= limit:
             yield job, run, result

@@ -5,8 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, replace
 from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
@@ -28,9 +27,8 @@ from fedsampling.evidence.provenance import (
 )
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Finding, Interval
+from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Interval
 from fedsampling.experiments.papers import (
-    ClaimSpec,
     Paper,
     draw_function,
     judge_function,
@@ -73,15 +71,13 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
         return views.save(load([name])[name], name, target, project.facts)
 
     summarised = {
-        name
-        for name in spec.experiments
-        if results.update(f"summaries/{paper}/{name}", partial(join, name))
+        name for name in spec.experiments if results.update(f"summaries/{paper}/{name}", join, name)
     }
     for name, artefact in spec.artefacts.items():
         if summarised.issuperset(artefact.experiments):
-            results.update(f"artefacts/{paper}/{name}", partial(draw_one, name))
+            results.update(f"artefacts/{paper}/{name}", draw_one, name)
     for name in sorted(summarised):
-        results.update(f"explorer/{paper}/{name}", partial(explore, name))
+        results.update(f"explorer/{paper}/{name}", explore, name)
     if not unfinished and summarised.issuperset(spec.experiments):
         results.update(
             f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
@@ -90,10 +86,9 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
 
 
 class _Results:
-    """The results of a paper: recorded with digests of their inputs, updated if out of date.
+    """The results of a paper: recorded in `path` with `digests` of their inputs, and updated.
 
-    `path`: file of the record. `digests`: digest of each result's inputs. `unfinished`: whether
-    missing runs are expected and no error.
+    `unfinished`: whether missing runs are expected and no error.
     """
 
     def __init__(self, path: Path, digests: Mapping[str, str], unfinished: bool) -> None:
@@ -104,7 +99,7 @@ class _Results:
             with suppress(DamagedError):  # without a record, everything is rebuilt
                 self.record = read_record(path)
 
-    def update(self, name: str, build: Callable[[], Iterable[Path]]) -> bool:
+    def update(self, name: str, build: Callable[..., list[Path]], *arguments: str) -> bool:
         """Build a result unless it is up to date; return whether it exists.
 
         If this fails, older files of the result are removed, so that nothing uses them.
@@ -112,7 +107,7 @@ class _Results:
         if self._is_up_to_date(name):
             return True
         try:
-            files = {str(path): sha256(path) for path in build()}
+            files = {str(path): sha256(path) for path in build(*arguments)}
         except InputError as error:
             if not (self.unfinished and isinstance(error, NotComputedError)):
                 print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
@@ -151,30 +146,22 @@ def _render(
     project: Project, spec: Paper, artefact: str, loaded: Summaries, pdf: bool = False
 ) -> list[Path]:
     folder = project.folder / "artefacts" / spec.key / artefact
-    cases, origin = spec.artefacts[artefact].cases, project.facts
-    used = {name: summary.only(cases) for name, summary in loaded.items()}
+    described = spec.artefacts[artefact]
+    used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
-    def own_layout(summaries: Summaries) -> Artefact:
-        drawn: Artefact = draw_function(spec, artefact)(summaries, spec)
-        return drawn
-
-    def plain_layout(summaries: Summaries) -> Artefact:
-        return plain(summaries, spec.artefacts[artefact].kind == "figure", changed(summaries))
+    def save(layout: Callable[[Summaries], Artefact]) -> list[Path]:
+        drawn = _overlaid(layout, project, spec, artefact, used)
+        return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
 
     try:
-        drawn = _overlaid(own_layout, project, spec, artefact, used)
-        return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
+        return save(lambda summaries: draw_function(spec, artefact)(summaries, spec))
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        warn_unfit(
-            spec,
-            artefact,
-            "drawn as plain curves or a plain table, because its layout does not fit",
-            error,
-        )
-        drawn = _overlaid(plain_layout, project, spec, artefact, used)
-        return saving.save(drawn, spec, artefact, folder, used, origin, pdf)
+        outcome = "drawn as plain curves or a plain table, because its layout does not fit"
+        warn_unfit(spec, artefact, outcome, error)
+        is_figure = described.kind == "figure"
+        return save(lambda summaries: plain(summaries, is_figure, changed(summaries)))
 
 
 def _overlaid(
@@ -274,106 +261,86 @@ def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "cl
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
     complete = load_paper(spec.key, spec.folder.parent)
     unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
-    judge_claim = _Judge(spec, complete, project, loaded, unfinished).judge
-    claims = [asdict(judge_claim(name)) for name in spec.claims]
+    context = spec, complete, project, loaded, unfinished
+    claims = [asdict(_judged(name, *context)) for name in spec.claims]
     out = project.folder / to / f"{spec.key}.json"
     write_record(out, {"paper": spec.key, "claims": claims})
     return out
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Judges the claims of a paper.
+def _judged(
+    name: str,
+    spec: Paper,
+    complete: Paper,
+    project: Project,
+    loaded: Summaries,
+    unfinished: Mapping[str, Sequence[Job]],
+) -> Claim:
+    """Judge a claim of a paper.
 
     `spec`, `complete`: without and with the experiments that are left out. `loaded`: summaries of
-    the remaining experiments. `unfinished`: jobs of the paper's size that have not finished, by
-    experiment.
+    the remaining experiments. `unfinished`: unfinished jobs of the paper's size, by experiment.
     """
-
-    spec: Paper
-    complete: Paper
-    project: Project
-    loaded: Summaries
-    unfinished: Mapping[str, Sequence[Job]]
-
-    def judge(self, name: str) -> Claim:
-        """Judge a claim."""
-        spec, claim = self.spec, self.spec.claims[name]
-        artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
-        experiments = claim.experiments or artefact.experiments
-        if claim.kind == "text against tables":
-            experiments = []
-        complete_artefact = self.complete.artefacts[claim.artefact]
-        at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
-        cases = claim.cases or artefact.cases
-        evidence, seconds = RunEvidence(), math.nan
-        if absent := [key for key in experiments if key not in self.loaded]:
-            finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
-        else:
-            used = {key: self.loaded[key].only(cases) for key in experiments}
-            specs = {key: self.complete.experiments[key] for key in at_full_size}
-            seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
-            evidence = assess_runs(used, specs, cases, self.project.facts)
-            evidence, finding = self._apply_rule(name, used, evidence)
-        shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
-        needs_runs = finding.grade not in ("paper's size", "transfer")
-        open_jobs = self._open_jobs(at_full_size, cases)
-        return Claim(
-            id=name,
-            statement=claim.statement,
-            artefact=claim.artefact,
-            reported=claim.reported,
-            ours=finding.ours,
-            margin=f"{claim.margin:g} {claim.unit}",
-            verdict=finding.verdict,
-            reason=finding.reason,
-            rule=claim.rule,
-            kind=claim.kind,
-            grade=finding.grade,
-            declared=_declaration(claim),
-            scale=evidence.scale,
-            seeds=min(shown),
-            most_seeds=max(shown),
-            covers=evidence.covers,
-            settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
-            power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
-            drawn=finding.drawn,
-            readings=finding.readings,
-            caveat=finding.caveat or claim.caveat,
-            parts=finding.parts,
-            topic=claim.topic,
-        )
-
-    def _apply_rule(
-        self, name: str, used: Summaries, evidence: RunEvidence
-    ) -> tuple[RunEvidence, Finding]:
-        """Apply a claim's rule to the summaries that it uses."""
-        spec, claim = self.spec, self.spec.claims[name]
+    claim = spec.claims[name]
+    artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
+    experiments = claim.experiments or artefact.experiments
+    if claim.kind == "text against tables":
+        experiments = []
+    complete_artefact = complete.artefacts[claim.artefact]
+    at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
+    cases = claim.cases or artefact.cases
+    evidence, seconds = RunEvidence(), math.nan
+    if absent := [key for key in experiments if key not in loaded]:
+        finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
+    else:
+        used = {key: loaded[key].only(cases) for key in experiments}
+        specs = {key: complete.experiments[key] for key in at_full_size}
+        seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+        evidence = assess_runs(used, specs, cases, project.facts)
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
-            finding = judge_function(spec, name)({**self.loaded, **used}, claim, spec)
-            return evidence, verdicts.graded(finding, evidence, claim.transfer)
+            finding = judge_function(spec, name)({**loaded, **used}, claim, spec)
+            finding = verdicts.graded(finding, evidence, claim.transfer)
         except Exception as error:  # a paper's function may rely on the paper's settings
-            if not self.project.config.changes(spec.key):
+            if not project.config.changes(spec.key):
                 raise
             warn_unfit(spec, name, "not judged, because its rule does not fit", error)
-            return RunEvidence(), verdicts.unfit(changed(used) or changed(self.loaded))
+            evidence, finding = RunEvidence(), verdicts.unfit(changed(used) or changed(loaded))
+    shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
+    needs_runs = finding.grade not in ("paper's size", "transfer")
+    open_jobs = [job for key in at_full_size for job in _open_jobs(unfinished.get(key, ()), cases)]
+    declared = claim.declared
+    return Claim(
+        id=name,
+        statement=claim.statement,
+        artefact=claim.artefact,
+        reported=claim.reported,
+        ours=finding.ours,
+        margin=f"{claim.margin:g} {claim.unit}",
+        verdict=finding.verdict,
+        reason=finding.reason,
+        rule=claim.rule,
+        kind=claim.kind,
+        grade=finding.grade,
+        declared=Declaration(**declared.model_dump(mode="json")) if declared else None,
+        scale=evidence.scale,
+        seeds=min(shown),
+        most_seeds=max(shown),
+        covers=evidence.covers,
+        settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
+        power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
+        drawn=finding.drawn,
+        readings=finding.readings,
+        caveat=finding.caveat or claim.caveat,
+        parts=finding.parts,
+        topic=claim.topic,
+    )
 
-    def _open_jobs(self, experiments: Collection[str], cases: Collection[str]) -> list[Job]:
-        """Return a claim's unfinished jobs; all cases of an experiment if the claim names none."""
-        jobs = []
-        for name in experiments:
-            unfinished = self.unfinished.get(name, ())
-            open_cases = {job.case for job in unfinished}
-            selected = open_cases & set(cases) or open_cases
-            jobs += [job for job in unfinished if job.case in selected]
-        return jobs
 
-
-def _declaration(claim: ClaimSpec) -> Declaration | None:
-    if claim.declared is None:
-        return None
-    return Declaration(claim.declared.when, claim.declared.date.isoformat(), claim.declared.why)
+def _open_jobs(unfinished: Sequence[Job], cases: Collection[str]) -> list[Job]:
+    """Return the jobs of a claim's cases; those of all cases if the claim names none of theirs."""
+    selected = [job for job in unfinished if job.case in cases]
+    return selected or [*unfinished]
 
 
 def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
@@ -415,20 +382,17 @@ WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that wou
 def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
     """Return the intervals that contain a bound of their claim's rule."""
     return [
-        interval
-        for interval in drawn
-        if any(
-            bound is not None and interval.low <= bound <= interval.high
-            for bound in (interval.least, interval.most)
-        )
+        row
+        for row in drawn
+        if any(row.low <= bound <= row.high for bound in (row.least, row.most) if bound is not None)
     ]
 
 
 def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
 
-    Ratios are compared by their logarithms. `effect` is the assumed true value, by default the
-    observed one. The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
+    `effect`: assumed true value, by default the observed one.  Ratios are compared by logarithms.
+    The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
     """
     scale = log if interval.unit.startswith("times") and interval.low > 0 else float
     value = scale(interval.value if effect is None else effect)
@@ -460,23 +424,15 @@ def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
     seeds = min(interval.seeds for interval in undecided)
     seconds_per_seed = seconds / seeds if seeds else nan
     counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
-    counts_for_paper = [
-        seeds_needed(interval, effect)
-        for interval in undecided
-        if (effect := interval.paper if interval.effect is None else interval.effect) is not None
-    ]
-    if counts_for_paper:
-        counts["if it is the paper's"] = max(counts_for_paper)
-    parts = [
-        f"{_number(count)} {effect}{_cost((count - seeds) * seconds_per_seed)}"
-        for effect, count in counts.items()
-    ]
+    effects = [(row, row.paper if row.effect is None else row.effect) for row in undecided]
+    if known := [seeds_needed(row, effect) for row, effect in effects if effect is not None]:
+        counts["if it is the paper's"] = max(known)
+    parts = []
+    for effect, count in counts.items():
+        number = f"{count:.0f}" if count < inf else f"more than {MAX_SEEDS:,}"
+        parts.append(f"{number} {effect}{_cost((count - seeds) * seconds_per_seed)}")
     rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
     return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
-
-
-def _number(seeds: float) -> str:
-    return f"{seeds:.0f}" if seeds < inf else f"more than {MAX_SEEDS:,}"
 
 
 def _cost(seconds: float) -> str:

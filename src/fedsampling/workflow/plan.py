@@ -1,9 +1,6 @@
 """The plan of a configuration: papers, jobs, data cards, and their files.
 
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
-:mod:`fedsampling.workflow.project` caches the plan on disk.  :mod:`fedsampling.workflow.project`
-computes digests of each step's inputs, :mod:`fedsampling.runs.resources` the resources
-that jobs request from a cluster.
 """
 
 import hashlib
@@ -20,13 +17,8 @@ from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import UNNAMED_RUN, Config
-from fedsampling.experiments.papers import Paper, as_plain
-from fedsampling.experiments.resolving import (
-    Experiment,
-    load_papers,
-    resolve_experiments,
-    without,
-)
+from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
 from fedsampling.samplers.interface.in_settings import load_file
@@ -45,9 +37,7 @@ class Plan:
     config: Config
     papers: Mapping[str, Paper]  # by key; at scale best, each has the scale of its experiments
     jobs: Mapping[str, Job]  # by name
-    # names of the jobs that have to run because some of their runs are not published.  Empty at
-    # scale best
-    due: frozenset[str]
+    due: frozenset[str]  # names of the jobs with runs that are not published; none at scale best
     experiments: Mapping[str, dict[str, Any]]  # every resolved experiment, by ``paper/experiment``
     uses: Mapping[str, tuple[DatasetUse, ...]]  # how the papers use each dataset
     users_samplers: Mapping[str, str]  # files of the user's samplers, by the samplers' names
@@ -55,10 +45,9 @@ class Plan:
 
     def paper(self, key: str) -> Paper:
         """Return a paper."""
-        if key not in self.papers:
-            fix = nearest(key, self.papers)
-            raise InputError(f"paper: '{key}' is not in the configuration; {fix}")
-        return self.papers[key]
+        if key in self.papers:
+            return self.papers[key]
+        raise InputError(f"paper: '{key}' is not in the configuration; {nearest(key, self.papers)}")
 
     def job(self, name: str) -> Job:
         """Return a job."""
@@ -74,19 +63,13 @@ class Plan:
     def jobs_to_run(self, paper: str) -> list[str]:
         """Return the names of a paper's jobs that have to run."""
         if not self.due:
-            return []
-        names = (
-            name for key in self.papers[paper].experiments for name in self.jobs_of(paper, key)
-        )
-        return [name for name in names if name in self.due]
+            return []  # without reading any job
+        return [name for name, job in self.jobs.items() if job.paper == paper and name in self.due]
 
     @cached_property
     def batches(self) -> dict[str, list[str]]:
-        """Names of the quick-scale jobs that share a process, to save its start-up time.
+        """Names of the quick-scale jobs that share a process, by a name for their batch.
 
-        Each job of a batch still writes its own manifest and runs.
-
-        Returns at least two jobs, by the batch's name, such as ``rizk2022importance_quick_0``.
         Jobs with overrides may be long and are in no batch.
         """
         if self.config.scale != "quick":
@@ -185,7 +168,7 @@ class Plan:
     def _by_experiment(self) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
         for name, job in self.jobs.items():
-            names.setdefault(f"{job.paper}/{job.experiment}", []).append(name)
+            names.setdefault(job.experiment_id, []).append(name)
         return names
 
 
@@ -244,7 +227,7 @@ def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> 
     content = {
         "key": key,
         "digests": dict(digests),
-        "papers": {name: as_plain(paper) for name, paper in plan.papers.items()},
+        "papers": {name: paper.model_dump(mode="json") for name, paper in plan.papers.items()},
         "experiments": dict(plan.experiments),
         "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
         "users_samplers": dict(plan.users_samplers),
@@ -258,12 +241,7 @@ def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> 
 def read_plan(
     path: Path, key: str, config: Config, other_run: Path | None
 ) -> tuple[Plan, Mapping[str, str]] | None:
-    """Read a plan and the digests of its results.
-
-    `key`: digest of the plan's current inputs. `config`: configuration of the plan. `other_run`:
-    results folder of the run to compare with. Returns none if the file is missing, corrupt or has
-    another key.
-    """
+    """Read a plan and the digests of its results; None if missing, corrupt or of another key."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -298,21 +276,20 @@ def _head(body: str) -> str:
 
 def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield an entry for jobs that differ only in their seeds, so that settings are stored once."""
-
-    def of(job: Job) -> tuple[tuple[str, str, str, str], dict[str, Any]]:
-        return (job.paper, job.experiment, job.case, job.sampler), job.runs[0].settings
-
-    for (key, settings), group in groupby(plan.jobs.values(), of):
+    by_settings = groupby(
+        plan.jobs.values(), lambda job: (job.name.split("/")[:-1], job.runs[0].settings)
+    )
+    for (key, settings), group in by_settings:
         jobs = list(group)
-        first = jobs[0].runs[0]
+        first, run = jobs[0], jobs[0].runs[0]
         yield {
             "of": key,
             "settings": settings,
-            "data": first.data,
-            "scheme": first.scheme,
-            "code": jobs[0].code,
-            "files": jobs[0].files,
-            "uses_gpu": jobs[0].uses_gpu,
+            "data": run.data,
+            "scheme": run.scheme,
+            "code": first.code,
+            "files": first.files,
+            "uses_gpu": first.uses_gpu,
             "blocks": [
                 [job.block, job.name in plan.due, [[run.seed, run.hash] for run in job.runs]]
                 for job in jobs
@@ -325,14 +302,12 @@ def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], fr
     jobs: dict[str, Job] = {}
     due = set()
     for entry in json.loads(entries):
-        shared = entry["settings"], entry["data"]
-        files = tuple(entry["files"])
+        paper, experiment, case, sampler = entry["of"]
+        shared, files = (entry["settings"], entry["data"]), tuple(entry["files"])
         for block, is_due, seeds in entry["blocks"]:
             runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
-            paper, experiment, case, sampler = entry["of"]
             place = paper, experiment, case, sampler, block
-            folder = papers[paper].folder
-            job = Job(*place, runs, folder, entry["code"], files, entry["uses_gpu"])
+            job = Job(*place, runs, papers[paper].folder, entry["code"], files, entry["uses_gpu"])
             jobs[job.name] = job
             if is_due:
                 due.add(job.name)
@@ -366,9 +341,7 @@ def _use(fields: dict[str, Any]) -> DatasetUse:
 
 # Scale ``best``: for each experiment, the largest scale at which all its runs are finished.
 #
-# The scales are chosen before any job is listed.  The Snakefile imports this module, so it must
-# stay light.  Experiments without finished runs are left out of the paper, with the reason and a
-# command.
+# Experiments without finished runs are left out of the paper, with the reason and a command.
 
 
 LARGEST_FIRST = ("paper", "reduced")
@@ -384,9 +357,8 @@ class Listed(NamedTuple):
 def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[str, Listed]]:
     """Choose the scale of each experiment of a paper, if the configuration does not name one.
 
-    `config`: includes overrides: changed runs have other hashes. Returns the paper and its jobs, by
-    experiment; unchanged if the configuration names a scale, otherwise with ``scales``; an
-    experiment over all registered samplers keeps the samplers with finished runs.
+    Returns the paper, with ``scales``, and its jobs by experiment.  An experiment over all
+    registered samplers keeps the samplers with finished runs.
     """
     if config.computes:
         return paper, _listed(paper, config)
@@ -411,9 +383,7 @@ def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[st
             smallest = [*jobs_at[name]][-1]
             reasons[name] = _reason(paper, smallest, jobs_at[name][smallest], finished)
     remaining = without(paper, reasons)
-    experiments = {
-        name: parts.get(name, written) for name, written in remaining.experiments.items()
-    }
+    experiments = remaining.experiments | parts
     remaining = remaining.model_copy(update={"experiments": experiments, "scales": scales})
     listed |= _listed(without(remaining, dict.fromkeys(experiments.keys() - parts, "")), config)
     return remaining, {name: listed[name] for name in experiments}

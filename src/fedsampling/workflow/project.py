@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
@@ -96,7 +96,7 @@ class Project:
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """Digest of each result's inputs, see :func:`fedsampling.workflow.project.digests`."""
+        """Digest of each result's inputs, see :func:`digests`."""
         return self._cached[1]
 
     def is_written(self) -> bool:
@@ -130,19 +130,11 @@ class Project:
     def _check_no_other_jobs(self) -> None:
         """Refuse to start next to jobs with other settings, which outlive a killed call."""
         if not self.is_written() and self._lock_file(JOBS_LOCK) not in _held:
-            os.close(self._locked(JOBS_LOCK, fcntl.LOCK_EX))
+            os.close(_locked(self._lock_file(JOBS_LOCK), fcntl.LOCK_EX))
 
     def _hold(self, lock: str, kind: int) -> None:
         if (path := self._lock_file(lock)) not in _held:
-            _held[path] = self._locked(lock, kind)
-
-    def _locked(self, lock: str, kind: int) -> int:
-        with writing(path := self._lock_file(lock)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = _locked(path, kind)
-            os.ftruncate(handle, 0)
-            os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
-        return handle
+            _held[path] = _locked(path, kind)
 
     def _lock_file(self, lock: str) -> Path:
         return (self.folder / lock).absolute()
@@ -191,19 +183,23 @@ class Project:
 
 
 def _locked(path: Path, kind: int) -> int:
-    """Open and lock a file; the lock ends when the file is closed or the process has ended."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.read(handle, 200).decode(errors="replace")
-        os.close(handle)
-        raise InputError(
-            f"{path.parent}: another call is running in this folder ({owner}); "
-            "wait until it ends, or name this run: --config run=NAME"
-        ) from None
-    except OSError:
-        pass  # no locks on this file system; jobs still refuse another call's configuration
+    """Open, lock and sign a file; the lock ends when the file is closed or the process ends."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(handle, 200).decode(errors="replace")
+            os.close(handle)
+            raise InputError(
+                f"{path.parent}: another call is running in this folder ({owner}); "
+                "wait until it ends, or name this run: --config run=NAME"
+            ) from None
+        except OSError:
+            pass  # no locks on this file system; jobs still refuse another call's configuration
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
     return handle
 
 
@@ -229,13 +225,12 @@ TEXTS = ("paper.bib", "reported.csv", "answers.md", "findings.md")  # a paper's 
 
 
 def digests(plan: Plan) -> dict[str, str]:
-    """Return the digests of all results other than runs.
+    """Return the digests of all results other than runs, by folder and name.
 
-    Returns by ``summaries/<paper>/<experiment>``, ``artefacts/<paper>/<artefact>``,
-    ``claims/<paper>``, ``explorer/<paper>/<experiment>``, ``papers/<paper>`` (all of these of a
-    paper), ``cards/<dataset>``, ``compare/<sampler>`` and ``report``.
+    ``papers/<paper>`` covers all artefacts, claims and explorer data of a paper.
     """
     by_result = _summaries(plan)
+    views = fingerprint("fedsampling.report.drawing.views")
     for key, paper in plan.papers.items():
         drawn = {
             f"artefacts/{key}/{name}": _artefact(plan, paper, name, by_result)
@@ -243,16 +238,19 @@ def digests(plan: Plan) -> dict[str, str]:
         }
         judged = {f"claims/{key}": _claims(plan, paper, by_result)}
         explored = {
-            f"explorer/{key}/{name}": _views(plan, by_result[f"summaries/{key}/{name}"])
+            f"explorer/{key}/{name}": digest(
+                [by_result[f"summaries/{key}/{name}"], _facts(plan), views]
+            )
             for name in paper.experiments
         }
         outputs = [drawn, judged, explored]
         by_result |= drawn | judged | explored | {f"papers/{key}": digest(outputs)}
     by_result |= {f"cards/{dataset}": _card(plan, dataset) for dataset in plan.cards}
-    compared = {
-        f"compare/{name}": _comparison(plan, Path(file), by_result)
-        for name, file in plan.users_samplers.items()
-    }
+    matrix = by_result.get(f"papers/{CROSS_MATRIX}", "")
+    compared = {}
+    for name, file in plan.users_samplers.items():
+        code = [own_code(member.code) for member in load_file(Path(file))]
+        compared[f"compare/{name}"] = digest([code, plan.config.scale, matrix])
     return by_result | compared | {"report": _report(plan, by_result)}
 
 
@@ -275,21 +273,18 @@ def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) ->
     summaries = [by_result[f"summaries/{paper.key}/{key}"] for key in spec.experiments]
     code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
     inputs = [spec.model_dump(mode="json"), _reported(paper), summaries, _facts(plan), code]
-    return digest(inputs + _compared_with(plan, paper.key, spec.experiments))
-
-
-def _views(plan: Plan, summary: str) -> str:
-    return digest([summary, _facts(plan), fingerprint("fedsampling.report.drawing.views")])
+    if plan.other_run:
+        folder = plan.other_run / "summaries" / paper.key
+        files = [folder / f"{key}.parquet" for key in spec.experiments]
+        inputs += [plan.other_run.name, *(sha256(file) for file in files if file.is_file())]
+    return digest(inputs)
 
 
 def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:
     claims = {key: claim.model_dump(mode="json") for key, claim in paper.claims.items()}
     summaries = [by_result[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
-    modules = [
-        *defining_modules(paper.folder, "claims", *paper.claims),
-        "fedsampling.evidence.verdicts",
-    ]
-    code = fingerprint(*modules, papers=paper.folder.parent)
+    modules = defining_modules(paper.folder, "claims", *paper.claims)
+    code = fingerprint(*modules, "fedsampling.evidence.verdicts", papers=paper.folder.parent)
     return digest([claims, paper.left_out, _reported(paper), summaries, _facts(plan), code])
 
 
@@ -302,28 +297,14 @@ def _card(plan: Plan, dataset: str) -> str:
     return digest([code, *map(asdict, uses)])
 
 
-def _comparison(plan: Plan, file: Path, by_result: dict[str, str]) -> str:
-    code = [own_code(member.code) for member in load_file(file)]
-    return digest([code, plan.config.scale, by_result.get(f"papers/{CROSS_MATRIX}", "")])
-
-
 def _report(plan: Plan, by_result: dict[str, str]) -> str:
     code = fingerprint("fedsampling.report.site", "fedsampling.report.crate")
     files = [*sorted(TEMPLATES.iterdir()), *sorted(VENDOR.iterdir())]
     files += [paper.folder / name for paper in plan.papers.values() for name in TEXTS]
     texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
-    papers = {
-        key: [paper.model_dump(mode="json"), paper.left_out] for key, paper in plan.papers.items()
-    }
+    others = {"folder", "scales", "omitted", "chosen"}
+    papers = [paper.model_dump(mode="json", exclude=others) for paper in plan.papers.values()]
     return digest([code, texts, papers, plan.config.public(), by_result])
-
-
-def _compared_with(plan: Plan, paper: str, experiments: Iterable[str]) -> list[str]:
-    """Return digests of an artefact's summaries in the run to compare with, if there is one."""
-    if plan.other_run is None:
-        return []
-    files = [plan.other_run / "summaries" / paper / f"{name}.parquet" for name in experiments]
-    return [plan.other_run.name, *(sha256(path) for path in files if path.is_file())]
 
 
 def _facts(plan: Plan) -> list[str]:

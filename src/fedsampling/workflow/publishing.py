@@ -27,22 +27,17 @@ SCALES = ("paper", "reduced", "quick")  # the largest first
 
 
 def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLISHED) -> list[str]:
-    """Add finished runs to the published runs, as :func:`store.as_published` rounds them.
+    """Add finished runs to the published runs, and rewrite the index and the README's table.
 
     A run that several experiments share is stored with the first. Published runs stay unchanged.
-    The index and the table in the README are rewritten. Returns a line for each changed
-    experiment, or one if none changed.
+    Returns a line for each changed experiment, or one if none changed.
     """
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}
     valid |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
     if unknown := [name for name in names if name not in valid]:
-        raise InputError(
-            *(
-                f"'{name}' is unknown; {nearest(name, valid if '/' in name else plan.papers)}"
-                for name in unknown
-            )
-        )
+        known = ((name, valid if "/" in name else plan.papers) for name in unknown)
+        raise InputError(*(f"'{name}' is unknown; {nearest(name, keys)}" for name, keys in known))
     if config.scale not in ("reduced", "paper") or config.data != "official":
         raise InputError(
             "scale: runs at quick scale or with embedded data cannot be published; "
@@ -50,20 +45,19 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
         )
     target, shared = run_stores(project.results, config)
     published = set(published_runs(folder))
-    gained: dict[str, dict[str, store.Result]] = {}
+    gained: dict[str, list[store.Result]] = {}
     for job in plan.jobs.values():
-        name = f"{job.paper}/{job.experiment}"
-        if names and not {name, job.paper} & set(names):
+        if names and not {job.experiment_id, job.paper} & set(names):
             continue
         for run in job.runs:
             result = None if run.hash in published else locate(run.hash, target, shared, job.code)
             if result:
                 published.add(run.hash)
-                gained.setdefault(name, {})[run.hash] = store.as_published(result)
+                gained.setdefault(job.experiment_id, []).append(store.as_published(result))
     for name, runs in gained.items():
         path = folder / f"{name}.parquet"
         before = store.load_together(path).values() if path.is_file() else ()
-        store.save_together(path, [*before, *runs.values()])
+        store.save_together(path, [*before, *runs])
     files = {
         f"{path.parent.name}/{path.stem}": store.load_together(path)
         for path in sorted(folder.glob("*/*.parquet"))
@@ -106,9 +100,8 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
     root = Path() if Path("papers").is_dir() else project_folder()
     experiments = load_paper(paper, root / "papers").experiments
     if experiment not in experiments:
-        raise InputError(
-            f"experiment: '{experiment}' is unknown; {nearest(experiment, experiments)}"
-        )
+        fix = nearest(experiment, experiments)
+        raise InputError(f"experiment: '{experiment}' is unknown; {fix}")
     published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
@@ -195,9 +188,10 @@ def create_working_folder(folder: Path) -> None:
         if not (folder / PUBLISHED / INDEX).is_file():
             write_record(folder / PUBLISHED / INDEX, index(folder / PUBLISHED))
         for page in (folder / "README.md", *(folder / "docs").glob("*.md")):
-            page.write_text(
-                _without_repository_parts(page.read_text(encoding="utf-8")), encoding="utf-8"
-            )
+            text = REPOSITORY_ONLY.sub("", page.read_text(encoding="utf-8"))
+            for command, replacement in WITHOUT_MAKE.items():
+                text = text.replace(command, replacement)
+            page.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{folder}: cannot be written ({reason}); name another folder") from None
@@ -224,11 +218,3 @@ def project_folder() -> Path:
     package = Path(__file__).parents[1]
     within = package / "project"
     return within if within.is_dir() else package.parents[1]
-
-
-def _without_repository_parts(page: str) -> str:
-    """Remove the parts of a page that apply only to the repository."""
-    text = REPOSITORY_ONLY.sub("", page)
-    for command, replacement in WITHOUT_MAKE.items():
-        text = text.replace(command, replacement)
-    return text

@@ -68,8 +68,7 @@ def build_report(project: Project) -> Path:
 def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:
     """Build a report of some papers' finished results in ``unfinished/``, outside the workflow.
 
-    Its pages name the unfinished parts, and the reasons.  Yields the unfinished parts of each
-    paper, and where the report is, as lines.
+    Yields the unfinished parts of each paper, and where the report is, as lines.
     """
     plan, papers = project.plan, {}
     for key in keys:
@@ -123,10 +122,9 @@ def print_verdicts(project: Project) -> None:
     if not computes:
         print(provenance.recheck_sentence(_recomputed(project)))
     print(f"Report: {results / 'report' / 'index.html'}")
-    if not computes:
-        print("Next: fedsampling recheck --share 0.05    # compares more, with the official data")
-    else:
-        print(f"Next: {content.FROM_PUBLISHED_RUNS}    # shows the results of finished runs")
+    recheck = "fedsampling recheck --share 0.05    # compares more, with the official data"
+    finished = f"{content.FROM_PUBLISHED_RUNS}    # shows the results of finished runs"
+    print(f"Next: {finished if computes else recheck}")
     print("      snakemake --cores all --config scale=paper    # computes missing runs")
 
 
@@ -155,23 +153,19 @@ def _as_far_as_it_is(plan: Plan, paper: Paper, results: Path) -> Paper:
     }
     remaining = without(paper, lacking)
     folder = results / "artefacts" / paper.key
-    drawn = [name for name in remaining.artefacts if (folder / name / "artefact.json").is_file()]
-    undrawn = {name: spec for name, spec in remaining.artefacts.items() if name not in drawn}
-    changes = {
-        "artefacts": {name: remaining.artefacts[name] for name in drawn},
-        "omitted": {**remaining.omitted, **undrawn},
-        "left_out": {
-            **remaining.left_out,
-            **{f"the drawing of {name}": UNFINISHED for name in undrawn},
-        },
+    drawn = {
+        name: spec
+        for name, spec in remaining.artefacts.items()
+        if (folder / name / "artefact.json").is_file()
     }
-    return remaining.model_copy(update=changes)
+    undrawn = {name: remaining.artefacts[name] for name in remaining.artefacts if name not in drawn}
+    reasons = {f"the drawing of {name}": UNFINISHED for name in undrawn}
+    changes = {"omitted": remaining.omitted | undrawn, "left_out": remaining.left_out | reasons}
+    return remaining.model_copy(update={**changes, "artefacts": drawn})
 
 
 def _recomputed(project: Project) -> list[provenance.Recomputed]:
     """Return the comparison of recomputed runs, if the results come from finished runs."""
-    return (
-        []
-        if project.config.computes
-        else provenance.read_recheck(project.folder / provenance.RECHECK)
-    )
+    if project.config.computes:
+        return []
+    return provenance.read_recheck(project.folder / provenance.RECHECK)

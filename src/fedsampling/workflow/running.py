@@ -1,21 +1,25 @@
-"""Running jobs one after another, on the device that the configuration chooses."""
+"""Running jobs one after another: ``fedsampling run``, and the trials of ``fedsampling tune``."""
 
 import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isclose
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.files import write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, requeue, watching
+from fedsampling.experiments.papers import TUNING, draw_function
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.execute import execute_stacked, stacks
+from fedsampling.runs.execute import execute, stacks
 from fedsampling.runs.places import is_published
 from fedsampling.workflow.project import Project
 
@@ -47,7 +51,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
             for group in stacks(jobs):
                 current = group[0].name
                 stop.begin()
-                for manifest in execute_stacked(group, config, results, progress, stop):
+                for manifest in execute(group, config, results, progress, stop):
                     notify(manifest)
     except Stopped as stopped:
         print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
@@ -112,3 +116,107 @@ def _locked(gpus: list[str]) -> tuple[FileLock | None, str]:
             continue
         return lock, gpu
     return None, ""
+
+
+# Tuning on a holdout: run the trials, record the best cases in ``chosen.csv``, run these cases.
+#
+# The experiment ``tuning_<name>`` runs all cases of ``<name>`` on a holdout.  One of the paper's
+# artefacts scores them; its table has the columns of ``chosen.csv``.
+
+
+COLUMNS = ("experiment", "sampler", "case", "step", "score", "chosen")
+CHOSEN = "chosen.csv"
+FOLDER = "tune"  # of the results, for the summaries of the trials
+
+
+def tune(
+    names: Sequence[str], project: Project, echo: Callable[[str], None], runs_chosen: bool = True
+) -> int:
+    """Tune experiments ``paper/name``, which have ``paper/tuning_name``, and run the chosen cases.
+
+    Returns the exit status: 0, or that of a stopped job that can be resumed.
+    """
+    if not project.config.computes:
+        raise InputError("scale: best computes no runs; use scale=paper, or reduced")
+    experiments = project.plan.experiments
+    tuning = {name: name.replace("/", f"/{TUNING}") for name in experiments}
+    tunable = [name for name, trials in tuning.items() if trials in experiments]
+    if unknown := [name for name in names if name not in tunable]:
+        raise InputError(*(f"'{name}' has no tuning; {nearest(name, tunable)}" for name in unknown))
+    trials = _only(project, [tuning[name] for name in names])
+    if status := _run(trials, echo):
+        return status
+    for name in names:
+        paper, _, experiment = name.partition("/")
+        rows = _scores(trials, paper, experiment)
+        file = trials.plan.paper(paper).folder / CHOSEN
+        write_text(file, merged(file, rows))
+        best = sum(row["chosen"] == "True" for row in rows)
+        echo(f"{name}: {len(rows)} trials of {best} samplers scored; the best are in {file}")
+    return _run(_only(project, names), echo) if runs_chosen else 0
+
+
+def merged(file: Path, rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the text of a ``chosen.csv`` in which `rows` replace the rows of the same samplers.
+
+    All other rows stay in place.  A row stays unchanged if its score differs only by rounding.
+    """
+    header = ",".join(COLUMNS)
+    old_lines = file.read_text(encoding="utf-8").splitlines()[1:] if file.is_file() else []
+    before = {tuple(line.split(",")[:3]): line for line in old_lines}
+    lines = [_line(row, before) for row in rows]
+    keys = [tuple(line.split(",")[:2]) for line in old_lines]
+    tuned = {(row["experiment"], row["sampler"]) for row in rows}
+    others = [line for line, key in zip(old_lines, keys, strict=True) if key not in tuned]
+    experiments = {row["experiment"] for row in rows}
+    replaced = [index for index, key in enumerate(keys) if key in tuned]
+    last = [index for index, line in enumerate(others, 1) if line.split(",")[0] in experiments]
+    place = (replaced or last[-1:] or [len(others)])[0]
+    return "\n".join([header, *others[:place], *lines, *others[place:]]) + "\n"
+
+
+def _line(row: Mapping[str, str], before: Mapping[tuple[str, ...], str]) -> str:
+    """Return a row as text; the earlier text if only the last digits of the score differ."""
+    earlier = before.get((row["experiment"], row["sampler"], row["case"]), "")
+    *_, score, chosen = earlier.split(",") if earlier else ("", "")
+    if chosen == row["chosen"] and isclose(float(score), float(row["score"]), rel_tol=1e-9):
+        return earlier
+    return ",".join(row[name] for name in COLUMNS)
+
+
+def _only(project: Project, names: Sequence[str]) -> Project:
+    """Return the project with only these experiments, in a separate folder."""
+    overrides = {
+        paper: {key: value for key, value in changes.items() if f"{paper}/{key}" in names}
+        for paper, changes in project.config.overrides.items()
+    }
+    return project.with_config(experiments=list(names), overrides=overrides).in_subfolder(FOLDER)
+
+
+def _run(project: Project, echo: Callable[[str], None]) -> int:
+    """Compute all missing runs of a project's experiments."""
+    project.write()
+    for paper in project.plan.papers:
+        jobs = [project.plan.jobs[name] for name in project.plan.jobs_to_run(paper)]
+        echo(f"{paper}: {len(jobs)} jobs; finished runs are reused")
+        if status := execute_all(jobs, project, lambda manifest: None):
+            return status
+    return 0
+
+
+def _scores(project: Project, paper: str, experiment: str) -> list[dict[str, str]]:
+    """Score the trials of an experiment with the paper's artefact whose name ends with tuning."""
+    from fedsampling.evidence import summaries
+    from fedsampling.workflow.drawing import summarise  # imports matplotlib
+
+    spec, tuning = project.plan.paper(paper), f"{TUNING}{experiment}"
+    drawn = [name for name, artefact in spec.artefacts.items() if tuning in artefact.experiments]
+    scorer = next((name for name in drawn if name.endswith("tuning")), None)
+    if scorer is None:
+        raise InputError(
+            f"{paper}/{tuning}: no artefact scores it; add one whose name ends with 'tuning'"
+        )
+    loaded = summaries.load(summarise(paper, tuning, project))
+    table = draw_function(spec, scorer)({tuning: loaded}, spec).data
+    rows: Any = table[table["experiment"] == experiment]
+    return [{name: str(row[name]) for name in COLUMNS} for row in rows.to_dict("records")]

@@ -4,8 +4,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,21 +22,26 @@ from fedsampling.workflow.project import CALL, Project
 EXPERIMENT = rf"(?!{RESULTS}/)[a-z0-9]+/[A-Za-z0-9_-]+"
 
 
-def check_file(path: Path) -> None:
-    """Check a configuration file before Snakemake reads it: Snakemake does not limit its size.
-
-    Prints errors as lines and ends the process.  A missing file is not an error.
-    """
+@contextmanager
+def printing_errors() -> Iterator[None]:
+    """Print an InputError as lines and end the process."""
     try:
-        if path.exists():
-            read_yaml(path)
+        yield
     except InputError as error:
         print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
         sys.exit(2)
 
 
+@printing_errors()
+def check_file(path: Path) -> None:
+    """Check a configuration file before Snakemake reads it: Snakemake does not limit its size."""
+    if path.exists():
+        read_yaml(path)
+
+
+@printing_errors()
 def open_project(config: Mapping[str, Any], settings: Any) -> Project:
-    """Return the project of Snakemake's configuration; print errors as lines and end the process.
+    """Return the project of Snakemake's configuration.
 
     `settings` is the part from the command line: ``--configfile`` and ``--config``.
     """
@@ -60,18 +65,14 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         return project
     except InputError as error:
         files = [Path("config.yaml"), *map(Path, settings.configfiles)]
-        for line in configuration.with_origins(error.lines, *files, config=settings.config):
-            print(f"fedsampling: {line}", file=sys.stderr)
-        sys.exit(2)
+        lines = configuration.with_origins(error.lines, *files, config=settings.config)
+        raise InputError(*lines) from None
 
 
+@printing_errors()
 def start(project: Project) -> None:
-    """Hold the results folder, and write what the jobs read; end the process if it is in use."""
-    try:
-        project.write()
-    except InputError as error:
-        print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
-        sys.exit(2)
+    """Hold the results folder, and write what the jobs read."""
+    project.write()
 
 
 def select_experiments(targets: Iterable[str], config: dict[str, Any]) -> list[str]:
@@ -87,8 +88,9 @@ def select_experiments(targets: Iterable[str], config: dict[str, Any]) -> list[s
     return experiments
 
 
+@printing_errors()
 def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project) -> None:
-    """Check Snakemake's targets; print a line for each unknown target and end the process."""
+    """Check Snakemake's targets."""
     if not (targets := list(targets)):
         return  # listing the known targets takes a tenth of a second
     valid_targets = [*rules, *(str(project.folder / name) for name in project.plan.targets())]
@@ -105,8 +107,7 @@ def check_targets(targets: Iterable[str], rules: Iterable[str], project: Project
         fix = f"must be a paper ({papers}) or a file in {RESULTS}/"
         problems.append(f"target: {name!r} is unknown; {suggestion or fix}")
     if problems:
-        print(*(f"fedsampling: {line}" for line in problems), sep="\n", file=sys.stderr)
-        sys.exit(2)
+        raise InputError(*problems)
 
 
 def papers_of(targets: Iterable[str], papers: Iterable[str]) -> list[str]:

@@ -7,13 +7,13 @@ versions of the code on request.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
-from fedsampling.runs.places import path_of, paths_of_other_versions, run_stores, unfinished_runs
+from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
@@ -23,16 +23,13 @@ UNFINISHED = "did not finish; see logs/, and run the same command to resume"
 MAX_TIMED_RUNS = 20  # finished runs of an experiment whose times are averaged
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Number of runs of an experiment, by state."""
 
     finished: int
     running: int
     remaining: int
-    # time on one core for the running and remaining runs; None if no run of the experiment was
-    # computed here
-    seconds: float | None
+    seconds: float | None  # on one core, for all but the finished runs; None if none is timed
 
 
 def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
@@ -49,10 +46,8 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     for name, state in states.items():
         if state.running or state.remaining:
             yield f"  {name}: {_progress([state])}"
-    drawn = [
-        (folder / "artefacts" / paper / name / "artefact.json").is_file()
-        for paper, name in plan.artefacts()
-    ]
+    artefacts = (folder / "artefacts" / paper / name for paper, name in plan.artefacts())
+    drawn = [(artefact / "artefact.json").is_file() for artefact in artefacts]
     judged = [(folder / "claims" / f"{paper}.json").is_file() for paper in plan.papers]
     yield f"Artefacts: {sum(drawn)} of {len(drawn)} drawn; papers judged: {sum(judged)}"
     report = folder / "report" / "index.html"
@@ -72,8 +67,14 @@ def remove_other_versions(project: Project) -> str:
 
 
 def _other_versions(project: Project, target: Path) -> set[Path]:
-    jobs = project.plan.jobs.values()
-    return {path for job in jobs for path in paths_of_other_versions(target, job)}
+    """Return the files of the configured runs that other versions of the code stored."""
+    return {
+        path
+        for job in project.plan.jobs.values()
+        for run in job.runs
+        for path in paths_of_versions(target, run.hash)
+        if path != path_of(target, run.hash, job.code)
+    }
 
 
 def _state(project: Project, name: str) -> State:
@@ -85,8 +86,13 @@ def _state(project: Project, name: str) -> State:
     unfinished = {key for job in jobs for key in unfinished_runs(job, shared, target)}
     running = {key for key in unfinished if _is_held(paths[key])}
     finished = sorted(paths.keys() - unfinished)
-    timed = _seconds([path for key in finished if (path := paths[key]).is_file()])
-    seconds = len(unfinished) * sum(timed) / len(timed) if timed else None
+    seconds = None
+    if stored := [path for key in finished if (path := paths[key]).is_file()]:
+        from fedsampling.runs import store  # importing pandas takes longer than the rest
+
+        times = (time for path in stored if (time := store.seconds(path)) is not None)
+        if timed := list(islice(times, MAX_TIMED_RUNS)):
+            seconds = len(unfinished) * sum(timed) / len(timed)
     return State(len(finished), len(running), len(unfinished) - len(running), seconds)
 
 
@@ -100,16 +106,6 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _seconds(paths: Sequence[Path]) -> list[float]:
-    """Return the times of up to :data:`MAX_TIMED_RUNS` stored runs."""
-    if not paths:
-        return []
-    from fedsampling.runs import store  # importing pandas takes longer than the rest
-
-    times = (seconds for path in paths if (seconds := store.seconds(path)) is not None)
-    return list(islice(times, MAX_TIMED_RUNS))
-
-
 def _progress(states: Sequence[State]) -> str:
     finished, running, remaining = (
         sum(getattr(state, name) for state in states)
@@ -118,26 +114,23 @@ def _progress(states: Sequence[State]) -> str:
     text = f"{finished} of {finished + running + remaining} done"
     if not running + remaining:
         return text
-    waiting = [state for state in states if state.running or state.remaining]
-    estimates = [state.seconds for state in waiting if state.seconds is not None]
-    hours = (
-        f"about {sum(estimates) / 3600:.2g} core-hours left" if estimates else "time left unknown"
-    )
-    if 0 < len(estimates) < len(waiting):
-        hours += f", plus {len(waiting) - len(estimates)} experiments without a timed run"
+    times = [state.seconds for state in states if state.running or state.remaining]
+    known = [seconds for seconds in times if seconds is not None]
+    hours = f"about {sum(known) / 3600:.2g} core-hours left" if known else "time left unknown"
+    if 0 < len(known) < len(times):
+        hours += f", plus {len(times) - len(known)} experiments without a timed run"
     return f"{text}, {running} running, {remaining} left; {hours}"
 
 
-def why_unfinished(plan: Plan, paper: str, experiment: str, logs: Path = LOGS) -> str:
+def why_unfinished(plan: Plan, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
     jobs = plan.jobs_of(paper, experiment)
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
     steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]
-    steps += [f"draw/{paper}"]
-    for step in steps:
+    for step in (*steps, f"draw/{paper}"):
         with suppress(OSError):
-            if error := _last_error(plan.config.run_folder(logs) / f"{step}.log"):
+            if error := _last_error(plan.config.run_folder(LOGS) / f"{step}.log"):
                 return f"{error}; run the same command to resume"
     return UNFINISHED
 

@@ -16,10 +16,10 @@ from pydantic import Field, model_validator
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.records import Positive, Share, Strict, Variance
+from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
-from fedsampling.clients.delays.delays import DelayModel, Delays
+from fedsampling.clients.delays.delays import DelayModel
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
@@ -63,38 +63,22 @@ class Evaluation(Strict):
     """How global models are measured."""
 
     every: Positive = Field(description="rounds between measurements")
-    each_until: int = Field(
-        0,
-        ge=0,
-        description="every round up to this one is measured, too",
-        exclude_if=lambda rounds: not rounds,  # keeps the hashes of runs that do not name it
-    )
+    each_until: int = hashed_if_set(0, "every round up to this one is measured, too", ge=0)
     dropout: bool = Field(False, description="leave dropout on, as some authors' code does")
-    training_loss: bool = Field(
-        True,
-        description="pass over all clients' training data",
-        exclude_if=bool,  # the usual value keeps the hashes of runs that do not name it
+    training_loss: bool = hashed_if_set(True, "pass over all clients' training data")
+    clients: bool = hashed_if_set(
+        False, "quantiles of the accuracy over clients, and how evenly they take part"
     )
-    clients: bool = Field(
-        False,
-        description="quantiles of the accuracy over clients, and how evenly they take part",
-        exclude_if=lambda clients: not clients,
+    by_client: bool = hashed_if_set(
+        False, "each client's rounds and weight, and the final model on its own samples"
     )
-    by_client: bool = Field(
-        False,
-        description="each client's rounds and weight, and the final model on its own samples",
-        exclude_if=lambda by_client: not by_client,  # keeps the hashes of runs that do not name it
+    thin: bool = hashed_if_set(
+        False, "sum bits and seconds between measurements, and keep no other cost"
     )
-    thin: bool = Field(
-        False,
-        description="sum bits and seconds between measurements, and keep no other cost",
-        exclude_if=lambda thin: not thin,  # keeps the hashes of runs that do not name it
-    )
-    full_update: Positive | None = Field(
+    full_update: Positive | None = hashed_if_set(
         None,
-        description="rounds between comparisons of the update with that of all clients, each as "
-        "dear as a round of them all; null: none",
-        exclude_if=lambda rounds: rounds is None,
+        "rounds between comparisons of the update with that of all clients, each as dear as a "
+        "round of them all; null: none",
     )
 
 
@@ -114,11 +98,7 @@ class Training(Strict):
     model: Model
     work: LocalWork
     server_step: Variance = Field(1.0, description="η_g")
-    server: Server | None = Field(
-        None,
-        description="the server's optimiser; null: averaging",
-        exclude_if=lambda server: server is None,  # keeps the hashes of runs that do not name it
-    )
+    server: Server | None = hashed_if_set(None, "the server's optimiser; null: averaging")
     sampler: NetworkScheme
     rounds: Positive
     evaluation: Evaluation
@@ -130,32 +110,22 @@ class Training(Strict):
     feature_batch: Positive = Field(
         100, description="samples of a client's batch, where a scheme needs their features"
     )
-    feature_cutoff: Literal["float64", "float32"] = Field(
+    feature_cutoff: Literal["float64", "float32"] = hashed_if_set(
         "float64",
-        description="precision whose ε is the pseudo-inverse's cutoff for the features' moments",
-        exclude_if=lambda cutoff: cutoff == "float64",  # keeps the hashes of runs without it
+        "precision whose ε is the pseudo-inverse's cutoff for the features' moments",
     )
-    feature_renewal: Literal["participants", "everyone"] = Field(
-        "participants",
-        description="whose features a round renews",
-        exclude_if=lambda renewal: renewal == "participants",
+    feature_renewal: Literal["participants", "everyone"] = hashed_if_set(
+        "participants", "whose features a round renews"
     )
-    request: Literal["round", "passes"] = Field(
+    request: Literal["round", "passes"] = hashed_if_set(
         "round",
-        description="delay of a request before the round: the client's whole delay, or the part "
-        "for the passes over data that the request needs",
-        exclude_if=lambda request: request == "round",  # keeps the hashes of runs without it
+        "delay of a request before the round: the client's whole delay, or the part for the "
+        "passes over data that the request needs",
     )
-    availability: Availability | None = Field(
-        None,
-        description="which clients are there in a round; null: all",
-        exclude_if=lambda availability: availability is None,  # keeps the hashes of other runs
+    availability: Availability | None = hashed_if_set(
+        None, "which clients are there in a round; null: all"
     )
-    until: Until | None = Field(
-        None,
-        description="condition that ends a run early; null: none",
-        exclude_if=lambda until: until is None,  # keeps the hashes of runs that do not name it
-    )
+    until: Until | None = hashed_if_set(None, "condition that ends a run early; null: none")
 
     @model_validator(mode="after")
     def _copes(self) -> "Training":
@@ -187,8 +157,7 @@ class Training(Strict):
     def least_bytes(self, seeds: int, parameters: int = 0) -> float:
         """Return a lower bound on the bytes for models, updates and the batches of a round.
 
-        `parameters`: d; 0 uses the width of the widest layer as a lower bound, before the network
-        is built.
+        `parameters`: d; before the network is built, 0.
         """
         d = parameters or self._least_parameters()
         slots, work = self.sampler.expected_clients(1, self.rounds), self.work
@@ -212,21 +181,13 @@ class Training(Strict):
         watch: Watch | None = None,
         variants: Sequence["Training"] = (),
     ) -> list["pd.DataFrame"]:
-        """Train all seeds of a job together.
-
-        A seed determines the initial model and, in each round, clients and batches.
+        """Train all seeds of a job together; return a table for each.
 
         `data`: source of the delays' data. `progress`: called with the number of finished rounds.
-        `network`: replaces the network that the settings' model builds. `metrics`: as in
-        :mod:`fedsampling.learning.training.evaluation`. `watch`: as in
+        `network`: replaces the network that the settings' model builds. `metrics`: of the user, as
+        in :mod:`fedsampling.learning.training.evaluation`. `watch`: see
         :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
-        `seeds`, which differ in learning rates; see :meth:`stacks_with`. Returns one for each seed:
-        the results of :func:`fedsampling.learning.training.evaluation.evaluate` in each
-        measured round, and the charges of
-        :meth:`fedsampling.learning.training.learner.NetworkLearner.charge` in every round.
-        With ``by_client``, also the learner's metrics by client and
-        :func:`fedsampling.learning.training.evaluation.on_own_samples`, whose ``at`` is the
-        client.
+        `seeds`, which differ in learning rates; see :meth:`stacks_with`.
         """
         from fedsampling.learning.models.network import keep_memory, precise
         from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
@@ -243,16 +204,12 @@ class Training(Strict):
         if line := obstacle(self.sampler, *size, memory.available(), np.inf):
             raise InputError(f"sampler.{line}")
         sampler = build_sampler(self, learner, seeds)
+        features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
-            sampler,
-            learner,
-            self.feature_batch,
-            stream(self.problem_seed, "features"),
-            self.feature_cutoff,
-            self.feature_renewal,
+            sampler, learner, *features, self.feature_cutoff, self.feature_renewal
         )
         measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
-        when = self.evaluation.every, self.evaluation.each_until
+        every, each_until = self.evaluation.every, self.evaluation.each_until
 
         def by_client(moment: Moment) -> None:
             if moment.ending:
@@ -267,10 +224,10 @@ class Training(Strict):
         def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
 
-        callbacks: list[Callback] = [measuring(when[0], measure_all, when[1])]
+        callbacks: list[Callback] = [measuring(every, measure_all, each_until)]
         if metrics:
             users = partial(measure, learner, metrics)
-            callbacks.append(measuring(when[0], lambda theta, _: users(theta), when[1]))
+            callbacks.append(measuring(every, lambda theta, _: users(theta), each_until))
         callbacks += [check_names, lambda moment: progress(moment.round)]
         if self.until:
             callbacks.append(self.until.end)
@@ -314,7 +271,7 @@ class Network(Training, Simulation, name="network"):
         return self.simulate_stacked([self] * len(seeds), data, seeds, where, progress)
 
     def stacks_with(self, other: Simulation) -> bool:
-        """Whether runs differ only in learning rates, and their models take little memory."""
+        """Whether both runs can be trained together: they differ only in learning rates."""
         if not isinstance(other, Network) or self.server or other.server:
             return False
         work = self.work.model_copy(update={"step": other.work.step})
@@ -346,23 +303,6 @@ def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset
         return hold_out(problem, settings.holdout, stream(seed, "holdout"))
 
 
-def load_delays(
-    settings: Training,
-    data: str,
-    names: NDArray[Any],
-    n_samples: Ints,
-    dimension: int,
-    where: Where,
-) -> Delays | None:
-    """Draw the clients' delays, the same for all seeds; None without a delay model."""
-    model, seed = settings.delays, settings.problem_seed
-    if model is None:
-        return None
-    network = model.network(data, where.cache, where.mirror)
-    size = 4.0 * dimension
-    return model.for_clients(seed, network, names, n_samples, size, settings.rounds)
-
-
 def load_trace(
     settings: Training, clients: int, labels: Ints | None = None, names: NDArray[Any] | None = None
 ) -> Bools | None:
@@ -392,6 +332,11 @@ def build_learner(
     work = settings.work.lasting(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
     names = np.asarray(problem.names or range(problem.n_clients))
+    delays = None
+    if model := settings.delays:
+        simulated = model.network(data, where.cache, where.mirror)
+        size = problem.n_samples, 4.0 * network.dimension, settings.rounds
+        delays = model.for_clients(settings.problem_seed, simulated, names, *size)
     return NetworkLearner(
         network,
         problem,
@@ -400,7 +345,7 @@ def build_learner(
         server_step=settings.server_step,
         device=where.device,
         activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
-        delays=load_delays(settings, data, names, problem.n_samples, network.dimension, where),
+        delays=delays,
         trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client

@@ -1,18 +1,15 @@
 """The base class of run kinds, and the types of their input and output.
 
 Each other module of this folder defines a run kind: a :class:`Simulation`, whose fields are the
-run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.
-:mod:`fedsampling.experiments.specs` creates them from the papers' files, and
-:mod:`fedsampling.runs.execute` calls them.
-
-The workflow imports all of these modules to check settings, so slow libraries (torch, pandas) must
-be imported inside functions.
+run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.  The workflow
+imports all of them to check settings, so slow libraries (torch, pandas) must be imported inside
+functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
@@ -59,10 +56,9 @@ class Where:
 
     cache: Path  # folder of verified files
     mirror: str | None  # folder or URL that is tried before the publisher
-    device: str = "cpu"  # pyTorch's name of the device that trains networks
+    device: str = "cpu"  # PyTorch's name of the device that trains networks
     checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
-    # share of the free memory in which a job may keep samples after conversion to numbers
-    converted_share: float = 0.0
+    converted_share: float = 0.0  # of the free memory, for samples after conversion to numbers
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ class Simulated:
     """One table per seed, and their input files."""
 
     tables: Sequence["pd.DataFrame"]  # columns ``at``, ``metric``, ``value``
-    # SHA-256 of each data file that was read
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of each data file read
     unverified: bool = False  # whether an input could not be compared with its publisher's checksum
 
 
@@ -79,7 +74,6 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     """A run kind, selected by an experiment's ``kind``; each has a field ``sampler``."""
 
     gpu: ClassVar[bool] = False  # whether it can use a GPU
-    timed: ClassVar[bool] = False  # whether its tables contain measured times
     step_seconds: ClassVar[float] = 1.0  # typical, of a round or draw, or of a seed without them
 
     def simulate(
@@ -87,37 +81,14 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 
-        `source` of the data is ``generated`` if no dataset is read. Runs of a job are computed
-        together but are independent. `progress` gets the number of finished rounds or draws.
+        `data` is ``generated`` if no dataset is read. Runs of a job are computed together but are
+        independent. `progress` gets the number of finished rounds or draws.
         """
         return Simulated([self.table(seed, progress) for seed in seeds])
 
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Compute the table of one seed; a run kind that reads no data needs only this method."""
         raise NotImplementedError
-
-    def stacks_with(self, other: "Simulation") -> bool:
-        """Whether :meth:`simulate_stacked` can compute runs of both settings together."""
-        return False
-
-    def simulate_stacked(
-        self,
-        variants: Sequence[Self],
-        data: str,
-        seeds: Sequence[int],
-        where: Where,
-        progress: Progress = lambda _: None,
-    ) -> Simulated:
-        """Compute one table for each pair of settings and seed; see :meth:`simulate`."""
-        raise NotImplementedError
-
-    def least_bytes(self, seeds: int) -> float:
-        """Return a lower bound on the bytes that simultaneous seeds need; 0 if unknown."""
-        return 0.0
-
-    def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
-        """Return an error line if the sampler exceeds memory or time, else an empty string."""
-        return ""
 
     def files(self) -> tuple[str, ...]:
         """Datasets whose official files are read."""

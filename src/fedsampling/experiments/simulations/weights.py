@@ -37,8 +37,6 @@ from fedsampling.samplers.optimal import Available, probabilities
 from fedsampling.samplers.scheme import Scheme, Setup, View
 from fedsampling.theory.weights import (
     PER_CLIENT,
-    Participation,
-    Statistics,
     clustered_participation,
     clustered_statistics,
     independent_participation,
@@ -100,10 +98,9 @@ class Weights(Simulation, name="weights"):
         n_samples = np.ones_like(clients) if self.importance == "equal" else clients + 1
         p = n_samples / n_samples.sum()
         case = _case(self.sampler.name, n_samples, p, self.m)
-        closed = _closed_forms(case, p)
-        mean, error = _estimate(case, closed, n_samples, self.draws, seed, progress)
+        mean, error = _estimate(case, n_samples, self.draws, seed, progress)
         columns = {}
-        for name, value in closed.items():
+        for name, value in case.closed.items():
             at = clients if name in PER_CLIENT else np.array([-1])
             columns[name] = (at, mean[name])
             columns[f"{name}_se"] = (at, error[name])
@@ -112,26 +109,37 @@ class Weights(Simulation, name="weights"):
 
 
 class _Case(NamedTuple):
-    """A sampler, the update norms ‖U_i‖ that it may observe, and the closed forms."""
+    """A sampler, the update norms ‖U_i‖ that it may observe, and the closed forms by metric."""
 
     scheme: Scheme
     norms: Array
-    statistics: Statistics
-    participation: Participation
+    closed: Mapping[str, Array | float]
 
 
 def _case(name: str, n_samples: Ints, p: Array, m: int) -> _Case:
     n = len(p)
     norms = (1 + np.arange(1, n + 1) % 4).astype(np.float64)
+    scheme: Scheme
     if name == "clustered":
         r, scheme = allocate_by_size(n_samples, m), ClusteredSize(m=m)
-        return _Case(scheme, norms, clustered_statistics(r), clustered_participation(r))
-    if name == "optimal":
-        q, reporting = probabilities(p * norms, m), Available(available=n, m=m, report="optimal")
-        return _Case(reporting, norms, optimal_statistics(p, q), independent_participation(q))
-    schemes = Full(), MD(m=m), Uniform(m=m), Poisson(m=m), Binomial(m=m)
-    plain = next(scheme for scheme in schemes if scheme.named == name)
-    return _Case(plain, norms, statistics(name, p, m), participation(name, p, m))
+        moments, clients = clustered_statistics(r), clustered_participation(r)
+    elif name == "optimal":
+        q, scheme = probabilities(p * norms, m), Available(available=n, m=m, report="optimal")
+        moments, clients = optimal_statistics(p, q), independent_participation(q)
+    else:
+        schemes = Full(), MD(m=m), Uniform(m=m), Poisson(m=m), Binomial(m=m)
+        scheme = next(scheme for scheme in schemes if scheme.named == name)
+        moments, clients = statistics(name, p, m), participation(name, p, m)
+    closed: dict[str, Array | float] = {
+        "mean": p,
+        "variance": moments.variance,
+        "sigma": float(moments.variance.sum()),
+        "alpha": pooled_alpha(moments, p) if np.isnan(moments.alpha) else moments.alpha,
+        "variance_of_sum": moments.variance_of_sum,
+        "clients_mean": clients.mean,
+        "clients_variance": clients.variance,
+    }
+    return _Case(scheme, norms, closed)
 
 
 def _weights(case: _Case, setup: Setup, seed: int, first: int) -> Array:
@@ -152,35 +160,17 @@ def _weights(case: _Case, setup: Setup, seed: int, first: int) -> Array:
     return weights
 
 
-def _closed_forms(case: _Case, p: Array) -> dict[str, Array | float]:
-    row = case.statistics
-    return {
-        "mean": p,
-        "variance": row.variance,
-        "sigma": float(row.variance.sum()),
-        "alpha": pooled_alpha(row, p) if np.isnan(row.alpha) else row.alpha,
-        "variance_of_sum": row.variance_of_sum,
-        "clients_mean": case.participation.mean,
-        "clients_variance": case.participation.variance,
-    }
-
-
 def _estimate(
-    case: _Case,
-    closed: Mapping[str, Array | float],
-    n_samples: Ints,
-    draws: int,
-    seed: int,
-    progress: Progress,
+    case: _Case, n_samples: Ints, draws: int, seed: int, progress: Progress
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Draw the rounds in blocks; return means and standard errors by metric."""
-    p = n_samples / n_samples.sum()
+    p, closed = n_samples / n_samples.sum(), case.closed
     first = {name: np.zeros_like(value) for name, value in closed.items()}
     second = {name: np.zeros_like(value) for name, value in closed.items()}
     for start in range(0, draws, BLOCK):
         setup = Setup(n_samples, p, min(BLOCK, draws - start))
         omega = _weights(case, setup, seed, start)
-        for name, value in _per_round(omega, p, case.participation.mean).items():
+        for name, value in _per_round(omega, p, closed["clients_mean"]).items():
             # Relative to the closed form, so that constants have no rounding error.
             offset = value - closed[name]
             first[name] += offset.sum(axis=0)
@@ -194,7 +184,7 @@ def _estimate(
     return mean, error
 
 
-def _per_round(omega: Array, p: Array, expected_clients: float) -> dict[str, Array]:
+def _per_round(omega: Array, p: Array, expected_clients: Array | float) -> dict[str, Array]:
     """Return the quantities to average, from weights of shape (rounds, n)."""
     squares = (omega - p) ** 2
     sigma = squares.sum(axis=1)
@@ -229,15 +219,11 @@ class ClientCounts(Simulation, name="partition"):
     ) -> Simulated:
         """Partition the dataset with each seed; count ``samples`` and ``label=<c>`` per client."""
         tables = []
-        inputs: dict[str, str] = {}
-        unverified = False
         for index, seed in enumerate(seeds):
             dataset = self.dataset.load(data, seed, where.cache, where.mirror)
             tables.append(counts(dataset))
-            inputs |= dataset.inputs
-            unverified |= dataset.unverified
             progress(index)
-        return Simulated(tables, inputs, unverified)
+        return Simulated(tables, dataset.inputs, dataset.unverified)  # the same for all seeds
 
 
 def counts(dataset: FederatedDataset) -> "pd.DataFrame":

@@ -8,8 +8,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.runs.cost_model import available_data, batch_cost, measure, work_of
 from fedsampling.runs.resources import Measured
+from fedsampling.workflow.checking import available_data, batch_cost, measure, work_of
 from fedsampling.workflow.plan import plan
 
 PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
