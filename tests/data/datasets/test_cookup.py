@@ -34,7 +34,7 @@ def published(tmp_path, monkeypatch):
     }
     for file in ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5"):
         hdf5(folder / file, clients)
-    counts = tff.Counts(clients=2, train=24, test=24)
+    counts = (24, 2, 24)
     monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": counts})
     monkeypatch.setattr(tff, "SHARES", {})
     return folder

@@ -242,7 +242,7 @@ def test_the_published_database(tmp_path, monkeypatch):
     }
     packed(tmp_path / "mirror/tff_shakespeare/shakespeare.sqlite.lzma", splits)
     unchecked(monkeypatch, "tff_shakespeare/shakespeare.sqlite.lzma")
-    counts = tff.Counts(clients=2, train=3, test=2)
+    counts = (2, 2, 3)
     monkeypatch.setitem(tff.PUBLISHED, "tff_shakespeare", counts)
     data = loaded("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert read(data.x) == "To be or n"
@@ -309,7 +309,7 @@ def mirror(tmp_path, monkeypatch, request):
     unchecked(
         monkeypatch, "tff_emnist/emnist_all.sqlite.lzma", "tff_emnist/fed_emnist_digitsonly.tar.bz2"
     )
-    monkeypatch.setitem(tff.PUBLISHED, "tff_emnist", tff.Counts(clients=2, train=3, test=2))
+    monkeypatch.setitem(tff.PUBLISHED, "tff_emnist", (2, 2, 3))
     monkeypatch.setattr(tff, "SHARES", {})
     return str(tmp_path / "mirror")
 

@@ -21,8 +21,8 @@ from fedsampling.base.streams import stream
 from fedsampling.data.datasets import tff
 from fedsampling.data.datasets.dataset import PublishedData, digits_like
 from fedsampling.data.datasets.tff_files import Part, unpack_edition, unpack_parts
-from fedsampling.data.federated import FederatedDataset, Samples, gather
-from fedsampling.data.partitions.partition import Number, by_owner, unbalanced
+from fedsampling.data.federated import FederatedDataset, Samples
+from fedsampling.data.partitions.partition import ByWriter, Number
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import Bounds, converted, unpack
 from fedsampling.data.sources.sources import SOURCES
@@ -42,14 +42,10 @@ class Cookup(PublishedData, name="cookup"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Read (or generate) one of the sets; its writers are the clients."""
         if source == "official":
-            samples = _official(self.set, cache, mirror)
+            samples, partition = _official(self.set, cache, mirror), ByWriter()
         else:
-            samples = emnist_like("cookup-like")
-        assert samples.writer is not None
-        train = by_owner(samples.writer)
-        if source != "official":
-            train = unbalanced(train, self.set, seed)
-        return gather(samples, train, None, self.importance)
+            samples, partition = emnist_like("cookup-like"), ByWriter(unbalance=self.set)
+        return partition.share_out(samples, seed, self.importance)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
@@ -115,11 +111,7 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Make each writer a client, once, as reading takes minutes; pixels are as in TFF."""
         samples = _digits(source, cache, mirror)
-        assert samples.writer is not None
-        train = by_owner(samples.writer)
-        if self.unbalance is not None:
-            train = unbalanced(train, self.unbalance, seed)
-        return gather(samples, train, None, self.importance)
+        return ByWriter(unbalance=self.unbalance).share_out(samples, seed, self.importance)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:

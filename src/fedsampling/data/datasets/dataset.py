@@ -4,6 +4,7 @@ Adding a file with such a class to this folder registers the dataset.  The workf
 these files, so slow libraries must be imported inside functions.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Part
@@ -120,6 +121,21 @@ def chosen_rows(samples: Samples, train: NDArray[Any], test: NDArray[Any]) -> Sa
         writer=None if samples.writer is None else samples.writer[train],
         writer_test=None if samples.writer_test is None else samples.writer_test[test],
     )
+
+
+def with_tests(
+    test: Bools,
+    name: str,
+    x: NDArray[Any],
+    y: Ints,
+    classes: int,
+    writer: Ints | None = None,
+    unverified: bool = False,
+    inputs: Mapping[str, str] | None = None,
+) -> Samples:
+    """Return samples of which those that the mask `test`, shape (N,), marks are the tests."""
+    pool = Samples(name, x, y, x, y, classes, writer, writer, unverified, inputs or {})
+    return chosen_rows(pool, ~test, test)
 
 
 # Generated stand-ins for published data: same shapes, learnable, heterogeneous clients.

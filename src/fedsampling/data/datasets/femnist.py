@@ -29,8 +29,18 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import reading, replacing, sha256, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import GRAY, PublishedData, images, unequal
+from fedsampling.data.datasets.dataset import (
+    GRAY,
+    Images,
+    PublishedData,
+    chosen_rows,
+    digits_like,
+    images,
+    unequal,
+    with_tests,
+)
 from fedsampling.data.federated import (
+    SMALLER,
     FederatedDataset,
     Samples,
     first_clients,
@@ -38,7 +48,13 @@ from fedsampling.data.federated import (
     passed_checks,
     starts,
 )
-from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
+from fedsampling.data.partitions.partition import (
+    Partition,
+    at_least,
+    by_owner,
+    sample_clients,
+    split,
+)
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
@@ -190,9 +206,9 @@ def verify(samples: Samples) -> tuple[str, ...]:
     writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = PUBLISHED_IMAGES + PUBLISHED_WRITERS - 1
     findings = {
-        f"{IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
+        f"{PUBLISHED_IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
         in (PUBLISHED_IMAGES, repeated),
-        f"{WRITERS:,} writers": writers == PUBLISHED_WRITERS,
+        f"{PUBLISHED_WRITERS:,} writers": writers == PUBLISHED_WRITERS,
         f"all {samples.classes} labels": len(np.unique(samples.y)) == samples.classes,
     }
     return passed_checks(samples.name, findings)
@@ -258,3 +274,75 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
             return archive.read(name)
     except (zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error
+
+
+# A public part of FEMNIST: the images of 255 complete writers, as LEAF renders them.
+#
+# In this part, writers with many images are missing (mean 165 images; all of FEMNIST: 227), and
+# 70 % of the images are digits.
+
+
+PART, PART_FILE = "femnist_leaf", "femnist_255_writers.npz"
+PART_WRITERS, PART_IMAGES, PART_TESTS, PART_DIGITS = 255, 42_002, 4_318, 29_577
+
+
+class Femnist255(Images, name="femnist_255"):
+    """FEMNIST's images by 255 of its writers."""
+
+    official: ClassVar[tuple[str, ...]] = (PART,)
+    published: ClassVar[int | None] = PART_WRITERS
+
+    partition: Partition
+    digits: bool = Field(False, description="only the digits, as in Federated EMNIST's digits")
+
+    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
+        """Read or generate the images; LEAF's tests, a tenth of each writer's images, are tests."""
+        samples = _read_or_generate_part(source, cache, mirror)
+        if not self.digits:
+            return samples
+        digits = chosen_rows(samples, samples.y < 10, samples.y_test < 10)
+        return replace(digits, classes=10)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare the file with the known shapes and counts."""
+        return _verify_part(read_part(folder / PART_FILE))
+
+
+def read_part(path: Path) -> Samples:
+    """Read the file; pixels stay bytes, with 255 for the background."""
+    with np.load(path, allow_pickle=False) as file:
+        test = file["is_test"]
+        x, y, writer = file["x"], file["y"].astype(np.int64), file["writer"].astype(np.int64)
+    unverified, inputs = SOURCES[f"{PART}/{PART_FILE}"].unverified, {path.name: sha256(path)}
+    return with_tests(test, "femnist_255", x, y, len(CLASSES), writer, unverified, inputs)
+
+
+def _verify_part(samples: Samples) -> tuple[str, ...]:
+    labels = np.concatenate([samples.y, samples.y_test])
+    assert samples.writer is not None
+    return passed_checks(
+        "femnist_255",
+        {
+            "images of 28 by 28 pixels": samples.x.shape[1:] == (28, 28),
+            f"{PART_IMAGES:,} images": len(labels) == PART_IMAGES,
+            f"{PART_TESTS:,} of them tests": len(samples.y_test) == PART_TESTS,
+            f"{PART_DIGITS:,} digits": int((labels < 10).sum()) == PART_DIGITS,
+            f"{len(CLASSES)} classes": len(np.unique(labels)) == len(CLASSES),
+            f"{PART_WRITERS} writers": len(np.unique(samples.writer)) == PART_WRITERS,
+        },
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_or_generate_part(source: str, cache: Path, mirror: str | None) -> Samples:
+    if source != "official":
+        rng = stream(0, "data.femnist_255_like")
+        train, test = (PART_IMAGES - PART_TESTS) // SMALLER, PART_TESTS // SMALLER
+        drawn = digits_like(rng, train=train, test=test, writers=PART_WRITERS // SMALLER)
+        inverted = replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
+        return replace(inverted, name="femnist_255-like", classes=len(CLASSES))
+    (path,) = fetch_dataset(PART, cache, mirror).values()
+    samples = read_part(path)
+    _verify_part(samples)
+    return samples

@@ -47,11 +47,11 @@ TRAIN_WRITERS, TEST_WRITERS = 539, 297
 _LABEL, _WRITER = 0, 2  # columns: label, series, writer, index within writer, class code, ...
 
 
-def read(
-    name: str, train_images: Path, train_labels: Path, test_images: Path, test_labels: Path
-) -> Samples:
-    """Read the four verified files, gzipped or plain, as images of bytes, 0 for the background."""
-    paths = (train_images, train_labels, test_images, test_labels)
+def read(name: str, *paths: Path) -> Samples:
+    """Read verified files, gzipped or plain: images of bytes, 0 for the background, and labels.
+
+    `paths`: images and labels of training, then of testing.
+    """
     x, y, x_test, y_test = (read_idx(path) for path in paths)
     return Samples(
         name=name,

@@ -13,7 +13,7 @@ files at doi:10.7910/DVN/RZQIKP.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,36 +47,26 @@ from fedsampling.data.datasets.tff_files import (
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
-    gather,
     importances,
     passed_checks,
     share_of_largest,
 )
-from fedsampling.data.partitions.partition import at_least, by_owner
+from fedsampling.data.partitions.partition import SETS, ByWriter, at_least, by_owner
 
 Snippets = dict[str, tuple[bytes, ...]]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Published numbers of clients and samples; None if not published."""
-
-    clients: int | None
-    train: int | None
-    test: int
-
-
+# Published numbers of test samples, clients and training samples; the authors of the unbalanced
+# datasets state only the first.
 PUBLISHED = {
-    "tff_emnist": Counts(clients=3383, train=341_873, test=40_832),
-    "cookup_1": Counts(clients=None, train=None, test=40_832),
-    "cookup_2": Counts(clients=None, train=None, test=40_832),
-    "cookup_3": Counts(clients=None, train=None, test=40_832),
-    "tff_cifar100": Counts(clients=500, train=50_000, test=10_000),
-    "tff_shakespeare": Counts(clients=715, train=16_068, test=2_356),
+    "tff_emnist": (40_832, 3_383, 341_873),
+    **{f"cookup_{number}": (40_832,) for number in SETS},
+    "tff_cifar100": (10_000, 500, 50_000),
+    "tff_shakespeare": (2_356, 715, 16_068),
 }
 
 # For the unbalanced datasets: fraction of the largest clients, and of the samples that they hold.
-SHARES = {"cookup_1": (0.10, 0.82), "cookup_2": (0.20, 0.90), "cookup_3": (0.50, 0.98)}
+SHARES = {f"cookup_{number}": (chosen.s, chosen.share) for number, chosen in SETS.items()}
 _TOLERANCE = 0.02  # since the publisher writes "about"
 
 
@@ -158,18 +148,15 @@ def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
 
 def inputs(*parts: Part) -> dict[str, str]:
     """Return the SHA-256 of the parts' published files, by name."""
-    paths = dict.fromkeys(part.origin or part.path for part in parts)
-    return sha256_by_name(paths)
+    return sha256_by_name(dict.fromkeys(part.origin or part.path for part in parts))
 
 
 def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str, bool]:
-    published = PUBLISHED[name]
-    findings = {f"{published.test:,} test samples": test == published.test}
-    if published.clients is not None:
-        findings[f"{published.clients:,} clients"] = clients == published.clients
-    if published.train is not None:
-        findings[f"{published.train:,} training samples"] = train == published.train
-    return findings
+    counts = {"test samples": test, "clients": clients, "training samples": train}
+    return {
+        f"{published:,} {kind}": counts[kind] == published
+        for kind, published in zip(counts, PUBLISHED[name], strict=False)
+    }
 
 
 def _read(part: Part, feature: str, kind: FeatureType) -> tuple[NDArray[Any], Ints, dict[str, int]]:
@@ -223,8 +210,7 @@ class TffCifar100(PublishedData, name="tff_cifar100"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Load TFF's clients, pixels from 0 to 255; `seed` has no effect."""
         samples = _samples(source, cache, mirror)
-        assert samples.writer is not None
-        return gather(samples, by_owner(samples.writer), None, self.importance)
+        return ByWriter().share_out(samples, seed, self.importance)
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ class ByWriter(Partition, name="by_writer"):
     )
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
-        """Make each writer a client; all share MNIST's test images, which have other writers."""
+        """Make each writer a client; all share the test samples."""
         assert samples.writer is not None
         train = by_owner(samples.writer)
         if self.clients is not None:

@@ -107,22 +107,14 @@ class _Edition(Strict):
     files: tuple[_File, ...]
 
     def source(self, dataset: str, file: _File) -> Source:
+        urls = (f"{url}{file.name}{self.suffix}" if url.endswith("/") else url for url in self.urls)
         return Source(
             dataset=dataset,
             file=file.name,
-            urls=tuple(
-                f"{base}{file.name}{self.suffix}" if base.endswith("/") else base
-                for base in self.urls
-            ),
-            size=file.size,
-            checksum=file.checksum,
-            licence=self.licence,
-            citation=self.citation,
+            urls=tuple(urls),
             becomes=file.becomes or self.becomes,
-            published=file.published,
-            verified=self.verified,
-            page=self.page,
-            edition=self.edition,
+            **file.model_dump(include={"size", "checksum", "published"}),
+            **self.model_dump(include={"licence", "citation", "verified", "page", "edition"}),
         )
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Keep, Network, everything, keyed, private
+from fedsampling.learning.models.network import Network, everything, keyed, private
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
 
@@ -175,7 +175,9 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         theta = private(theta)
 
     def outputs(x: Tensor) -> Tensor:
-        keep = _dropout(learner, runs) if dropout else everything
+        # The masks are the same in each evaluation.
+        keys = torch.zeros(runs, dtype=torch.int64, device=learner.device)
+        keep = Keeper(keys, keys[0]) if dropout else everything
         return network.outputs(theta, x.expand(runs, *x.shape[1:]), keep)
 
     return outputs
@@ -184,12 +186,6 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
 def _correct(network: Network, z: Tensor, y: Tensor) -> Tensor:
     """Return whether each sample is classified correctly; for sequences, the share of steps."""
     return (z.argmax(-1) == y).double().flatten(2).mean(2) if y.dim() > 2 else z.argmax(-1) == y
-
-
-def _dropout(learner: NetworkLearner, slots: int) -> Keep:
-    """Return the dropout of an evaluation, with the same masks each time."""
-    zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
-    return Keeper(zero, zero[0])
 
 
 def _client_means(values: Array, start: Ints) -> Array:

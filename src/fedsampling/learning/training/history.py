@@ -157,10 +157,6 @@ def _distinct(run: Ints, value: Ints, runs: int) -> Array:
 # Counts of each client's participation over all rounds.
 
 
-def _none() -> Array:
-    return np.empty((0, 0))
-
-
 @dataclass
 class Participation:
     """How often each client has taken part.
@@ -172,8 +168,8 @@ class Participation:
 
     evenness: bool = False
     by_client: bool = False
-    rounds: Array = field(default_factory=_none)
-    weights: Array = field(default_factory=_none)
+    rounds: Array = field(default_factory=lambda: np.empty((0, 0)))
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def start(self, runs: int, clients: int) -> None:
         """Begin with no participation."""
