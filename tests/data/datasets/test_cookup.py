@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets import cookup, tff
+from fedsampling.data.datasets import tff
 from fedsampling.data.federated import share_of_largest
 
 from .loading import load
@@ -17,7 +17,7 @@ from .tff_files import hdf5
 )
 def test_the_stand_in_has_the_published_imbalance(number, top, share):
     data = load("cookup", set=number)
-    assert data.n_clients == cookup.WRITERS
+    assert data.n_clients == tff.WRITERS
     assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 

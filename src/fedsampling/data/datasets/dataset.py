@@ -4,8 +4,8 @@ Adding a file with such a class to this folder registers the dataset.  The workf
 these files, so slow libraries must be imported inside functions.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,10 +16,13 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Part
+from fedsampling.base.files import sha256_by_name
+from fedsampling.base.records import Part, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, Importance, Samples
 from fedsampling.data.partitions.partition import Partition
+from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.sources import SOURCES
 
 
 class Dataset(Named, package="fedsampling.data.datasets"):
@@ -74,11 +77,7 @@ class PublishedData(NetworkData):
 class Images(PublishedData):
     """Labelled samples, most of them images, that a partition distributes over clients."""
 
-    fraction: Part = Field(
-        1.0,
-        description="of all images, training and test",
-        exclude_if=lambda fraction: fraction == 1,  # keeps the hashes of runs that do not name it
-    )
+    fraction: Part = added_field(1.0, "of all images, training and test")
     partition: Partition
 
     @property
@@ -93,7 +92,36 @@ class Images(PublishedData):
 
     def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
         """Read or generate all images, once for all seeds of a job."""
+        return _all_samples(type(self), source, cache, mirror)
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the official files of an edition; return all samples, and the checks passed."""
         raise NotImplementedError
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate samples like the published ones."""
+        raise NotImplementedError
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        return cls.read(edition, folder)[1]
+
+
+@lru_cache(maxsize=4)
+def _all_samples(dataset: type[Images], source: str, cache: Path, mirror: str | None) -> Samples:
+    if source != "official":
+        return dataset.stand_in()
+    paths = fetch_dataset(*dataset.official, cache, mirror)
+    first = SOURCES[next(iter(paths))]
+    samples, _ = dataset.read(first.edition, first.path_in(cache).parent)
+    return replace(
+        samples,
+        unverified=any(SOURCES[name].unverified for name in paths),
+        inputs=samples.inputs or sha256_by_name(paths.values()),
+    )
 
 
 def _random_fraction(samples: Samples, fraction: float, seed: int) -> Samples:
@@ -130,11 +158,9 @@ def with_tests(
     y: Ints,
     classes: int,
     writer: Ints | None = None,
-    unverified: bool = False,
-    inputs: Mapping[str, str] | None = None,
 ) -> Samples:
     """Return samples of which those that the mask `test`, shape (N,), marks are the tests."""
-    pool = Samples(name, x, y, x, y, classes, writer, writer, unverified, inputs or {})
+    pool = Samples(name, x, y, x, y, classes, writer, writer)
     return chosen_rows(pool, ~test, test)
 
 

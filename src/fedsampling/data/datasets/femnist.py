@@ -297,52 +297,34 @@ class Femnist255(Images, name="femnist_255"):
 
     def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
         """Read or generate the images; LEAF's tests, a tenth of each writer's images, are tests."""
-        samples = _read_or_generate_part(source, cache, mirror)
+        samples = super().samples(source, cache, mirror)
         if not self.digits:
             return samples
         digits = chosen_rows(samples, samples.y < 10, samples.y_test < 10)
         return replace(digits, classes=10)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare the file with the known shapes and counts."""
-        return _verify_part(read_part(folder / PART_FILE))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the file; pixels stay bytes, with 255 for the background."""
+        with np.load(folder / PART_FILE, allow_pickle=False) as file:
+            x, y, writer = file["x"], file["y"].astype(np.int64), file["writer"].astype(np.int64)
+            test = file["is_test"]
+        checks = {
+            "images of 28 by 28 pixels": x.shape[1:] == (28, 28),
+            f"{PART_IMAGES:,} images": len(y) == PART_IMAGES,
+            f"{PART_TESTS:,} of them tests": test.sum() == PART_TESTS,
+            f"{PART_DIGITS:,} digits": (y < 10).sum() == PART_DIGITS,
+            f"{len(CLASSES)} classes": len(np.unique(y)) == len(CLASSES),
+            f"{PART_WRITERS} writers": len(np.unique(writer[~test])) == PART_WRITERS,
+        }
+        samples = with_tests(test, "femnist_255", x, y, len(CLASSES), writer)
+        return samples, passed_checks("femnist_255", checks)
 
-
-def read_part(path: Path) -> Samples:
-    """Read the file; pixels stay bytes, with 255 for the background."""
-    with np.load(path, allow_pickle=False) as file:
-        test = file["is_test"]
-        x, y, writer = file["x"], file["y"].astype(np.int64), file["writer"].astype(np.int64)
-    unverified, inputs = SOURCES[f"{PART}/{PART_FILE}"].unverified, {path.name: sha256(path)}
-    return with_tests(test, "femnist_255", x, y, len(CLASSES), writer, unverified, inputs)
-
-
-def _verify_part(samples: Samples) -> tuple[str, ...]:
-    labels = np.concatenate([samples.y, samples.y_test])
-    assert samples.writer is not None
-    return passed_checks(
-        "femnist_255",
-        {
-            "images of 28 by 28 pixels": samples.x.shape[1:] == (28, 28),
-            f"{PART_IMAGES:,} images": len(labels) == PART_IMAGES,
-            f"{PART_TESTS:,} of them tests": len(samples.y_test) == PART_TESTS,
-            f"{PART_DIGITS:,} digits": int((labels < 10).sum()) == PART_DIGITS,
-            f"{len(CLASSES)} classes": len(np.unique(labels)) == len(CLASSES),
-            f"{PART_WRITERS} writers": len(np.unique(samples.writer)) == PART_WRITERS,
-        },
-    )
-
-
-@lru_cache(maxsize=1)
-def _read_or_generate_part(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images by a tenth of the writers."""
         rng = stream(0, "data.femnist_255_like")
         train, test = (PART_IMAGES - PART_TESTS) // SMALLER, PART_TESTS // SMALLER
         drawn = digits_like(rng, train=train, test=test, writers=PART_WRITERS // SMALLER)
         inverted = replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
         return replace(inverted, name="femnist_255-like", classes=len(CLASSES))
-    (path,) = fetch_dataset(PART, cache, mirror).values()
-    samples = read_part(path)
-    _verify_part(samples)
-    return samples

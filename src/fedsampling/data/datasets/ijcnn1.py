@@ -14,7 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, Positive, Variance
+from fedsampling.base.records import Part, Positive, Variance, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, vectors
 from fedsampling.data.federated import FederatedDataset, passed_checks, starts
@@ -65,10 +65,8 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     smallest: Positive = Field(description="smallest N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-    positives: Part | None = Field(
-        None,
-        description="share of positives in training: repeats them and omits negatives",
-        exclude_if=lambda positives: positives is None,  # keeps the hashes of runs without it
+    positives: Part | None = added_field(
+        None, "share of positives in training: repeats them and omits negatives"
     )
 
     @field_validator("largest")

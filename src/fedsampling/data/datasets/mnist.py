@@ -193,22 +193,15 @@ class FashionMnist(Images, name="fashion_mnist"):
 
     partition: LabelPartition
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all images."""
-        return _fashion_samples(source, cache, mirror)
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the publisher's four files."""
+        samples = read_folder("fashion_mnist", folder)
+        return samples, verify(samples)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return verify(read_folder(dataset, folder))
-
-
-@lru_cache(maxsize=1)
-def _fashion_samples(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the images."""
         rng = stream(0, "data.fashion_like")
         y, y_test = (balanced(rng, size // SMALLER, 10) for size in (60_000, 10_000))
         return images(rng, "fashion-like", GRAY, y, y_test, classes=10)
-    samples = read("fashion_mnist", *fetch_dataset("fashion_mnist", cache, mirror).values())
-    verify(samples)
-    return samples

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Part, Positive, Share
+from fedsampling.base.records import Part, Positive, Share, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData, play_like
 from fedsampling.data.federated import (
@@ -179,16 +179,9 @@ class Shakespeare(PublishedData, name="shakespeare"):
     fraction: Part = Field(1.0, description="fraction of all samples")
     min_samples: Positive = Field(1, description="minimum samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
-    every: Positive = Field(
-        1,
-        description="use every n-th sample of a role; 1: all",
-        exclude_if=lambda every: every == 1,  # keeps the hashes of runs that do not name it
-    )
-    length: Positive = Field(
-        LENGTH,
-        le=LENGTH,
-        description="characters before the predicted one that a sample keeps",
-        exclude_if=lambda length: length == LENGTH,  # keeps the hashes of runs that do not name it
+    every: Positive = added_field(1, "use every n-th sample of a role; 1: all")
+    length: Positive = added_field(
+        LENGTH, "characters before the predicted one that a sample keeps", le=LENGTH
     )
     vocabulary: Literal["printable", "leaf"] = "printable"
 

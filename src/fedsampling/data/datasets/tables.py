@@ -24,7 +24,7 @@ Anguita, Ghio, Oneto, Parra, Reyes-Ortiz: A public domain dataset for human acti
 using smartphones. ESANN 2013.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +40,7 @@ from fedsampling.data.datasets.dataset import Dataset, Images, PublishedData, bl
 from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, passed_checks
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
-from fedsampling.data.sources.fetch import fetch, fetch_dataset
+from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
@@ -170,7 +170,8 @@ def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | 
         name = f"{name}-like"
     test = split_by_label(table.y, stream(0, "data.tests"))
     x, classes = standardised(table.x, ~test), len(layout.per_label)
-    return with_tests(test, name, x, table.y, classes, table.owner, unverified, inputs)
+    samples = with_tests(test, name, x, table.y, classes, table.owner)
+    return replace(samples, unverified=unverified, inputs=inputs)
 
 
 def _stand_in(name: str, layout: Layout) -> Table:
@@ -267,16 +268,21 @@ class UciHar(Images, name="uci_har"):
 
     partition: Partition
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all windows; owners are the subjects."""
-        return _activities(source, cache, mirror)
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read UCI's archive, or the copy; owners are the subjects."""
+        windows = read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
+        checks = _verify_windows(windows)
+        return _tested("uci_har", features(windows.x), windows.y, windows.subject), checks
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published counts."""
-        return _verify_windows(
-            read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
-        )
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the windows, normally distributed around a mean for each activity."""
+        rng = stream(0, "data.uci_har_like")
+        counts = np.array(PER_ACTIVITY) // SMALLER
+        y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+        x = blobs(rng, y, 5 * len(SIGNALS))
+        return _tested("uci_har-like", x, y, np.arange(len(y)) % SUBJECTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,22 +340,7 @@ def _verify_windows(windows: Windows) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=1)
-def _activities(source: str, cache: Path, mirror: str | None) -> Samples:
-    name, classes, inputs, unverified = "uci_har-like", len(PER_ACTIVITY), {}, False
-    if source == "official":
-        paths = fetch_dataset(HAR, cache, mirror)
-        first = SOURCES[next(iter(paths))]
-        path = paths[first.name]
-        windows = read_copy(path.parent) if first.edition == "copy" else read_archive(path)
-        _verify_windows(windows)
-        x, y, subject = features(windows.x), windows.y, windows.subject
-        name, unverified = "uci_har", first.unverified
-        inputs = {path.name: sha256(path) for path in paths.values()}
-    else:
-        rng = stream(0, "data.uci_har_like")
-        y = rng.permutation(np.repeat(np.arange(classes), np.array(PER_ACTIVITY) // SMALLER))
-        x, subject = blobs(rng, y, 5 * len(SIGNALS)), np.arange(len(y)) % SUBJECTS
+def _tested(name: str, x: Array, y: Ints, subject: Ints) -> Samples:
+    classes = len(PER_ACTIVITY)
     test = split_by_label(classes * subject + y, stream(0, "data.tests"))
-    scaled = standardised(x, ~test)
-    return with_tests(test, name, scaled, y, classes, subject, unverified, inputs)
+    return with_tests(test, name, standardised(x, ~test), y, classes, subject)

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, Variance, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     SMALLER,
@@ -44,10 +44,8 @@ class ByDigit(LabelPartition, name="by_digit"):
 
     clients_per_label: Positive = 10
     variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
-    order: Literal["label", "shuffled"] = Field(
-        "label",
-        description="numbering of the clients; samplers may break ties by number",
-        exclude_if=lambda order: order == "label",  # keeps the hashes of earlier runs
+    order: Literal["label", "shuffled"] = added_field(
+        "label", "numbering of the clients; samplers may break ties by number"
     )
 
     @property
