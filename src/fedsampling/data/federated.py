@@ -400,11 +400,7 @@ def first_clients(shares: Shares, clients: int | None) -> Shares:
 def check_counts(
     samples: Samples, sample: tuple[int, ...], train: Sequence[int], test: Sequence[int]
 ) -> tuple[str, ...]:
-    """Compare sample shape and samples per class with the published values.
-
-    `sample`: shape of one sample. `train`, `test`: published number of samples of each class.
-    Returns one phrase for each check.
-    """
+    """Compare a sample's shape and the samples per class with the published values."""
     checks = {
         f"samples of shape {sample}": samples.x.shape[1:] == sample,
         f"{sum(train):,} training samples": len(samples.y) == sum(train),

@@ -13,7 +13,7 @@ from tests.data.datasets.loading import load
 from tests.data.datasets.tff_files import archive, database, hdf5, hdf5_of, packed, unchecked
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import tff
+from fedsampling.data.datasets import dataset, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
@@ -262,8 +262,7 @@ SPLITS = ("digits_only_train", "digits_only_test")
 @pytest.fixture(autouse=True)
 def forget():
     def clear_caches():
-        tff._digits.cache_clear()
-        tff._samples.cache_clear()
+        dataset._samples.cache_clear()
 
     clear_caches()
     return clear_caches
@@ -328,7 +327,7 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, for
     (file,) = (cache / "tff_emnist").glob("*.npz")
     assert file.name == f"digits-{digest[:16]}.npz"
     forget()
-    monkeypatch.setattr(tff, "unpack_parts", None)  # nothing is unpacked again
+    monkeypatch.setattr(tff, "unpacked_parts", None)  # nothing is unpacked again
     reread = digits("official", 0, cache, mirror)
     np.testing.assert_array_equal(reread.x, data.x)
     assert [path.name for path in cache.iterdir()] == ["tff_emnist"]  # no scratch is left

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
+from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import COLOURED, Images, balanced, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts
@@ -51,8 +52,6 @@ class Cifar10(Images, name="cifar10"):
         return images(rng, "cifar-like", COLOURED, y, y_test, classes=10)
 
 
-BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
-TEST_BATCH = "test_batch"
 TRAIN_SHEETS = tuple(f"train_{i:02d}.webp" for i in range(20))
 TEST_SHEETS = tuple(f"test_{i:02d}.webp" for i in range(4))
 SHEET_LABELS = "labels_u8.npy"
@@ -64,8 +63,8 @@ _TILES = 50  # images along each side of a sheet
 
 def read_binary(folder: Path) -> Samples:
     """Read the six ``.bin`` files of the binary archive, unpacked in `folder`."""
-    paths = [folder / f"{batch}.bin" for batch in (*BATCHES, TEST_BATCH)]
-    *train, (x_test, y_test) = [_binary_batch(path) for path in paths]
+    batches = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
+    *train, (x_test, y_test) = [_binary_batch(folder / f"{batch}.bin") for batch in batches]
     x, y = (np.concatenate(arrays) for arrays in zip(*train, strict=True))
     return Samples("cifar10", x, y, x_test, y_test, classes=10)
 
@@ -77,7 +76,10 @@ def read_sheets(folder: Path) -> Samples:
         np.concatenate([_sheet(folder / name) for name in names])
         for names in (TRAIN_SHEETS, TEST_SHEETS)
     )
-    return Samples("cifar10", x, labels[: len(x)], x_test, labels[len(x) :], classes=10)
+    names = (*TRAIN_SHEETS, *TEST_SHEETS, SHEET_LABELS)
+    inputs = sha256_by_name(folder / name for name in names)
+    y, y_test = np.split(labels, [len(x)])
+    return Samples("cifar10", x, y, x_test, y_test, classes=10, inputs=inputs)
 
 
 def verify(samples: Samples) -> tuple[str, ...]:

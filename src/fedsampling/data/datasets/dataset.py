@@ -74,25 +74,12 @@ class PublishedData(NetworkData):
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
 
 
-class Images(PublishedData):
-    """Labelled samples, most of them images, that a partition distributes over clients."""
-
-    fraction: Part = added_field(1.0, "of all images, training and test")
-    partition: Partition
-
-    @property
-    def max_clients(self) -> int | None:
-        """Upper bound on the number of clients of the partition; None if unknown."""
-        return self.partition.max_clients or self.published
-
-    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Partition the images, which are the same for every seed."""
-        samples = _random_fraction(self.samples(source, cache, mirror), self.fraction, seed)
-        return self.partition.share_out(samples, seed, self.importance)
+class PooledData(PublishedData):
+    """Datasets whose samples are the same for every seed."""
 
     def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all images, once for all seeds of a job."""
-        return _all_samples(type(self), source, cache, mirror)
+        """Read or generate all samples, once for all seeds of a job."""
+        return _samples(type(self), source, cache, mirror)
 
     @classmethod
     def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
@@ -110,16 +97,34 @@ class Images(PublishedData):
         return cls.read(edition, folder)[1]
 
 
+class Images(PooledData):
+    """Labelled samples, most of them images, that a partition distributes over clients."""
+
+    fraction: Part = added_field(1.0, "of all images, training and test")
+    partition: Partition
+
+    @property
+    def max_clients(self) -> int | None:
+        """Upper bound on the number of clients of the partition; None if unknown."""
+        return self.partition.max_clients or self.published
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Partition the images, which are the same for every seed."""
+        samples = _random_fraction(self.samples(source, cache, mirror), self.fraction, seed)
+        return self.partition.share_out(samples, seed, self.importance)
+
+
 @lru_cache(maxsize=4)
-def _all_samples(dataset: type[Images], source: str, cache: Path, mirror: str | None) -> Samples:
+def _samples(dataset: type[PooledData], source: str, cache: Path, mirror: str | None) -> Samples:
     if source != "official":
         return dataset.stand_in()
-    paths = fetch_dataset(*dataset.official, cache, mirror)
+    (name,) = dataset.official
+    paths = fetch_dataset(name, cache, mirror)
     first = SOURCES[next(iter(paths))]
     samples, _ = dataset.read(first.edition, first.path_in(cache).parent)
     return replace(
         samples,
-        unverified=any(SOURCES[name].unverified for name in paths),
+        unverified=any(SOURCES[path].unverified for path in paths),
         inputs=samples.inputs or sha256_by_name(paths.values()),
     )
 

@@ -16,7 +16,6 @@ import string
 import zipfile
 import zlib
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -32,7 +31,7 @@ from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import (
     GRAY,
     Images,
-    PublishedData,
+    PooledData,
     chosen_rows,
     digits_like,
     images,
@@ -55,14 +54,12 @@ from fedsampling.data.partitions.partition import (
     sample_clients,
     split,
 )
-from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted
-from fedsampling.data.sources.sources import SOURCES
 
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
 
 
-class Femnist(PublishedData, name="femnist"):
+class Femnist(PooledData, name="femnist"):
     """FEMNIST by writer, processed as by LEAF."""
 
     official: ClassVar[tuple[str, ...]] = ("nist_sd19",)
@@ -83,7 +80,7 @@ class Femnist(PublishedData, name="femnist"):
         cannot be reproduced; here `seed` determines them. With `repeat_first`, one of two identical
         images may be in the test set.
         """
-        samples = _read_or_generate(source, cache, mirror)
+        samples = self.samples(source, cache, mirror)
         if self.repeat_first:
             samples = first_repeated(samples)
         assert samples.writer is not None
@@ -99,36 +96,25 @@ class Femnist(PublishedData, name="femnist"):
         return gather(pool, train, test, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        target = folder / "femnist.npz"
-        convert(folder / "by_class.zip", folder / "by_write.zip", target)
-        return verify(read(target))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read NIST's archives, which takes minutes, or what an earlier call has kept of them."""
+        archives = folder / "by_class.zip", folder / "by_write.zip"
+        inputs = sha256_by_name(archives)
+        digest = "-".join(file_digest[:8] for file_digest in inputs.values())
+        path = folder / f"femnist-{digest}.npz"
+        samples = read(converted(path, lambda target: convert(*archives, target)))
+        samples = replace(samples, inputs=inputs)
+        return samples, verify(samples)
 
-
-@lru_cache(maxsize=1)
-def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
-    """Read or generate the images, once for all seeds of a job."""
-    if source != "official":
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images, all for training: `load` splits those of each writer."""
         rng = stream(0, "data.femnist_like")
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
-        # No test part: load() splits each writer's images.
         drawn = images(
             rng, "femnist-like", GRAY, y, y[:0], classes=62, writer=writer, writer_test=writer[:0]
         )
         return replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
-    paths = fetch_dataset("nist_sd19", cache, mirror)
-    by_class, by_write = (paths[f"nist_sd19/{file}"] for file in ("by_class.zip", "by_write.zip"))
-    inputs = sha256_by_name([by_class, by_write])
-    digest = "-".join(file_digest[:8] for file_digest in inputs.values())
-    target = converted(
-        cache / "nist_sd19" / f"femnist-{digest}.npz",
-        lambda target: convert(by_class, by_write, target),
-    )
-    samples = read(target)
-    verify(samples)
-    unverified = any(SOURCES[name].unverified for name in paths)
-    return replace(samples, inputs=inputs, unverified=unverified)
 
 
 # LEAF's FEMNIST: NIST's handwritten characters by writer, from the two raw archives.

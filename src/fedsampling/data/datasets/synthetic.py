@@ -84,9 +84,8 @@ def draw(
 ) -> tuple[NDArray[np.float32], Ints]:
     """Draw x ~ N(v_k, Σ) with Σ_jj = j^-1.2, and label it by its client's model.
 
-    `sizes`, shape (n,). `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last
-    column. `means`, shape (n, DIMENSION): v_k. Returns `x`, shape (samples, DIMENSION): client
-    after client; `y`, shape (samples,).
+    `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last column. `means`, shape (n,
+    DIMENSION): v_k.
     """
     deviation = np.arange(1, DIMENSION + 1) ** -0.6
     xs, ys = [], []

@@ -30,6 +30,7 @@ from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import (
     COLOURED,
+    PooledData,
     PublishedData,
     balanced,
     digits_like,
@@ -42,23 +43,21 @@ from fedsampling.data.datasets.tff_files import (
     Examples,
     FeatureType,
     Part,
-    fetch_parts,
     hdf5_examples,
     sqlite_examples,
-    unpack_edition,
-    unpack_parts,
+    unpacked_parts,
 )
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
-    importances,
+    gather,
     passed_checks,
     share_of_largest,
 )
 from fedsampling.data.partitions.partition import SETS, ByWriter, Number, at_least, by_owner
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import Bounds, converted, unpack
-from fedsampling.data.sources.sources import SOURCES
+from fedsampling.data.sources.sources import SOURCES, editions
 
 Snippets = dict[str, tuple[bytes, ...]]
 
@@ -196,9 +195,7 @@ def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextMana
 
 def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
     """Return the number of each sample's owner."""
-    return np.repeat(
-        np.array([number[client] for client in owners], np.int64), list(owners.values())
-    )
+    return np.repeat([number[client] for client in owners], [*owners.values()])
 
 
 # The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.
@@ -278,7 +275,7 @@ WRITERS, PER_WRITER, WRITERS_TESTS = 200, 101, 1_000
 _ARRAYS = ("x", "y", "x_test", "y_test", "writer", "writer_test")
 
 
-class EmnistDigits(PublishedData, name="emnist_digits"):
+class EmnistDigits(PooledData, name="emnist_digits"):
     """Federated EMNIST's digits by writer, as published by TFF."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
@@ -289,14 +286,33 @@ class EmnistDigits(PublishedData, name="emnist_digits"):
     )
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Make each writer a client, once, as reading takes minutes; pixels are as in TFF."""
-        samples = _digits(source, cache, mirror)
+        """Make each writer a client; pixels are as in TFF."""
+        samples = self.samples(source, cache, mirror)
         return ByWriter(unbalance=self.unbalance).share_out(samples, seed, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return verify(read_digits(dataset, *unpack_edition(dataset, edition, folder)))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive, which takes minutes, or what an earlier call has kept of it."""
+        (source,) = editions("tff_emnist")[edition]
+        digests = sha256_by_name([folder / source.file])
+
+        def convert(target: Path) -> None:
+            with unpacked_parts("tff_emnist", edition, folder) as parts:
+                samples = read_digits("tff_emnist", *parts)
+            verify(samples)
+            with replacing(target) as temporary:
+                np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
+
+        target = folder / f"digits-{digests[source.file][:16]}.npz"
+        with np.load(converted(target, convert), allow_pickle=False) as file:
+            arrays = {array: file[array] for array in _ARRAYS}
+        samples = Samples(name="tff_emnist", classes=10, inputs=digests, **arrays)
+        return samples, verify(samples)
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the writers."""
+        return emnist_like("emnist_digits-like")
 
 
 @lru_cache(maxsize=1)
@@ -308,30 +324,6 @@ def emnist_like(name: str) -> Samples:
     return replace(drawn, name=name, x=x, x_test=x_test)
 
 
-@lru_cache(maxsize=1)
-def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
-    """Read or generate the samples, once for all seeds of a job."""
-    if source != "official":
-        return emnist_like("emnist_digits-like")
-    ((name, archive),) = fetch_dataset("tff_emnist", cache, mirror).items()
-    digests = sha256_by_name([archive])
-    target = cache / "tff_emnist" / f"digits-{digests[archive.name][:16]}.npz"
-
-    def make(target: Path) -> None:
-        with TemporaryDirectory(dir=cache) as folder:
-            train, test = unpack_parts(archive, "tff_emnist", SOURCES[name].edition, Path(folder))
-            samples = read_digits("tff_emnist", train, test)
-        verify(samples)
-        with replacing(target) as temporary:
-            np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
-
-    with np.load(converted(target, make), allow_pickle=False) as file:
-        arrays = {array: file[array] for array in _ARRAYS}
-    return Samples(
-        name="tff_emnist", classes=10, unverified=SOURCES[name].unverified, inputs=digests, **arrays
-    )
-
-
 # CIFAR-100 over TFF's clients, with one common test set as in Chen et al. 2022.
 
 
@@ -339,7 +331,7 @@ def _digits(source: str, cache: Path, mirror: str | None) -> Samples:
 CLIENTS, PER_CLIENT, TESTS = 50, 100, 200
 
 
-class TffCifar100(PublishedData, name="tff_cifar100"):
+class TffCifar100(PooledData, name="tff_cifar100"):
     """CIFAR-100 over TFF's clients, Chen et al. 2022, appendix G."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
@@ -347,26 +339,23 @@ class TffCifar100(PublishedData, name="tff_cifar100"):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Load TFF's clients, pixels from 0 to 255; `seed` has no effect."""
-        samples = _samples(source, cache, mirror)
+        samples = self.samples(source, cache, mirror)
         return ByWriter().share_out(samples, seed, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return verify(read_cifar100(*unpack_edition(dataset, edition, folder)))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive."""
+        with unpacked_parts("tff_cifar100", edition, folder) as parts:
+            samples = read_cifar100(*parts)
+        return samples, verify(samples)
 
-
-@lru_cache(maxsize=1)
-def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images whose labels differ from client to client."""
         rng = stream(0, "data.cifar100_like")
         y, y_test = tastes(rng, CLIENTS, PER_CLIENT, 100), balanced(rng, TESTS, 100)
         drawn = images(rng, "cifar100-like", COLOURED, y, y_test, classes=100)
         return replace(drawn, writer=np.repeat(np.arange(CLIENTS), PER_CLIENT))
-    with fetch_parts("tff_cifar100", cache, mirror) as (train, test, unverified):
-        samples = read_cifar100(train, test)
-    verify(samples)
-    return replace(samples, unverified=unverified)
 
 
 # TFF's Shakespeare by role, cut into short sequences as in Chen et al. 2022.
@@ -380,7 +369,7 @@ STEPS = 5  # steps of a sequence
 SNIPPET = 75  # characters, of the stand-in
 
 
-class TffShakespeare(PublishedData, name="tff_shakespeare"):
+class TffShakespeare(PooledData, name="tff_shakespeare"):
     """Shakespeare by role as published by TFF, in sequences of five characters (Chen et al.)."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
@@ -395,43 +384,44 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
 
         In the result, `x` is int8, `y` int64, both of shape (sequences, 5); one common test set.
         """
-        digests: Mapping[str, str] = {}
-        unverified = False
-        if source == "official":
-            with fetch_parts("tff_shakespeare", cache, mirror) as (train, test, unverified):
-                snippets, tests = read_snippets(train), read_snippets(test)
-                digests = inputs(train, test)
-            verify_snippets(snippets, tests)
-        else:
-            snippets, tests = _embedded()
-        codes, role = sequences(snippets)
-        index, start = at_least(by_owner(role), self.min_samples)
-        train_codes, test_codes = codes[index], sequences(tests)[0]
-        return FederatedDataset(
-            name="tff_shakespeare" if source == "official" else "tff_shakespeare-like",
-            x=train_codes[:, :STEPS],
-            y=train_codes[:, 1:].astype(np.int64),
-            start=start,
-            p=importances(start, self.importance),
-            x_test=test_codes[:, :STEPS],
-            y_test=test_codes[:, 1:].astype(np.int64),
-            classes=SIZES["tff"],
-            unverified=unverified,
-            inputs=digests,
-        )
+        samples = self.samples(source, cache, mirror)
+        assert samples.writer is not None
+        roles = at_least(by_owner(samples.writer), self.min_samples)
+        return gather(samples, roles, None, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        train, test = unpack_edition(dataset, edition, folder)
-        return verify_snippets(read_snippets(train), read_snippets(test))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive."""
+        with unpacked_parts("tff_shakespeare", edition, folder) as parts:
+            train, test = map(read_snippets, parts)
+        return _as_samples("tff_shakespeare", train, test), verify_snippets(train, test)
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate roles; every eighth snippet is a test."""
+        roles = play_like(stream(0, "data.play_like"))
+        train: Snippets = {}
+        test: Snippets = {}
+        for role, text in roles.items():
+            snippets = [text[k : k + SNIPPET].encode() for k in range(0, len(text), SNIPPET)]
+            test["/".join(role)] = tuple(snippets[7::8])
+            del snippets[7::8]
+            train["/".join(role)] = tuple(snippets)
+        return _as_samples("tff_shakespeare-like", train, test)
+
+
+def _as_samples(name: str, train: Snippets, test: Snippets) -> Samples:
+    codes, role = sequences(train)
+    tests, _ = sequences(test)
+    x, x_test = codes[:, :STEPS], tests[:, :STEPS]
+    y, y_test = (rows[:, 1:].astype(np.int64) for rows in (codes, tests))
+    return Samples(name, x, y, x_test, y_test, classes=SIZES["tff"], writer=role)
 
 
 def sequences(snippets: Snippets) -> tuple[NDArray[np.int8], Ints]:
     """Cut the joined snippets of each role into chunks; incomplete chunks are dropped.
 
-    Returns `codes`, shape (sequences, 6): symbol numbers in TFF's vocabulary; `role`, shape
-    (sequences,): number of the role, in the order of `snippets`.
+    Returns symbol numbers, shape (sequences, 6), and the number of each sequence's role.
     """
     codes, sizes = [], []
     for lines in snippets.values():
@@ -440,22 +430,3 @@ def sequences(snippets: Snippets) -> tuple[NDArray[np.int8], Ints]:
         codes.append(text[: size * (STEPS + 1)].reshape(size, STEPS + 1))
         sizes.append(size)
     return np.concatenate(codes), np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _embedded() -> tuple[Snippets, Snippets]:
-    """Generate roles; every eighth snippet is a test."""
-    roles = play_like(stream(0, "data.play_like"))
-    lines = {
-        "/".join(role): [
-            text[begin : begin + SNIPPET].encode() for begin in range(0, len(text), SNIPPET)
-        ]
-        for role, text in roles.items()
-    }
-    train, tests = (
-        {
-            role: tuple(line for k, line in enumerate(snippets) if (k % 8 == 7) == is_test)
-            for role, snippets in lines.items()
-        }
-        for is_test in (False, True)
-    )
-    return train, tests

@@ -216,8 +216,7 @@ def network(
 def torch_layer(name: str, *shape: int) -> dict[str, Parameter]:
     """Weight and bias of a dense or convolutional layer, both from U(±1/√fan-in).
 
-    `name`: prefix of ``.weight`` and ``.bias``. `*shape`: shape of the weight: outputs, inputs,
-    then the kernel's height and width if it has one.
+    `*shape`: outputs, inputs, then the kernel's height and width if it has one.
     """
     law = uniform(1 / sqrt(prod(shape[1:])))
     return {f"{name}.weight": Parameter(shape, law), f"{name}.bias": Parameter(shape[:1], law)}

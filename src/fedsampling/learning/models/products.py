@@ -117,8 +117,6 @@ def is_onednn_faster(processor: str) -> bool:
     MKL restricts its AVX-512 kernels to Intel's processors.  On others they are faster only if the
     vector units have 512 bits, for which there is no flag.  AMD introduced ``avx_vnni`` and
     ``avx512_vp2intersect`` together with such units (Zen 5).
-
-    `processor`: result of :func:`processor`.
     """
     flags = set(processor.split())
     wide = "avx512f" in flags and not flags.isdisjoint({"avx_vnni", "avx512_vp2intersect"})
@@ -147,14 +145,10 @@ def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
     if factor.device.type != "cpu":
         return False
     sizes = rows, factor.shape[2], outputs
-    if prod(sizes) >= _LARGE_SLOT or not _is_aligned(rows * outputs):
+    is_aligned = rows * outputs % 4 == 0  # every slot's result begins at a multiple of 16 bytes
+    if prod(sizes) >= _LARGE_SLOT or not is_aligned:
         return True
     return outputs > 1 and not _is_independent(*sizes, factor.dtype, torch.get_num_threads())
-
-
-def _is_aligned(numbers: int) -> bool:
-    # Whether slots of so many float32 numbers all begin at multiples of 16 bytes.
-    return numbers % 4 == 0
 
 
 @cache

@@ -94,8 +94,7 @@ class Linear:
             slope = self.slope(np.matmul(w_run, columns, out=z), data.y)
             norms = self._norms(slope, z, squares, w_run @ w_run)
             np.add.reduceat(norms, data.start[:-1], out=total[run])
-        mean: Array = total / data.n_samples
-        return mean
+        return total / data.n_samples
 
     def minimiser(self, data: FederatedDataset) -> Array:
         """Minimise Σ_k p_k P_k(w), equation (1), by Newton's method; shape (M,)."""

@@ -72,11 +72,8 @@ def on_own_samples(
     """Measure every run's global model on each client's own samples.
 
     These are the client's test samples; if it has none, or all clients share a test set, its
-    training samples.
-
-    `dropout`: leave dropout on. Returns shape (runs, n): ``client_tests``: number of the client's
-    own test samples, 0 if its training samples are used; ``client_loss``: mean loss; for
-    classification, ``client_accuracy``.
+    training samples. Returns shape (runs, n): ``client_tests``, the number of the client's own test
+    samples; ``client_loss``, its mean loss; for classification, ``client_accuracy``.
     """
     data, runs = learner.data, len(theta)
     start_test = np.zeros(data.n_clients + 1, int) if data.start_test is None else data.start_test
@@ -190,8 +187,7 @@ def _correct(network: Network, z: Tensor, y: Tensor) -> Tensor:
 
 def _client_means(values: Array, start: Ints) -> Array:
     sums = np.add.reduceat(values, start[:-1], axis=1)
-    means: Array = sums / np.diff(start)
-    return means
+    return sums / np.diff(start)
 
 
 def _mean_and_deviation(values: Array, p: Array) -> tuple[Array, Array]:

@@ -99,10 +99,8 @@ def request_shares(
     for gradients also takes the backward pass; a request for features takes a forward pass over a
     batch.
 
-    `needs`: information that the sampler observes. `n_samples`, `trained`, shape (n,): samples of
-    each client, and samples in the batches of its local training, with repetitions. `batch`:
-    samples whose features are sent. `mini_batch`: samples of a mini-batch in local training, which
-    estimates a loss.
+    `trained`, shape (n,): samples in the batches of local training, with repetitions. `batch`:
+    samples whose features are sent. `mini_batch`: samples of a mini-batch in local training.
 
     References: Kaplan et al.: Scaling Laws for Neural Language Models. arXiv 2001.08361, section
     2.1: a backward pass costs about twice as much as a forward pass.
@@ -114,8 +112,7 @@ def request_shares(
         "heterogeneity": FORWARD_SHARE * np.minimum(n_samples, batch),
     }
     needed = [cost for name, cost in passes.items() if name in needs]
-    shares: Array = sum(needed, np.zeros(len(n_samples))) / trained
-    return shares
+    return sum(needed, np.zeros(len(n_samples))) / trained
 
 
 def seconds(
@@ -225,14 +222,6 @@ FACTS = frozenset({"client_samples", "client_importance", "client_tests", "clien
 ONCE = -1  # round of values that belong to no round
 
 
-def taken(name: str) -> InputError:
-    """Return the error for two numbers with the same name."""
-    return InputError(
-        f"metrics: the history already has {name!r}; use another name in metrics, or in the "
-        "sampler's method measured"
-    )
-
-
 @dataclass
 class History:
     """Rows of the runs' tables."""
@@ -246,8 +235,8 @@ class History:
     ended_at: Ints = field(init=False)
     # shape (runs, n): values of single clients by metric, taken at the end
     by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
-    # latest round of each measured or charged number
-    _latest: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
+    # kind of each number, measured or charged, and its latest round
+    _latest: dict[str, tuple[str, int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended_at = np.full(len(self.diverged_at), -1)
@@ -274,19 +263,15 @@ class History:
         self.charged.extend((round, name, cost) for name, cost in costs.items())
 
     def _check_names(self, kind: str, round: int, names: Iterable[str]) -> None:
-        """Raise an error if a number of the same round and kind has one of these names."""
+        """Raise an error if a number of the same round, or of the other kind, has such a name."""
         for name in names:
-            if name == "diverged_at" or self._latest.get((kind, name)) == round:
-                raise taken(name)
-            self._latest[kind, name] = round
-
-    def check_costs(self) -> None:
-        """Raise an error if a cost has the name of a measurement."""
-        measured, charged = (
-            {name for _, name, _ in rows} for rows in (self.measured, self.charged)
-        )
-        for name in measured & charged:
-            raise taken(name)
+            earlier_kind, earlier = self._latest.get(name, (kind, -1))
+            if name == "diverged_at" or earlier_kind != kind or earlier == round:
+                raise InputError(
+                    f"metrics: the history already has {name!r}; use another name in metrics, or "
+                    "in the sampler's method measured"
+                )
+            self._latest[name] = kind, round
 
     def mark_diverged(self, round: int, lost: Bools) -> None:
         """Note which runs lost their model in a round, counted from 1."""

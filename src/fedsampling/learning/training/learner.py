@@ -236,7 +236,9 @@ class NetworkLearner(Learner):
             moved[run] += weight[begin:end] @ self._parameters(updates)[begin:end]
             if buffers.shape[1]:
                 trained = updates[begin:end, self.network.dimension :]
-                buffers[run] += self._shares(omega[begin:end]) @ (trained - buffers[run])
+                positive = np.maximum(omega[begin:end], 0)  # statistics need a convex average
+                shares = self._tensor(positive / max(positive.sum(), 1e-300))
+                buffers[run] += shares @ (trained - buffers[run])
         self.step_taken = _joined(theta, before), _joined(moved, buffers)
         if self.server is None:
             return self.step_taken[1]
@@ -245,11 +247,6 @@ class NetworkLearner(Learner):
         step = float(self.server_step)  # the same for all runs, where the server has an optimiser
         change = (moved - theta).div_(step)
         return _joined(theta + step * self.server.step(change, *self.moments), buffers)
-
-    def _shares(self, omega: Array) -> Tensor:
-        """Return the positive weights, divided by their sum: statistics need a convex average."""
-        positive = np.maximum(omega, 0)
-        return self._tensor(positive / max(positive.sum(), 1e-300))
 
     def _server_steps(self, run: Ints | int) -> Array | float:
         """Return η_g of some runs."""

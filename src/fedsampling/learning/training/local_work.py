@@ -123,14 +123,12 @@ class LocalWork(Strict):
         """Return each slot's step size, shape (slots,); `of_runs` replaces `step`, run by run."""
         step = self.step if of_runs is None else of_runs[slots.run]
         factor = self.schedule.factor(round) if self.schedule else 1.0
-        steps: Array = step * self.decay**round * factor * slots.scale
-        return steps
+        return step * self.decay**round * factor * slots.scale
 
 
 def dropout_keys(slots: Slots, rng: Draws) -> Ints:
     """Return the key of each slot's dropout masks, shape (slots,)."""
-    keys: Ints = (_uniforms(_key(slots, rng), "dropout", 1)[:, 0] * 2**53).astype(np.int64)
-    return keys
+    return (_uniforms(_key(slots, rng), "dropout", 1)[:, 0] * 2**53).astype(np.int64)
 
 
 def occurrence(slots: Slots) -> Ints:
