@@ -82,6 +82,12 @@ class PooledData(PublishedData):
         return _samples(type(self), source, cache, mirror)
 
     @classmethod
+    def fetched(cls, cache: Path, mirror: str | None) -> dict[str, Path]:
+        """Fetch the official files of one edition."""
+        (dataset,) = cls.official
+        return fetch_dataset(dataset, cache, mirror)
+
+    @classmethod
     def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
         """Read the official files of an edition; return all samples, and the checks passed."""
         raise NotImplementedError
@@ -118,13 +124,12 @@ class Images(PooledData):
 def _samples(dataset: type[PooledData], source: str, cache: Path, mirror: str | None) -> Samples:
     if source != "official":
         return dataset.stand_in()
-    (name,) = dataset.official
-    paths = fetch_dataset(name, cache, mirror)
+    paths = dataset.fetched(cache, mirror)
     first = SOURCES[next(iter(paths))]
     samples, _ = dataset.read(first.edition, first.path_in(cache).parent)
     return replace(
         samples,
-        unverified=any(SOURCES[path].unverified for path in paths),
+        unverified=any(SOURCES[name].unverified for name in paths),
         inputs=samples.inputs or sha256_by_name(paths.values()),
     )
 

@@ -24,8 +24,7 @@ Anguita, Ghio, Oneto, Parra, Reyes-Ortiz: A public domain dataset for human acti
 using smartphones. ESANN 2013.
 """
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal
@@ -34,9 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Dataset, Images, PublishedData, blobs, with_tests
+from fedsampling.data.datasets.dataset import Dataset, Images, PooledData, blobs, with_tests
 from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, passed_checks
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
@@ -76,7 +74,7 @@ class Table:
     owner: Ints | None = None
 
 
-class TableData(PublishedData):
+class TableData(PooledData):
     """A table that a partition distributes over clients."""
 
     official: ClassVar[tuple[str, ...]] = (FILES,)
@@ -93,22 +91,37 @@ class TableData(PublishedData):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""
-        samples = _samples(self.named, self.layout, source, cache, mirror)
+        samples = self.samples(source, cache, mirror)
         return self.partition.share_out(samples, seed, self.importance)
 
     @classmethod
+    def fetched(cls, cache: Path, mirror: str | None) -> dict[str, Path]:
+        """Fetch the table's file."""
+        source = SOURCES[f"{FILES}/{cls.layout.file}"]
+        return {source.name: fetch(source, cache, mirror)}
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the table's file."""
+        table = read(folder / cls.layout.file, cls.layout)
+        checks = verify(cls.named, cls.layout, table)
+        return _split(cls.named, table, len(cls.layout.per_label)), checks
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the samples, normally distributed around a mean for each label."""
+        layout, rng = cls.layout, stream(0, f"data.{cls.named}_like")
+        counts = np.maximum(np.array(layout.per_label) // SMALLER, FEWEST)
+        y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+        owner = np.arange(len(y)) % layout.owners if layout.owner else None
+        table = Table(blobs(rng, y, layout.features), y, owner)
+        return _split(f"{cls.named}-like", table, len(counts))
+
+    @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published counts."""
-        tables = {
-            name: member.layout
-            for name, member in Dataset.members().items()
-            if issubclass(member, TableData)
-        }
-        return tuple(
-            phrase
-            for name, layout in tables.items()
-            for phrase in verify(name, layout, read(folder / layout.file, layout))
-        )
+        """Compare the files of all tables with the published counts."""
+        tables = (table for table in Dataset.members().values() if issubclass(table, TableData))
+        return tuple(phrase for table in tables for phrase in table.read(edition, folder)[1])
 
 
 def read(path: Path, layout: Layout) -> Table:
@@ -156,31 +169,11 @@ def standardised(x: Array, train: Bools) -> NDArray[np.float32]:
     return cut
 
 
-@lru_cache(maxsize=1)
-def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | None) -> Samples:
-    inputs, unverified = {}, False
-    if source == "official":
-        origin = SOURCES[f"{FILES}/{layout.file}"]
-        path = fetch(origin, cache, mirror)
-        table = read(path, layout)
-        verify(name, layout, table)
-        inputs, unverified = {path.name: sha256(path)}, origin.unverified
-    else:
-        table = _stand_in(name, layout)
-        name = f"{name}-like"
-    test = split_by_label(table.y, stream(0, "data.tests"))
-    x, classes = standardised(table.x, ~test), len(layout.per_label)
-    samples = with_tests(test, name, x, table.y, classes, table.owner)
-    return replace(samples, unverified=unverified, inputs=inputs)
-
-
-def _stand_in(name: str, layout: Layout) -> Table:
-    """Generate a tenth of the samples, normally distributed around a mean for each label."""
-    rng = stream(0, f"data.{name}_like")
-    counts = np.maximum(np.array(layout.per_label) // SMALLER, FEWEST)
-    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-    owner = np.arange(len(y)) % layout.owners if layout.owner else None
-    return Table(blobs(rng, y, layout.features), y, owner)
+def _split(name: str, table: Table, classes: int, by_owner: bool = False) -> Samples:
+    """Separate a fifth of the samples of each label, or of each owner and label."""
+    strata = table.y if table.owner is None or not by_owner else classes * table.owner + table.y
+    test = split_by_label(strata, stream(0, "data.tests"))
+    return with_tests(test, name, standardised(table.x, ~test), table.y, classes, table.owner)
 
 
 class Dna(TableData, name="dna"):
@@ -273,7 +266,8 @@ class UciHar(Images, name="uci_har"):
         """Read UCI's archive, or the copy; owners are the subjects."""
         windows = read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
         checks = _verify_windows(windows)
-        return _tested("uci_har", features(windows.x), windows.y, windows.subject), checks
+        table = Table(features(windows.x), windows.y, windows.subject)
+        return _split("uci_har", table, len(PER_ACTIVITY), by_owner=True), checks
 
     @classmethod
     def stand_in(cls) -> Samples:
@@ -281,8 +275,8 @@ class UciHar(Images, name="uci_har"):
         rng = stream(0, "data.uci_har_like")
         counts = np.array(PER_ACTIVITY) // SMALLER
         y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-        x = blobs(rng, y, 5 * len(SIGNALS))
-        return _tested("uci_har-like", x, y, np.arange(len(y)) % SUBJECTS)
+        table = Table(blobs(rng, y, 5 * len(SIGNALS)), y, np.arange(len(y)) % SUBJECTS)
+        return _split("uci_har-like", table, len(counts), by_owner=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,9 +332,3 @@ def _verify_windows(windows: Windows) -> tuple[str, ...]:
             f"{SUBJECTS} subjects": len(np.unique(windows.subject)) == SUBJECTS,
         },
     )
-
-
-def _tested(name: str, x: Array, y: Ints, subject: Ints) -> Samples:
-    classes = len(PER_ACTIVITY)
-    test = split_by_label(classes * subject + y, stream(0, "data.tests"))
-    return with_tests(test, name, standardised(x, ~test), y, classes, subject)
