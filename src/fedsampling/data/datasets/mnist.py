@@ -47,31 +47,13 @@ TRAIN_WRITERS, TEST_WRITERS = 539, 297
 _LABEL, _WRITER = 0, 2  # columns: label, series, writer, index within writer, class code, ...
 
 
-def read(name: str, *paths: Path) -> Samples:
-    """Read verified files, gzipped or plain: images of bytes, 0 for the background, and labels.
-
-    `paths`: images and labels of training, then of testing.
-    """
-    x, y, x_test, y_test = (read_idx(path) for path in paths)
-    return Samples(
-        name=name,
-        x=x,
-        y=y.astype(np.int64),
-        x_test=x_test,
-        y_test=y_test.astype(np.int64),
-        classes=10,
-        inputs=sha256_by_name(paths),
-    )
-
-
-def read_folder(name: str, folder: Path) -> Samples:
-    """Read the four files by their publishers' names; see :func:`read`."""
-    files = [
-        f"{part}-{kind}-ubyte.gz"
-        for part in ("train", "t10k")
-        for kind in ("images-idx3", "labels-idx1")
-    ]
-    return read(name, *(folder / file for file in files))
+def read(name: str, folder: Path) -> Samples:
+    """Read the four files, gzipped or plain: bytes, 0 for the background, and labels."""
+    parts = [(part, kind) for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
+    paths = [folder / f"{part}-{kind}-ubyte.gz" for part, kind in parts]
+    x, y, x_test, y_test = map(read_idx, paths)
+    y, y_test = y.astype(np.int64), y_test.astype(np.int64)
+    return Samples(name, x, y, x_test, y_test, classes=10, inputs=sha256_by_name(paths))
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
@@ -162,7 +144,7 @@ class Mnist(Images, name="mnist"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        digits = read_folder("mnist", folder.parent / "mnist")
+        digits = read("mnist", folder.parent / "mnist")
         if dataset == "mnist":
             return verify(digits)
         parts = [folder / f"qmnist-{part}-labels-idx2-int.gz" for part in ("train", "test")]
@@ -175,7 +157,8 @@ def _samples(source: str, with_writers: bool, cache: Path, mirror: str | None) -
         rng = stream(0, "data.digits_like")
         drawn = digits_like(rng, train=60_000 // SMALLER, test=10_000 // SMALLER, writers=54)
         return drawn if with_writers else replace(drawn, writer=None, writer_test=None)
-    samples = read("mnist", *fetch_dataset("mnist", cache, mirror).values())
+    fetch_dataset("mnist", cache, mirror)
+    samples = read("mnist", cache / "mnist")
     verify(samples)
     if with_writers:
         samples = add_writers(samples, *fetch_dataset("qmnist", cache, mirror).values())
@@ -196,7 +179,7 @@ class FashionMnist(Images, name="fashion_mnist"):
     @classmethod
     def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
         """Read the publisher's four files."""
-        samples = read_folder("fashion_mnist", folder)
+        samples = read("fashion_mnist", folder)
         return samples, verify(samples)
 
     @classmethod

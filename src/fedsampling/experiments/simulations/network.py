@@ -260,6 +260,10 @@ class Training(Strict):
                 rounds = learner.by_client_metrics(moment.round)
                 moment.history.by_client = {**rounds, **final}
 
+        def check_names(moment: Moment) -> None:
+            if moment.round == 1:  # the first costs are known
+                moment.history.check_costs()
+
         def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
 
@@ -267,7 +271,7 @@ class Training(Strict):
         if metrics:
             users = partial(measure, learner, metrics)
             callbacks.append(measuring(when[0], lambda theta, _: users(theta), when[1]))
-        callbacks.append(lambda moment: progress(moment.round))
+        callbacks += [check_names, lambda moment: progress(moment.round)]
         if self.until:
             callbacks.append(self.until.end)
         if watch:

@@ -177,6 +177,15 @@ def blamed(place: str, error: BaseException) -> InputError:
         return InputError(f"{place}: {described(error)}")
 
 
+@contextmanager
+def blaming(place: str) -> Iterator[None]:
+    """Report an error of users' code, which may raise anything, in one line."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise blamed(place, error) from error
+
+
 def private(x: Tensor) -> Tensor:
     """Return a copy of `x` for a user's function; the memory is copied when it is written to."""
     try:

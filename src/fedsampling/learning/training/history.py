@@ -222,6 +222,14 @@ FACTS = frozenset({"client_samples", "client_importance", "client_tests", "clien
 ONCE = -1  # round of values that belong to no round
 
 
+def taken(name: str) -> InputError:
+    """Return the error for two numbers with the same name."""
+    return InputError(
+        f"metrics: the history already has {name!r}; use another name in metrics, or in the "
+        "sampler's method measured"
+    )
+
+
 @dataclass
 class History:
     """Rows of the runs' tables."""
@@ -235,8 +243,8 @@ class History:
     ended_at: Ints = field(init=False)
     # shape (runs, n): values of single clients by metric, taken at the end
     by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
-    # kind of each number, measured or charged, and its latest round
-    _latest: dict[str, tuple[str, int]] = field(init=False, default_factory=dict)
+    # latest round of each measured or charged number
+    _latest: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended_at = np.full(len(self.diverged_at), -1)
@@ -263,15 +271,19 @@ class History:
         self.charged.extend((round, name, cost) for name, cost in costs.items())
 
     def _check_names(self, kind: str, round: int, names: Iterable[str]) -> None:
-        """Raise an error if a number of the same round, or of the other kind, has such a name."""
+        """Raise an error if a number of the same round and kind has one of these names."""
         for name in names:
-            earlier_kind, earlier = self._latest.get(name, (kind, -1))
-            if name == "diverged_at" or earlier_kind != kind or earlier == round:
-                raise InputError(
-                    f"metrics: the history already has {name!r}; use another name in metrics, or "
-                    "in the sampler's method measured"
-                )
-            self._latest[name] = kind, round
+            if name == "diverged_at" or self._latest.get((kind, name)) == round:
+                raise taken(name)
+            self._latest[kind, name] = round
+
+    def check_costs(self) -> None:
+        """Raise an error if a cost has the name of a measurement."""
+        measured, charged = (
+            {name for _, name, _ in rows} for rows in (self.measured, self.charged)
+        )
+        for name in measured & charged:
+            raise taken(name)
 
     def mark_diverged(self, round: int, lost: Bools) -> None:
         """Note which runs lost their model in a round, counted from 1."""
