@@ -182,6 +182,8 @@ def blaming(place: str) -> Iterator[None]:
     """Report an error of users' code, which may raise anything, in one line."""
     try:
         yield
+    except InputError:
+        raise
     except (Exception, SystemExit) as error:
         raise blamed(place, error) from error
 

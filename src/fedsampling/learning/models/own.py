@@ -190,7 +190,7 @@ class OwnModule:
         """Compute the slots one after the other, each from its own seed and buffers."""
         parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
         outputs = []
-        with seedable(x.device) as seed:
+        with seedable(x.device) as seed, blaming(f"model: {self.name}"):
             for k in range(len(x)):
                 rows = x[k] if sizes is None else x[k, : sizes[k]]
                 arguments = {name: part[k] for name, part in parts.items()}
@@ -203,8 +203,7 @@ class OwnModule:
                 elif self._writes:
                     rows = rows.clone()
                 seed(0 if seeds is None else seeds[k])
-                with blaming(f"model: {self.name}"):
-                    z = self._apply(arguments, rows)
+                z = self._apply(arguments, rows)
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
@@ -325,7 +324,7 @@ class OwnLoss:
         """Return the losses [slots, batch]; see :class:`.network.Guest`."""
         seeds = slot_seeds(keep, 1, len(z))
         losses = []
-        with seedable(z.device) as seed:
+        with seedable(z.device) as seed, blaming("loss"):
             for k, outputs in enumerate(z.unbind()):
                 n = z.shape[1] if sizes is None else sizes[k]
                 rows = outputs[:n].clone() if self._writes else outputs[:n]
@@ -343,7 +342,7 @@ class OwnLoss:
     def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
         outputs = z.clone().requires_grad_()
         copied, targets = outputs.clone(), self._y.clone()
-        with keyed("loss", z.device) as drew:
+        with keyed("loss", z.device) as drew, blaming("loss"):
             losses = self._checked(copied, targets)
         if not losses.requires_grad:
             raise InputError("loss: does not depend on the outputs; its gradient is needed")
@@ -353,8 +352,7 @@ class OwnLoss:
         return losses.detach(), drew[0]
 
     def _checked(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        with blaming("loss"):
-            losses: Any = self._loss(outputs, targets)
+        losses: Any = self._loss(outputs, targets)
         n = len(targets)
         if not isinstance(losses, Tensor) or losses.shape != (n,):
             kind = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
