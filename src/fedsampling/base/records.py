@@ -248,6 +248,15 @@ Range = Annotated[tuple[Variance, Variance], InOrder]
 Counts = Annotated[tuple[Positive, Positive], InOrder]
 
 
+def added_field(default: Any, description: str, **limits: Any) -> Any:
+    """Return a field whose default is not part of a run's hash; earlier runs keep their hashes."""
+
+    def is_default(value: Any) -> bool:
+        return bool(value == default)
+
+    return Field(default, description=description, exclude_if=is_default, **limits)
+
+
 class Strict(BaseModel):
     """An immutable record that rejects unknown keys and does not parse numbers from text."""
 

@@ -349,9 +349,9 @@ class Samples:
     name: str  # for provenance, such as ``"mnist"``
     # shape (N, ...): training samples as stored: bytes remain uint8, and the loader scales them
     x: NDArray[Any]
-    y: Ints  # shape (N,): labels in [0, classes)
+    y: NDArray[Any]  # shape (N,): labels in [0, classes)
     x_test: NDArray[Any]  # shape (T, ...): of the type and sample shape of `x`; may have no rows
-    y_test: Ints  # shape (T,)
+    y_test: NDArray[Any]  # shape (T,)
     classes: int | None  # number of labels; None if `y` has the targets of a regression, as float64
     # shape (N,): owner of each training sample (writer, role, client of the publisher)
     writer: Ints | None = None
@@ -400,11 +400,7 @@ def first_clients(shares: Shares, clients: int | None) -> Shares:
 def check_counts(
     samples: Samples, sample: tuple[int, ...], train: Sequence[int], test: Sequence[int]
 ) -> tuple[str, ...]:
-    """Compare sample shape and samples per class with the published values.
-
-    `sample`: shape of one sample. `train`, `test`: published number of samples of each class.
-    Returns one phrase for each check.
-    """
+    """Compare a sample's shape and the samples per class with the published values."""
     checks = {
         f"samples of shape {sample}": samples.x.shape[1:] == sample,
         f"{sum(train):,} training samples": len(samples.y) == sum(train),

@@ -333,19 +333,14 @@ def from_huggingface(
 
 
 class _Options(Strict):
-    """Validation of the options of :func:`federated`."""
+    """Validation of the options of :func:`federated` and :func:`from_frame`."""
 
-    test_share: Share | None
-    importance: Importance
-    name: str
-    seed: Seed
-    tokens: bool
-
-
-class _Encode(Strict):
-    """Validation of the argument `encode`."""
-
-    encode: Encode | None
+    test_share: Share | None = None
+    importance: Importance = "samples"
+    name: str = ""
+    seed: Seed = 0
+    tokens: bool = False
+    encode: Encode | None = None
 
 
 def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
@@ -466,7 +461,7 @@ def _from_table(
 ) -> FederatedDataset:
     """Make a dataset from named columns, or from splits "train" and "test" of them."""
     _check_options(options, "from_frame", {"clients", "clients_test", "y"})
-    checked = check(_Encode, {"encode": encode}, "").encode
+    checked = check(_Options, {"encode": encode}, "").encode
     columns = (target, features, client, test_column)
     train, test, encoding = train_and_test(source, *columns, encodes=checked is not None)
     options["client_info"] = _properties(options.get("client_info"), client)

@@ -170,7 +170,8 @@ def train_and_test(
     source: Any, target: Any, features: Any, client: Any, test: Any, encodes: bool = False
 ) -> tuple[Table, Table | None, Encoding | None]:
     """Read the training and the test table, which a dict of splits or a column `test` separates."""
-    splits = source if isinstance(source, Mapping) and _has_tables(source) else {"train": source}
+    has_splits = isinstance(source, Mapping) and any(map(is_table, source.values()))
+    splits = source if has_splits else {"train": source}
     if "train" not in splits:
         raise InputError(f"frame: no split 'train'; it has {', '.join(map(str, splits))}")
     train = columns_of(splits["train"])
@@ -266,11 +267,6 @@ def _read(source: Any, argument: str, row: int) -> Any:
     except Exception as error:  # a user's dataset may raise anything
         raise InputError(f"{argument}: sample {row}: {described(error)}; correct it") from error
     return [*map(copied, item)] if isinstance(item, tuple | list) else item
-
-
-def _has_tables(source: Mapping[Any, Any]) -> bool:
-    """Whether the values of a mapping are tables; otherwise, they are columns."""
-    return any(is_table(value) for value in source.values())
 
 
 def is_table(value: Any) -> bool:

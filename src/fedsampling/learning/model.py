@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.errors import described, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
-from fedsampling.base.records import Positive
+from fedsampling.base.records import Positive, added_field
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network
@@ -49,11 +49,10 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
 
     name: str = Field(description="the class, or the function that makes the module, in the file")
     file: str = Field(description="Python file, from the working folder")
-    loss: str | None = Field(
+    loss: str | None = added_field(
         None,
-        description="a function in the file, loss(outputs, targets), one number per sample; null: "
-        "cross entropy, or half the squared error for regression",
-        exclude_if=lambda loss: loss is None,  # keeps the hashes of runs that do not name it
+        "a function in the file, loss(outputs, targets), one number per sample; null: cross "
+        "entropy, or half the squared error for regression",
     )
     content: str = Field("", description="SHA-256 of the file; computed if empty")
 

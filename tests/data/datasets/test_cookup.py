@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets import cookup, tff
+from fedsampling.data.datasets import tff
 from fedsampling.data.federated import share_of_largest
 
 from .loading import load
@@ -17,7 +17,7 @@ from .tff_files import hdf5
 )
 def test_the_stand_in_has_the_published_imbalance(number, top, share):
     data = load("cookup", set=number)
-    assert data.n_clients == cookup.WRITERS
+    assert data.n_clients == tff.WRITERS
     assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 
@@ -34,7 +34,7 @@ def published(tmp_path, monkeypatch):
     }
     for file in ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5"):
         hdf5(folder / file, clients)
-    counts = tff.Counts(clients=2, train=24, test=24)
+    counts = (24, 2, 24)
     monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": counts})
     monkeypatch.setattr(tff, "SHARES", {})
     return folder

@@ -11,7 +11,7 @@ from tests.data.datasets.loading import load
 from tests.data.datasets.tff_files import unchecked
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import femnist
+from fedsampling.data.datasets import dataset, femnist
 from fedsampling.data.federated import Samples
 
 loaded = partial(load, "femnist")
@@ -49,7 +49,7 @@ def test_few_images_can_be_left_out_and_first_ones_repeated():
 
 
 def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
-    femnist._read_or_generate.cache_clear()
+    dataset._samples.cache_clear()
     folder = tmp_path / "mirror" / "nist_sd19"
     folder.mkdir(parents=True)
     by_class(folder)
@@ -64,11 +64,11 @@ def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     assert shades == {10 + 20, 40 + 50}
     assert sorted(data.inputs) == ["by_class.zip", "by_write.zip"]
     assert data.unverified
-    femnist._read_or_generate.cache_clear()
+    dataset._samples.cache_clear()
     monkeypatch.setattr(femnist, "convert", None)
     reread = loaded("official", train=0.5, **folders)
     np.testing.assert_array_equal(reread.x, data.x)
-    femnist._read_or_generate.cache_clear()
+    dataset._samples.cache_clear()
 
 
 # Where each image lies in either archive; the shade tells the images apart.

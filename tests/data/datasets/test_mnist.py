@@ -84,7 +84,7 @@ LABELS = ("qmnist-train-labels-idx2-int.gz", "qmnist-test-labels-idx2-int.gz")
 
 @pytest.fixture(scope="module")
 def digits(mirror):
-    return mnist.read("mnist", *(Path(mirror, "mnist", file) for file in IDX_FILES))
+    return mnist.read("mnist", Path(mirror, "mnist"))
 
 
 @pytest.fixture(scope="module")

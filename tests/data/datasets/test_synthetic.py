@@ -1,6 +1,7 @@
 """Synthetic(α, β): labels, features and sizes against FedProx's formulas."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from fedsampling.data.datasets.synthetic import (
     Regression,
     Synthetic,
     draw,
-    generate,
     sample_sizes,
 )
 
@@ -124,12 +124,7 @@ PAPER = {
 
 
 def generated(seed=0, **changed):
-    return generate(
-        Regression(**(PAPER | changed)),
-        features=stream(seed, "features"),
-        disturbance=stream(seed, "noise"),
-        truth=stream(seed, "model"),
-    )
+    return Regression(**(PAPER | changed)).load("generated", seed, Path(), None)
 
 
 class TestLaw:

@@ -13,7 +13,7 @@ from tests.data.datasets.loading import load
 from tests.data.datasets.tff_files import archive, database, hdf5, hdf5_of, packed, unchecked
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import cookup, tff
+from fedsampling.data.datasets import dataset, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
@@ -242,7 +242,7 @@ def test_the_published_database(tmp_path, monkeypatch):
     }
     packed(tmp_path / "mirror/tff_shakespeare/shakespeare.sqlite.lzma", splits)
     unchecked(monkeypatch, "tff_shakespeare/shakespeare.sqlite.lzma")
-    counts = tff.Counts(clients=2, train=3, test=2)
+    counts = (2, 2, 3)
     monkeypatch.setitem(tff.PUBLISHED, "tff_shakespeare", counts)
     data = loaded("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert read(data.x) == "To be or n"
@@ -262,8 +262,7 @@ SPLITS = ("digits_only_train", "digits_only_test")
 @pytest.fixture(autouse=True)
 def forget():
     def clear_caches():
-        cookup._digits.cache_clear()
-        tff._samples.cache_clear()
+        dataset._samples.cache_clear()
 
     clear_caches()
     return clear_caches
@@ -309,7 +308,7 @@ def mirror(tmp_path, monkeypatch, request):
     unchecked(
         monkeypatch, "tff_emnist/emnist_all.sqlite.lzma", "tff_emnist/fed_emnist_digitsonly.tar.bz2"
     )
-    monkeypatch.setitem(tff.PUBLISHED, "tff_emnist", tff.Counts(clients=2, train=3, test=2))
+    monkeypatch.setitem(tff.PUBLISHED, "tff_emnist", (2, 2, 3))
     monkeypatch.setattr(tff, "SHARES", {})
     return str(tmp_path / "mirror")
 
@@ -328,7 +327,7 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, for
     (file,) = (cache / "tff_emnist").glob("*.npz")
     assert file.name == f"digits-{digest[:16]}.npz"
     forget()
-    monkeypatch.setattr(cookup, "unpack_parts", None)  # nothing is unpacked again
+    monkeypatch.setattr(tff, "unpacked_parts", None)  # nothing is unpacked again
     reread = digits("official", 0, cache, mirror)
     np.testing.assert_array_equal(reread.x, data.x)
     assert [path.name for path in cache.iterdir()] == ["tff_emnist"]  # no scratch is left

@@ -6,7 +6,13 @@ import zipfile
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets.uci_har import ARCHIVE, PER_LABEL, SIGNALS, features, read_archive
+from fedsampling.data.datasets.tables import (
+    ARCHIVE,
+    PER_ACTIVITY,
+    SIGNALS,
+    features,
+    read_archive,
+)
 
 from .loading import load
 
@@ -52,7 +58,7 @@ def test_the_stand_in_has_all_subjects_and_activities():
 def test_the_copy_has_the_published_counts(mirror, tmp_path):
     data = load("uci_har", "official", 0, tmp_path, mirror, partition=BY_SUBJECT)
     counts = np.bincount(data.y) + np.bincount(data.y_test)
-    assert counts.tolist() == list(PER_LABEL)
+    assert counts.tolist() == list(PER_ACTIVITY)
     assert len(data.p) == 30
     assert data.unverified
     assert abs(data.x.mean()) < 0.02

@@ -8,8 +8,6 @@ References
 A. Krizhevsky: Learning multiple layers of features from tiny images. 2009.
 """
 
-from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -18,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
-from fedsampling.base.files import sha256, sha256_by_name
+from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import COLOURED, Images, balanced, images
 from fedsampling.data.federated import SMALLER, Samples, check_counts
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import Bounds, unpack
-from fedsampling.data.sources.sources import SOURCES
 
 _ARCHIVE = Bounds(members=20, size=200 << 20)
 
@@ -37,44 +33,25 @@ class Cifar10(Images, name="cifar10"):
 
     partition: LabelPartition
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all images; images from a mirror's sheets are `unverified`."""
-        return _samples(source, cache, mirror)
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the publisher's archive, or a mirror's sheets."""
+        if edition == "sheets":
+            samples = read_sheets(folder)
+        else:
+            with TemporaryDirectory(dir=folder) as unpacked:
+                unpack(folder / "cifar-10-binary.tar.gz", Path(unpacked), _ARCHIVE)
+                samples = read_binary(Path(unpacked, "cifar-10-batches-bin"))
+        return samples, verify(samples)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        if edition == "sheets":
-            return verify(read_sheets(folder))
-        return verify(_unpacked(folder / "cifar-10-binary.tar.gz", folder))
-
-
-@lru_cache(maxsize=1)
-def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the images."""
         rng = stream(0, "data.cifar_like")
         y, y_test = (balanced(rng, size // SMALLER, 10) for size in (50_000, 10_000))
         return images(rng, "cifar-like", COLOURED, y, y_test, classes=10)
-    paths = fetch_dataset("cifar10", cache, mirror)
-    first = SOURCES[next(iter(paths))]
-    path = paths[first.name]
-    if first.edition == "sheets":
-        samples = read_sheets(path.parent)
-    else:
-        with TemporaryDirectory(dir=cache) as folder:
-            samples = _unpacked(path, Path(folder))
-        samples = replace(samples, inputs={path.name: sha256(path)})
-    verify(samples)
-    return samples
 
 
-def _unpacked(archive: Path, folder: Path) -> Samples:
-    unpack(archive, folder, _ARCHIVE)
-    return read_binary(folder / "cifar-10-batches-bin")
-
-
-BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5")
-TEST_BATCH = "test_batch"
 TRAIN_SHEETS = tuple(f"train_{i:02d}.webp" for i in range(20))
 TEST_SHEETS = tuple(f"test_{i:02d}.webp" for i in range(4))
 SHEET_LABELS = "labels_u8.npy"
@@ -86,38 +63,23 @@ _TILES = 50  # images along each side of a sheet
 
 def read_binary(folder: Path) -> Samples:
     """Read the six ``.bin`` files of the binary archive, unpacked in `folder`."""
-    paths = [folder / f"{batch}.bin" for batch in (*BATCHES, TEST_BATCH)]
-    *train, (x_test, y_test) = [_binary_batch(path) for path in paths]
-    return Samples(
-        name="cifar10",
-        x=np.concatenate([x for x, _ in train]),
-        y=np.concatenate([y for _, y in train]),
-        x_test=x_test,
-        y_test=y_test,
-        classes=10,
-        inputs=sha256_by_name(paths),
-    )
+    batches = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
+    *train, (x_test, y_test) = [_binary_batch(folder / f"{batch}.bin") for batch in batches]
+    x, y = (np.concatenate(arrays) for arrays in zip(*train, strict=True))
+    return Samples("cifar10", x, y, x_test, y_test, classes=10)
 
 
 def read_sheets(folder: Path) -> Samples:
-    """Read the 24 sheets and their labels from `folder`; the result is `unverified`."""
+    """Read the 24 sheets and their labels from `folder`."""
     labels = np.load(folder / SHEET_LABELS, allow_pickle=False).astype(np.int64)
     x, x_test = (
         np.concatenate([_sheet(folder / name) for name in names])
         for names in (TRAIN_SHEETS, TEST_SHEETS)
     )
-    return Samples(
-        name="cifar10",
-        x=x,
-        y=labels[: len(x)],
-        x_test=x_test,
-        y_test=labels[len(x) :],
-        classes=10,
-        unverified=True,
-        inputs=sha256_by_name(
-            folder / name for name in (*TRAIN_SHEETS, *TEST_SHEETS, SHEET_LABELS)
-        ),
-    )
+    names = (*TRAIN_SHEETS, *TEST_SHEETS, SHEET_LABELS)
+    inputs = sha256_by_name(folder / name for name in names)
+    y, y_test = np.split(labels, [len(x)])
+    return Samples("cifar10", x, y, x_test, y_test, classes=10, inputs=inputs)
 
 
 def verify(samples: Samples) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ these files, so slow libraries must be imported inside functions.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Part
+from fedsampling.base.files import sha256_by_name
+from fedsampling.base.records import Part, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, Importance, Samples
 from fedsampling.data.partitions.partition import Partition
+from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.sources import SOURCES
 
 
 class Dataset(Named, package="fedsampling.data.datasets"):
@@ -70,14 +74,39 @@ class PublishedData(NetworkData):
     importance: Importance = Field("samples", description="p_k: by training samples, or 1/n")
 
 
-class Images(PublishedData):
+class PooledData(PublishedData):
+    """Datasets whose samples are the same for every seed."""
+
+    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
+        """Read or generate all samples, once for all seeds of a job."""
+        return _samples(type(self), source, cache, mirror)
+
+    @classmethod
+    def fetched(cls, cache: Path, mirror: str | None) -> dict[str, Path]:
+        """Fetch the official files of one edition."""
+        (dataset,) = cls.official
+        return fetch_dataset(dataset, cache, mirror)
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the official files of an edition; return all samples, and the checks passed."""
+        raise NotImplementedError
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate samples like the published ones."""
+        raise NotImplementedError
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        return cls.read(edition, folder)[1]
+
+
+class Images(PooledData):
     """Labelled samples, most of them images, that a partition distributes over clients."""
 
-    fraction: Part = Field(
-        1.0,
-        description="of all images, training and test",
-        exclude_if=lambda fraction: fraction == 1,  # keeps the hashes of runs that do not name it
-    )
+    fraction: Part = added_field(1.0, "of all images, training and test")
     partition: Partition
 
     @property
@@ -90,9 +119,19 @@ class Images(PublishedData):
         samples = _random_fraction(self.samples(source, cache, mirror), self.fraction, seed)
         return self.partition.share_out(samples, seed, self.importance)
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all images, once for all seeds of a job."""
-        raise NotImplementedError
+
+@lru_cache(maxsize=4)
+def _samples(dataset: type[PooledData], source: str, cache: Path, mirror: str | None) -> Samples:
+    if source != "official":
+        return dataset.stand_in()
+    paths = dataset.fetched(cache, mirror)
+    first = SOURCES[next(iter(paths))]
+    samples, _ = dataset.read(first.edition, first.path_in(cache).parent)
+    return replace(
+        samples,
+        unverified=any(SOURCES[name].unverified for name in paths),
+        inputs=samples.inputs or sha256_by_name(paths.values()),
+    )
 
 
 def _random_fraction(samples: Samples, fraction: float, seed: int) -> Samples:
@@ -120,6 +159,19 @@ def chosen_rows(samples: Samples, train: NDArray[Any], test: NDArray[Any]) -> Sa
         writer=None if samples.writer is None else samples.writer[train],
         writer_test=None if samples.writer_test is None else samples.writer_test[test],
     )
+
+
+def with_tests(
+    test: Bools,
+    name: str,
+    x: NDArray[Any],
+    y: Ints,
+    classes: int,
+    writer: Ints | None = None,
+) -> Samples:
+    """Return samples of which those that the mask `test`, shape (N,), marks are the tests."""
+    pool = Samples(name, x, y, x, y, classes, writer, writer)
+    return chosen_rows(pool, ~test, test)
 
 
 # Generated stand-ins for published data: same shapes, learnable, heterogeneous clients.

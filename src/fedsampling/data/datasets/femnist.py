@@ -16,7 +16,6 @@ import string
 import zipfile
 import zlib
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -29,8 +28,18 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import reading, replacing, sha256, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import GRAY, PublishedData, images, unequal
+from fedsampling.data.datasets.dataset import (
+    GRAY,
+    Images,
+    PooledData,
+    chosen_rows,
+    digits_like,
+    images,
+    unequal,
+    with_tests,
+)
 from fedsampling.data.federated import (
+    SMALLER,
     FederatedDataset,
     Samples,
     first_clients,
@@ -38,15 +47,19 @@ from fedsampling.data.federated import (
     passed_checks,
     starts,
 )
-from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
-from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.partitions.partition import (
+    Partition,
+    at_least,
+    by_owner,
+    sample_clients,
+    split,
+)
 from fedsampling.data.sources.local_files import converted
-from fedsampling.data.sources.sources import SOURCES
 
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
 
 
-class Femnist(PublishedData, name="femnist"):
+class Femnist(PooledData, name="femnist"):
     """FEMNIST by writer, processed as by LEAF."""
 
     official: ClassVar[tuple[str, ...]] = ("nist_sd19",)
@@ -67,7 +80,7 @@ class Femnist(PublishedData, name="femnist"):
         cannot be reproduced; here `seed` determines them. With `repeat_first`, one of two identical
         images may be in the test set.
         """
-        samples = _read_or_generate(source, cache, mirror)
+        samples = self.samples(source, cache, mirror)
         if self.repeat_first:
             samples = first_repeated(samples)
         assert samples.writer is not None
@@ -83,36 +96,25 @@ class Femnist(PublishedData, name="femnist"):
         return gather(pool, train, test, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        target = folder / "femnist.npz"
-        convert(folder / "by_class.zip", folder / "by_write.zip", target)
-        return verify(read(target))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read NIST's archives, which takes minutes, or what an earlier call has kept of them."""
+        archives = folder / "by_class.zip", folder / "by_write.zip"
+        inputs = sha256_by_name(archives)
+        digest = "-".join(file_digest[:8] for file_digest in inputs.values())
+        path = folder / f"femnist-{digest}.npz"
+        samples = read(converted(path, lambda target: convert(*archives, target)))
+        samples = replace(samples, inputs=inputs)
+        return samples, verify(samples)
 
-
-@lru_cache(maxsize=1)
-def _read_or_generate(source: str, cache: Path, mirror: str | None) -> Samples:
-    """Read or generate the images, once for all seeds of a job."""
-    if source != "official":
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images, all for training: `load` splits those of each writer."""
         rng = stream(0, "data.femnist_like")
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
-        # No test part: load() splits each writer's images.
         drawn = images(
             rng, "femnist-like", GRAY, y, y[:0], classes=62, writer=writer, writer_test=writer[:0]
         )
         return replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
-    paths = fetch_dataset("nist_sd19", cache, mirror)
-    by_class, by_write = (paths[f"nist_sd19/{file}"] for file in ("by_class.zip", "by_write.zip"))
-    inputs = sha256_by_name([by_class, by_write])
-    digest = "-".join(file_digest[:8] for file_digest in inputs.values())
-    target = converted(
-        cache / "nist_sd19" / f"femnist-{digest}.npz",
-        lambda target: convert(by_class, by_write, target),
-    )
-    samples = read(target)
-    verify(samples)
-    unverified = any(SOURCES[name].unverified for name in paths)
-    return replace(samples, inputs=inputs, unverified=unverified)
 
 
 # LEAF's FEMNIST: NIST's handwritten characters by writer, from the two raw archives.
@@ -190,9 +192,9 @@ def verify(samples: Samples) -> tuple[str, ...]:
     writers = 0 if samples.writer is None else len(np.unique(samples.writer))
     repeated = PUBLISHED_IMAGES + PUBLISHED_WRITERS - 1
     findings = {
-        f"{IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
+        f"{PUBLISHED_IMAGES:,} images (or {repeated:,} with LEAF's repetitions)": len(samples.y)
         in (PUBLISHED_IMAGES, repeated),
-        f"{WRITERS:,} writers": writers == PUBLISHED_WRITERS,
+        f"{PUBLISHED_WRITERS:,} writers": writers == PUBLISHED_WRITERS,
         f"all {samples.classes} labels": len(np.unique(samples.y)) == samples.classes,
     }
     return passed_checks(samples.name, findings)
@@ -258,3 +260,57 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
             return archive.read(name)
     except (zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{archive.filename}: {name} is corrupt ({error}); fetch it") from error
+
+
+# A public part of FEMNIST: the images of 255 complete writers, as LEAF renders them.
+#
+# In this part, writers with many images are missing (mean 165 images; all of FEMNIST: 227), and
+# 70 % of the images are digits.
+
+
+PART, PART_FILE = "femnist_leaf", "femnist_255_writers.npz"
+PART_WRITERS, PART_IMAGES, PART_TESTS, PART_DIGITS = 255, 42_002, 4_318, 29_577
+
+
+class Femnist255(Images, name="femnist_255"):
+    """FEMNIST's images by 255 of its writers."""
+
+    official: ClassVar[tuple[str, ...]] = (PART,)
+    published: ClassVar[int | None] = PART_WRITERS
+
+    partition: Partition
+    digits: bool = Field(False, description="only the digits, as in Federated EMNIST's digits")
+
+    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
+        """Read or generate the images; LEAF's tests, a tenth of each writer's images, are tests."""
+        samples = super().samples(source, cache, mirror)
+        if not self.digits:
+            return samples
+        digits = chosen_rows(samples, samples.y < 10, samples.y_test < 10)
+        return replace(digits, classes=10)
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the file; pixels stay bytes, with 255 for the background."""
+        with np.load(folder / PART_FILE, allow_pickle=False) as file:
+            x, y, writer = file["x"], file["y"].astype(np.int64), file["writer"].astype(np.int64)
+            test = file["is_test"]
+        checks = {
+            "images of 28 by 28 pixels": x.shape[1:] == (28, 28),
+            f"{PART_IMAGES:,} images": len(y) == PART_IMAGES,
+            f"{PART_TESTS:,} of them tests": test.sum() == PART_TESTS,
+            f"{PART_DIGITS:,} digits": (y < 10).sum() == PART_DIGITS,
+            f"{len(CLASSES)} classes": len(np.unique(y)) == len(CLASSES),
+            f"{PART_WRITERS} writers": len(np.unique(writer[~test])) == PART_WRITERS,
+        }
+        samples = with_tests(test, "femnist_255", x, y, len(CLASSES), writer)
+        return samples, passed_checks("femnist_255", checks)
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images by a tenth of the writers."""
+        rng = stream(0, "data.femnist_255_like")
+        train, test = (PART_IMAGES - PART_TESTS) // SMALLER, PART_TESTS // SMALLER
+        drawn = digits_like(rng, train=train, test=test, writers=PART_WRITERS // SMALLER)
+        inverted = replace(drawn, x=255 - drawn.x, x_test=255 - drawn.x_test)
+        return replace(inverted, name="femnist_255-like", classes=len(CLASSES))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.errors import InputError, naming, nearest
-from fedsampling.base.records import Share
+from fedsampling.base.records import Share, added_field
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
@@ -40,27 +40,16 @@ class Files(PublishedData, name="files"):
     test_share: Share = Field(
         TEST_SHARE, description="of each client's samples, where the file has no test samples"
     )
-    test: str | None = Field(
+    test: str | None = added_field(None, "column that marks test samples, in a table; null: none")
+    encode: Encode | None = added_field(
         None,
-        description="column that marks test samples, in a table; null: none",
-        exclude_if=lambda test: test is None,  # keeps the hashes of runs without it
+        "encodes text and missing values in a table and standardises numbers, by statistics of all "
+        "training samples or of each client's; null: neither",
     )
-    encode: Encode | None = Field(
-        None,
-        description="encodes text and missing values in a table and standardises numbers, by "
-        "statistics of all training samples or of each client's; null: neither",
-        exclude_if=lambda encode: encode is None,  # keeps the hashes of runs without it
+    client_info: str | None = added_field(
+        None, "table with a row for each client, .csv or .parquet; null: none"
     )
-    client_info: str | None = Field(
-        None,
-        description="table with a row for each client, .csv or .parquet; null: none",
-        exclude_if=lambda path: path is None,  # keeps the hashes of runs without it
-    )
-    info_content: str = Field(
-        "",
-        description="SHA-256 of client_info; computed if empty",
-        exclude_if=lambda digest: not digest,  # keeps the hashes of runs without it
-    )
+    info_content: str = added_field("", "SHA-256 of client_info; computed if empty")
 
     @model_validator(mode="before")
     @classmethod

@@ -14,10 +14,10 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, Positive, Variance
+from fedsampling.base.records import Part, Positive, Variance, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, vectors
-from fedsampling.data.federated import FederatedDataset, passed_checks, starts
+from fedsampling.data.federated import FederatedDataset, Samples, gather, passed_checks, starts
 from fedsampling.data.partitions.by_label import label_skew, sizes
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
@@ -51,7 +51,7 @@ def parse_libsvm(text: bytes, features: int) -> Rows:
 
 
 M = 22
-TRAIN_ROWS, TEST_ROWS = 35_000, 91_701
+ROWS = {"ijcnn1.tr": 35_000, "ijcnn1.val": 14_990, "ijcnn1.t": 91_701}
 # A tenth of the training samples, with the published share of positives.
 STANDIN_ROWS, STANDIN_TESTS, POSITIVE = 3_500, 2_000, 0.096
 
@@ -65,10 +65,8 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     smallest: Positive = Field(description="smallest N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-    positives: Part | None = Field(
-        None,
-        description="share of positives in training: repeats them and omits negatives",
-        exclude_if=lambda positives: positives is None,  # keeps the hashes of runs without it
+    positives: Part | None = added_field(
+        None, "share of positives in training: repeats them and omits negatives"
     )
 
     @field_validator("largest")
@@ -95,8 +93,8 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
             x, y = vectors(rng, STANDIN_ROWS + STANDIN_TESTS, M, POSITIVE)
             x, x_test = np.split(x, [STANDIN_ROWS])
             y, y_test = np.split(y, [STANDIN_ROWS])
-            smallest = max(1, smallest * len(y) // TRAIN_ROWS)
-            largest = -(-largest * len(y) // TRAIN_ROWS)
+            smallest = max(1, smallest * len(y) // ROWS["ijcnn1.tr"])
+            largest = -(-largest * len(y) // ROWS["ijcnn1.tr"])
         if self.positives is not None:
             chosen = _resampled(y > 0, self.positives, stream(seed, "data.positives"))
             x, y = x[chosen], y[chosen]
@@ -106,26 +104,14 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
             index = shuffle.permutation(len(y))
         else:
             index = label_skew(y, n_samples, self.alpha, shuffle)
-        return FederatedDataset(
-            name=name,
-            x=x[index],
-            y=y[index],
-            start=starts(n_samples),
-            p=np.full(self.agents, 1 / self.agents),
-            x_test=x_test,
-            y_test=y_test,
-            inputs=inputs,
-        )
+        samples = Samples(name, x, y, x_test, y_test, classes=None, inputs=inputs)
+        return gather(samples, (index, starts(n_samples)), None, "equal")
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
         checks = {}
-        for file, rows in {
-            "ijcnn1.tr": TRAIN_ROWS,
-            "ijcnn1.val": 14_990,
-            "ijcnn1.t": TEST_ROWS,
-        }.items():
+        for file, rows in ROWS.items():
             _, y = parse_libsvm((folder / file).read_bytes(), M)
             checks[f"{rows:,} samples in {file}"] = len(y) == rows
             checks[f"labels -1 and +1 in {file}"] = bool(np.isin(y, (-1, 1)).all())
@@ -146,14 +132,13 @@ def _resampled(positive: Bools, share: float, rng: np.random.Generator) -> Ints:
 
 
 def _official(cache: Path, mirror: str | None) -> tuple[Rows, Rows, dict[str, str]]:
-    rows = {"ijcnn1.tr": TRAIN_ROWS, "ijcnn1.t": TEST_ROWS}
-    paths = {file: fetch(SOURCES[f"ijcnn1/{file}"], cache, mirror) for file in rows}
-    train, test = (_read(path, rows[file]) for file, path in paths.items())
-    return train, test, sha256_by_name(paths.values())
+    paths = [fetch(SOURCES[f"ijcnn1/{file}"], cache, mirror) for file in ("ijcnn1.tr", "ijcnn1.t")]
+    train, test = map(_read, paths)
+    return train, test, sha256_by_name(paths)
 
 
-def _read(path: Path, rows: int) -> Rows:
+def _read(path: Path) -> Rows:
     x, y = parse_libsvm(path.read_bytes(), M)
-    if len(y) != rows or not np.isin(y, (-1, 1)).all():
+    if len(y) != (rows := ROWS[path.name]) or not np.isin(y, (-1, 1)).all():
         raise ValueError(f"{path}: expected {rows:,} rows with labels -1 and +1")
     return x, y

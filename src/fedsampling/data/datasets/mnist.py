@@ -47,31 +47,13 @@ TRAIN_WRITERS, TEST_WRITERS = 539, 297
 _LABEL, _WRITER = 0, 2  # columns: label, series, writer, index within writer, class code, ...
 
 
-def read(
-    name: str, train_images: Path, train_labels: Path, test_images: Path, test_labels: Path
-) -> Samples:
-    """Read the four verified files, gzipped or plain, as images of bytes, 0 for the background."""
-    paths = (train_images, train_labels, test_images, test_labels)
-    x, y, x_test, y_test = (read_idx(path) for path in paths)
-    return Samples(
-        name=name,
-        x=x,
-        y=y.astype(np.int64),
-        x_test=x_test,
-        y_test=y_test.astype(np.int64),
-        classes=10,
-        inputs=sha256_by_name(paths),
-    )
-
-
-def read_folder(name: str, folder: Path) -> Samples:
-    """Read the four files by their publishers' names; see :func:`read`."""
-    files = [
-        f"{part}-{kind}-ubyte.gz"
-        for part in ("train", "t10k")
-        for kind in ("images-idx3", "labels-idx1")
-    ]
-    return read(name, *(folder / file for file in files))
+def read(name: str, folder: Path) -> Samples:
+    """Read the four files, gzipped or plain: bytes, 0 for the background, and labels."""
+    parts = [(part, kind) for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
+    paths = [folder / f"{part}-{kind}-ubyte.gz" for part, kind in parts]
+    x, y, x_test, y_test = map(read_idx, paths)
+    y, y_test = y.astype(np.int64), y_test.astype(np.int64)
+    return Samples(name, x, y, x_test, y_test, classes=10, inputs=sha256_by_name(paths))
 
 
 def verify(samples: Samples) -> tuple[str, ...]:
@@ -162,7 +144,7 @@ class Mnist(Images, name="mnist"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published shapes and counts."""
-        digits = read_folder("mnist", folder.parent / "mnist")
+        digits = read("mnist", folder.parent / "mnist")
         if dataset == "mnist":
             return verify(digits)
         parts = [folder / f"qmnist-{part}-labels-idx2-int.gz" for part in ("train", "test")]
@@ -175,7 +157,8 @@ def _samples(source: str, with_writers: bool, cache: Path, mirror: str | None) -
         rng = stream(0, "data.digits_like")
         drawn = digits_like(rng, train=60_000 // SMALLER, test=10_000 // SMALLER, writers=54)
         return drawn if with_writers else replace(drawn, writer=None, writer_test=None)
-    samples = read("mnist", *fetch_dataset("mnist", cache, mirror).values())
+    fetch_dataset("mnist", cache, mirror)
+    samples = read("mnist", cache / "mnist")
     verify(samples)
     if with_writers:
         samples = add_writers(samples, *fetch_dataset("qmnist", cache, mirror).values())
@@ -193,22 +176,15 @@ class FashionMnist(Images, name="fashion_mnist"):
 
     partition: LabelPartition
 
-    def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all images."""
-        return _fashion_samples(source, cache, mirror)
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the publisher's four files."""
+        samples = read("fashion_mnist", folder)
+        return samples, verify(samples)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return verify(read_folder(dataset, folder))
-
-
-@lru_cache(maxsize=1)
-def _fashion_samples(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the images."""
         rng = stream(0, "data.fashion_like")
         y, y_test = (balanced(rng, size // SMALLER, 10) for size in (60_000, 10_000))
         return images(rng, "fashion-like", GRAY, y, y_test, classes=10)
-    samples = read("fashion_mnist", *fetch_dataset("fashion_mnist", cache, mirror).values())
-    verify(samples)
-    return samples

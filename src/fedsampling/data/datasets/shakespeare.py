@@ -24,7 +24,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Part, Positive, Share
+from fedsampling.base.records import Part, Positive, Share, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData, play_like
 from fedsampling.data.federated import (
@@ -145,7 +145,6 @@ def _user(play: str, role: str) -> str:
 _LEAF = "\n !\"&'(),-.0123456789:;>?" + string.ascii_uppercase + "[]" + string.ascii_lowercase + "}"
 
 _TFF = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
-_UNKNOWN = {"tff": 0}  # index of unknown characters, in vocabularies that accept them
 
 VOCABULARIES = {"printable": string.printable, "leaf": _LEAF, "tff": _TFF}
 SIZES = {name: len(symbols) for name, symbols in VOCABULARIES.items()}
@@ -154,7 +153,7 @@ SIZES = {name: len(symbols) for name, symbols in VOCABULARIES.items()}
 def encode(text: NDArray[np.uint8], vocabulary: str) -> NDArray[np.int8]:
     """Replace the characters of a text, Latin-1 codes, by their indices in the vocabulary."""
     symbols = VOCABULARIES[vocabulary].encode("latin-1")
-    table = np.full(256, _UNKNOWN.get(vocabulary, -1), np.int8)
+    table = np.full(256, 0 if vocabulary == "tff" else -1, np.int8)  # TFF's accepts all characters
     table[np.frombuffer(symbols, np.uint8)] = np.arange(len(symbols))
     codes = table[text]
     if (codes < 0).any():
@@ -180,16 +179,9 @@ class Shakespeare(PublishedData, name="shakespeare"):
     fraction: Part = Field(1.0, description="fraction of all samples")
     min_samples: Positive = Field(1, description="minimum samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
-    every: Positive = Field(
-        1,
-        description="use every n-th sample of a role; 1: all",
-        exclude_if=lambda every: every == 1,  # keeps the hashes of runs that do not name it
-    )
-    length: Positive = Field(
-        LENGTH,
-        le=LENGTH,
-        description="characters before the predicted one that a sample keeps",
-        exclude_if=lambda length: length == LENGTH,  # keeps the hashes of runs that do not name it
+    every: Positive = added_field(1, "use every n-th sample of a role; 1: all")
+    length: Positive = added_field(
+        LENGTH, "characters before the predicted one that a sample keeps", le=LENGTH
     )
     vocabulary: Literal["printable", "leaf"] = "printable"
 

@@ -84,9 +84,8 @@ def draw(
 ) -> tuple[NDArray[np.float32], Ints]:
     """Draw x ~ N(v_k, Σ) with Σ_jj = j^-1.2, and label it by its client's model.
 
-    `sizes`, shape (n,). `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last
-    column. `means`, shape (n, DIMENSION): v_k. Returns `x`, shape (samples, DIMENSION): client
-    after client; `y`, shape (samples,).
+    `models`, shape (n, CLASSES, DIMENSION + 1): W_k, and b_k in the last column. `means`, shape (n,
+    DIMENSION): v_k.
     """
     deviation = np.arange(1, DIMENSION + 1) ** -0.6
     xs, ys = [], []
@@ -188,52 +187,35 @@ class Regression(ConvexData, name="regression"):
         return noise
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Generate the data of one repetition."""
-        return generate(
-            self,
-            features=stream(seed, "data.features"),
-            disturbance=stream(seed, "data.noise"),
-            truth=stream(seed, "data.model"),
+        """Draw d_k(n) = u_{k,n} w* + v_k(n) for all agents (equation 54).
+
+        In the paper u_{k,n} is zero-mean Gaussian with covariance R_{u,k}, and v_k(n) Gaussian with
+        variance sigma_{v,k}^2; it gives neither covariances nor variances.  Our choice: R_{u,k} =
+        Q_k diag(lambda_k) Q_k^T with Q_k from the Haar measure and lambda_k uniform on
+        `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in :class:`Few`; w* ~ N(0, I).
+        Each has its own generator, so a change of the noise leaves features and w* unchanged.
+
+        Returns x of shape (K N_k, M), p_k = 1/K, no test samples.
+        """
+        K, N_k, M = self.agents, self.samples, self.dimension
+        w_star = stream(seed, "data.model").standard_normal(M)
+        features, disturbance = stream(seed, "data.features"), stream(seed, "data.noise")
+        # Haar up to the signs of columns, which cancel in R_{u,k}.
+        Q = np.linalg.qr(features.standard_normal((K, M, M)))[0]
+        spread = np.sqrt(features.uniform(*self.eigenvalues, (K, 1, M)))
+        u = (features.standard_normal((K, N_k, M)) * spread) @ Q.transpose(0, 2, 1)
+        noise = self.noise
+        low, high = (noise.others, noise.others) if isinstance(noise, Few) else noise
+        log_variance = disturbance.uniform(np.log(low), np.log(high), (K, 1))
+        if isinstance(noise, Few):
+            log_variance[: noise.few] += np.log(noise.factor)
+        d = u @ w_star + np.exp(log_variance / 2) * disturbance.standard_normal((K, N_k))
+        return FederatedDataset(
+            name="regression",
+            x=u.reshape(K * N_k, M),
+            y=d.reshape(K * N_k),
+            start=np.arange(K + 1) * N_k,
+            p=np.full(K, 1 / K),
+            x_test=np.empty((0, M)),
+            y_test=np.empty(0),
         )
-
-
-def generate(
-    settings: Regression,
-    *,
-    features: np.random.Generator,
-    disturbance: np.random.Generator,
-    truth: np.random.Generator,
-) -> FederatedDataset:
-    """Draw d_k(n) = u_{k,n} w* + v_k(n) for all agents (equation 54).
-
-    In the paper u_{k,n} is zero-mean Gaussian with covariance R_{u,k}, and v_k(n) Gaussian with
-    variance sigma_{v,k}^2; it gives neither covariances nor variances.  Our choice:
-    R_{u,k} = Q_k diag(lambda_k) Q_k^T with Q_k from the Haar measure and lambda_k uniform on
-    `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in :class:`Few`; w* ~ N(0, I).
-    Each has its own generator, so a change of the noise leaves features and w* unchanged.
-
-    `settings`: K, N_k (the same for all agents), M, eigenvalues and noise. `features`,
-    `disturbance`, `truth`: for u, for v and its variances, and for w*. Returns x of shape (K N_k,
-    M), p_k = 1/K, no test samples.
-    """
-    K, N_k, M = settings.agents, settings.samples, settings.dimension
-    w_star = truth.standard_normal(M)
-    # Haar up to the signs of columns, which cancel in R_{u,k}.
-    Q = np.linalg.qr(features.standard_normal((K, M, M)))[0]
-    spread = np.sqrt(features.uniform(*settings.eigenvalues, (K, 1, M)))
-    u = (features.standard_normal((K, N_k, M)) * spread) @ Q.transpose(0, 2, 1)
-    noise = settings.noise
-    low, high = (noise.others, noise.others) if isinstance(noise, Few) else noise
-    log_variance = disturbance.uniform(np.log(low), np.log(high), (K, 1))
-    if isinstance(noise, Few):
-        log_variance[: noise.few] += np.log(noise.factor)
-    d = u @ w_star + np.exp(log_variance / 2) * disturbance.standard_normal((K, N_k))
-    return FederatedDataset(
-        name="regression",
-        x=u.reshape(K * N_k, M),
-        y=d.reshape(K * N_k),
-        start=np.arange(K + 1) * N_k,
-        p=np.full(K, 1 / K),
-        x_test=np.empty((0, M)),
-        y_test=np.empty(0),
-    )

@@ -1,7 +1,11 @@
-"""Six tables of UCI and Statlog in R packages: numbers with a label, split into clients.
+"""Tables of UCI and Statlog: numbers with a label, split into clients.
 
-CRAN's packages mlbench and kernlab publish them as ``.rda`` files, without standard test sets.
-Here, a fifth of each label's samples, the same for every seed, is the test set.  Features are
+Six are in CRAN's packages mlbench and kernlab, as ``.rda`` files.  The seventh, human activity
+recognition with smartphones (UCI HAR), is computed here from raw signals: five statistics of each
+of nine signals in windows of 2.56 s.
+
+None has a standard test set for clients.  Here, a fifth of each label's samples (in UCI HAR, of
+each subject's windows of each activity), the same for every seed, is the test set.  Features are
 standardised with the training samples' mean and variance, and clipped at ±5, because some values in
 Shuttle and Spam are a hundred standard deviations from the mean.
 
@@ -16,24 +20,26 @@ Hastie, Tibshirani, Friedman: The Elements of Statistical Learning. Springer 200
 (Spam).
 Deterding: Speaker normalisation for automatic speech recognition. PhD thesis, Cambridge 1989
 (Vowel).
+Anguita, Ghio, Oneto, Parra, Reyes-Ortiz: A public domain dataset for human activity recognition
+using smartphones. ESANN 2013.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.files import sha256
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Dataset, PublishedData, blobs
+from fedsampling.data.datasets.dataset import Dataset, Images, PooledData, blobs, with_tests
 from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, passed_checks
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
 from fedsampling.data.sources.fetch import fetch
+from fedsampling.data.sources.local_files import Bounds, unpack
 from fedsampling.data.sources.sources import SOURCES
 
 FILES = "r_packages"  # in sources.yaml
@@ -68,7 +74,7 @@ class Table:
     owner: Ints | None = None
 
 
-class TableData(PublishedData):
+class TableData(PooledData):
     """A table that a partition distributes over clients."""
 
     official: ClassVar[tuple[str, ...]] = (FILES,)
@@ -85,22 +91,37 @@ class TableData(PublishedData):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""
-        samples = _samples(self.named, self.layout, source, cache, mirror)
+        samples = self.samples(source, cache, mirror)
         return self.partition.share_out(samples, seed, self.importance)
 
     @classmethod
+    def fetched(cls, cache: Path, mirror: str | None) -> dict[str, Path]:
+        """Fetch the table's file."""
+        source = SOURCES[f"{FILES}/{cls.layout.file}"]
+        return {source.name: fetch(source, cache, mirror)}
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the table's file."""
+        table = read(folder / cls.layout.file, cls.layout)
+        checks = verify(cls.named, cls.layout, table)
+        return _split(cls.named, table, len(cls.layout.per_label)), checks
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the samples, normally distributed around a mean for each label."""
+        layout, rng = cls.layout, stream(0, f"data.{cls.named}_like")
+        counts = np.maximum(np.array(layout.per_label) // SMALLER, FEWEST)
+        y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+        owner = np.arange(len(y)) % layout.owners if layout.owner else None
+        table = Table(blobs(rng, y, layout.features), y, owner)
+        return _split(f"{cls.named}-like", table, len(counts))
+
+    @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published counts."""
-        tables = {
-            name: member.layout
-            for name, member in Dataset.members().items()
-            if issubclass(member, TableData)
-        }
-        return tuple(
-            phrase
-            for name, layout in tables.items()
-            for phrase in verify(name, layout, read(folder / layout.file, layout))
-        )
+        """Compare the files of all tables with the published counts."""
+        tables = (table for table in Dataset.members().values() if issubclass(table, TableData))
+        return tuple(phrase for table in tables for phrase in table.read(edition, folder)[1])
 
 
 def read(path: Path, layout: Layout) -> Table:
@@ -148,42 +169,11 @@ def standardised(x: Array, train: Bools) -> NDArray[np.float32]:
     return cut
 
 
-@lru_cache(maxsize=1)
-def _samples(name: str, layout: Layout, source: str, cache: Path, mirror: str | None) -> Samples:
-    inputs = {}
-    if source == "official":
-        origin = SOURCES[f"{FILES}/{layout.file}"]
-        path = fetch(origin, cache, mirror)
-        table = read(path, layout)
-        verify(name, layout, table)
-        inputs = {path.name: sha256(path)}
-    else:
-        table = _stand_in(name, layout)
-        name = f"{name}-like"
-    test = split_by_label(table.y, stream(0, "data.tests"))
-    x = standardised(table.x, ~test)
-    owner = table.owner
-    return Samples(
-        name=name,
-        x=x[~test],
-        y=table.y[~test],
-        x_test=x[test],
-        y_test=table.y[test],
-        classes=len(layout.per_label),
-        writer=None if owner is None else owner[~test],
-        writer_test=None if owner is None else owner[test],
-        unverified=bool(inputs) and origin.unverified,
-        inputs=inputs,
-    )
-
-
-def _stand_in(name: str, layout: Layout) -> Table:
-    """Generate a tenth of the samples, normally distributed around a mean for each label."""
-    rng = stream(0, f"data.{name}_like")
-    counts = np.maximum(np.array(layout.per_label) // SMALLER, FEWEST)
-    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-    owner = np.arange(len(y)) % layout.owners if layout.owner else None
-    return Table(blobs(rng, y, layout.features), y, owner)
+def _split(name: str, table: Table, classes: int, by_owner: bool = False) -> Samples:
+    """Separate a fifth of the samples of each label, or of each owner and label."""
+    strata = table.y if table.owner is None or not by_owner else classes * table.owner + table.y
+    test = split_by_label(strata, stream(0, "data.tests"))
+    return with_tests(test, name, standardised(table.x, ~test), table.y, classes, table.owner)
 
 
 class Dna(TableData, name="dna"):
@@ -251,3 +241,94 @@ class Vowel(TableData, name="vowel"):
         "Vowel", "Class", features=9, per_label=(90,) * 11, owner="V1", owners=15
     )
     published: ClassVar[int | None] = 15
+
+
+# Human activity recognition with smartphones: a client for each of 30 subjects.
+
+
+HAR, ARCHIVE = "uci_har", "human+activity+recognition+using+smartphones.zip"
+SUBJECTS, LENGTH = 30, 128
+PER_ACTIVITY = (1722, 1544, 1406, 1777, 1906, 1944)  # walking, upstairs, downstairs, sitting, …
+SIGNALS = [f"{kind}_{axis}" for kind in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
+_BOUNDS = Bounds(members=100, size=400 << 20)
+
+
+class UciHar(Images, name="uci_har"):
+    """Smartphone signals of six activities by 30 subjects, as 45 features of each window."""
+
+    official: ClassVar[tuple[str, ...]] = (HAR,)
+    published: ClassVar[int | None] = SUBJECTS
+
+    partition: Partition
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read UCI's archive, or the copy; owners are the subjects."""
+        windows = read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
+        checks = _verify_windows(windows)
+        table = Table(features(windows.x), windows.y, windows.subject)
+        return _split("uci_har", table, len(PER_ACTIVITY), by_owner=True), checks
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the windows, normally distributed around a mean for each activity."""
+        rng = stream(0, "data.uci_har_like")
+        counts = np.array(PER_ACTIVITY) // SMALLER
+        y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+        table = Table(blobs(rng, y, 5 * len(SIGNALS)), y, np.arange(len(y)) % SUBJECTS)
+        return _split("uci_har-like", table, len(counts), by_owner=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Raw signals: `x`, shape (windows, 9, 128); labels and subjects from zero."""
+
+    x: NDArray[np.float32]
+    y: Ints
+    subject: Ints
+
+
+def read_copy(folder: Path) -> Windows:
+    """Read the copy: the four byte planes of the signals one after the other, and the labels."""
+    planes = np.fromfile(folder / "signals.f32", np.uint8).reshape(4, -1)
+    x = planes.T.copy().view("<f4").reshape(-1, len(SIGNALS), LENGTH)
+    with np.load(folder / "labels.npz", allow_pickle=False) as rows:
+        subject = rows["subject"].astype(np.int64)
+        return Windows(x, rows["y"].astype(np.int64), subject - subject.min())
+
+
+def read_archive(archive: Path) -> Windows:
+    """Read UCI's archive, a zip file inside a zip file, and join its training and test parts."""
+    with TemporaryDirectory(dir=archive.parent) as folder:
+        outer = unpack(archive, Path(folder), _BOUNDS, lambda name: name.endswith(".zip"))
+        inner = unpack(next(iter(outer.values()), archive), Path(folder), _BOUNDS)
+        files = {Path(name).name: path for name, path in inner.items()}
+
+        def column(name: str, kind: type[np.generic], axes: Literal[1, 2]) -> NDArray[Any]:
+            parts = (files[f"{name}_{part}.txt"] for part in ("train", "test"))
+            return np.concatenate([np.loadtxt(part, kind, ndmin=axes) for part in parts])
+
+        y, subject = (column(name, np.int64, 1) - 1 for name in ("y", "subject"))
+        x = np.stack([column(signal, np.float32, 2) for signal in SIGNALS], axis=1)
+        return Windows(x, y, subject)
+
+
+def features(x: NDArray[np.float32]) -> Array:
+    """Return mean, standard deviation, least, largest and mean absolute step of each signal."""
+    signals = x.astype(np.float64)
+    step = np.abs(np.diff(signals, axis=2)).mean(2)
+    least, largest = signals.min(2), signals.max(2)
+    return np.concatenate([signals.mean(2), signals.std(2), least, largest, step], axis=1)
+
+
+def _verify_windows(windows: Windows) -> tuple[str, ...]:
+    counts = np.bincount(windows.y, minlength=len(PER_ACTIVITY)).tolist()
+    return passed_checks(
+        "uci_har",
+        {
+            f"windows of {len(SIGNALS)} signals": windows.x.shape[1:] == (len(SIGNALS), LENGTH),
+            f"{sum(PER_ACTIVITY):,} windows": len(windows.x) == len(windows.y) == sum(PER_ACTIVITY),
+            f"windows of each of {len(PER_ACTIVITY)} activities": counts == list(PER_ACTIVITY),
+            f"{SUBJECTS} subjects": len(np.unique(windows.subject)) == SUBJECTS,
+        },
+    )

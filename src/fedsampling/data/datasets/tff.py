@@ -12,10 +12,11 @@ files at doi:10.7910/DVN/RZQIKP.
 """
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +24,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Ints
-from fedsampling.base.files import sha256_by_name
+from fedsampling.base.errors import InputError
+from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import (
     COLOURED,
+    PooledData,
     PublishedData,
     balanced,
+    digits_like,
     images,
     play_like,
     tastes,
@@ -39,44 +43,36 @@ from fedsampling.data.datasets.tff_files import (
     Examples,
     FeatureType,
     Part,
-    fetch_parts,
     hdf5_examples,
     sqlite_examples,
-    unpack_edition,
+    unpacked_parts,
 )
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
     gather,
-    importances,
     passed_checks,
     share_of_largest,
 )
-from fedsampling.data.partitions.partition import at_least, by_owner
+from fedsampling.data.partitions.partition import SETS, ByWriter, Number, at_least, by_owner
+from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.sources.local_files import Bounds, converted, unpack
+from fedsampling.data.sources.sources import SOURCES, editions
 
 Snippets = dict[str, tuple[bytes, ...]]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Published numbers of clients and samples; None if not published."""
-
-    clients: int | None
-    train: int | None
-    test: int
-
-
+# Published numbers of test samples, clients and training samples; the authors of the unbalanced
+# datasets state only the first.
 PUBLISHED = {
-    "tff_emnist": Counts(clients=3383, train=341_873, test=40_832),
-    "cookup_1": Counts(clients=None, train=None, test=40_832),
-    "cookup_2": Counts(clients=None, train=None, test=40_832),
-    "cookup_3": Counts(clients=None, train=None, test=40_832),
-    "tff_cifar100": Counts(clients=500, train=50_000, test=10_000),
-    "tff_shakespeare": Counts(clients=715, train=16_068, test=2_356),
+    "tff_emnist": (40_832, 3_383, 341_873),
+    **{f"cookup_{number}": (40_832,) for number in SETS},
+    "tff_cifar100": (10_000, 500, 50_000),
+    "tff_shakespeare": (2_356, 715, 16_068),
 }
 
 # For the unbalanced datasets: fraction of the largest clients, and of the samples that they hold.
-SHARES = {"cookup_1": (0.10, 0.82), "cookup_2": (0.20, 0.90), "cookup_3": (0.50, 0.98)}
+SHARES = {f"cookup_{number}": (chosen.s, chosen.share) for number, chosen in SETS.items()}
 _TOLERANCE = 0.02  # since the publisher writes "about"
 
 
@@ -158,18 +154,15 @@ def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
 
 def inputs(*parts: Part) -> dict[str, str]:
     """Return the SHA-256 of the parts' published files, by name."""
-    paths = dict.fromkeys(part.origin or part.path for part in parts)
-    return sha256_by_name(paths)
+    return sha256_by_name(dict.fromkeys(part.origin or part.path for part in parts))
 
 
 def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str, bool]:
-    published = PUBLISHED[name]
-    findings = {f"{published.test:,} test samples": test == published.test}
-    if published.clients is not None:
-        findings[f"{published.clients:,} clients"] = clients == published.clients
-    if published.train is not None:
-        findings[f"{published.train:,} training samples"] = train == published.train
-    return findings
+    counts = {"test samples": test, "clients": clients, "training samples": train}
+    return {
+        f"{published:,} {kind}": counts[kind] == published
+        for kind, published in zip(counts, PUBLISHED[name], strict=False)
+    }
 
 
 def _read(part: Part, feature: str, kind: FeatureType) -> tuple[NDArray[Any], Ints, dict[str, int]]:
@@ -202,9 +195,133 @@ def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextMana
 
 def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
     """Return the number of each sample's owner."""
-    return np.repeat(
-        np.array([number[client] for client in owners], np.int64), list(owners.values())
+    return np.repeat([number[client] for client in owners], [*owners.values()])
+
+
+# The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.
+#
+# Official: the authors' files in TFF's layout, as single files or in Dataverse's archive.
+# Embedded: generated digits by writer, which :class:`ByWriter` makes unbalanced.
+
+
+TEST = "test.h5"
+_BOUNDS = Bounds(members=50, size=4 << 30)
+
+
+class Cookup(PublishedData, name="cookup"):
+    """The unbalanced sets of Federated EMNIST's digits, Chen et al. 2022."""
+
+    official: ClassVar[tuple[str, ...]] = ("cookup",)
+    published: ClassVar[int | None] = 3_383
+
+    set: Number
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Read (or generate) one of the sets; its writers are the clients."""
+        if source == "official":
+            samples, partition = _official(self.set, cache, mirror), ByWriter()
+        else:
+            samples, partition = emnist_like("cookup-like"), ByWriter(unbalance=self.set)
+        return partition.share_out(samples, seed, self.importance)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published shapes and counts."""
+        if edition != "files":
+            return super().verify(dataset, edition, folder)
+        phrases: list[str] = []
+        for number in (1, 2, 3):
+            samples = _read_set(number, {path.name: path for path in folder.iterdir()})
+            phrases += [f"{phrase} in {samples.name}" for phrase in verify(samples)]
+        return tuple(phrases)
+
+
+def _official(number: int, cache: Path, mirror: str | None) -> Samples:
+    paths = fetch_dataset("cookup", cache, mirror)
+    with ExitStack() as stack:
+        files: Mapping[str, Path] = {path.name: path for path in paths.values()}
+        if TEST not in files:
+            (archive,) = files.values()
+            folder = Path(stack.enter_context(TemporaryDirectory(dir=cache)))
+            names = (_train_file(number), TEST)
+            members = unpack(
+                archive, folder, _BOUNDS, lambda name: PurePosixPath(name).name in names
+            )
+            files = {path.name: path for path in members.values()}
+            if missing := [name for name in names if name not in files]:
+                raise InputError(f"{archive}: {missing[0]} is missing; fetch the archive again")
+        samples = _read_set(number, files)
+    verify(samples)
+    return replace(samples, unverified=any(SOURCES[name].unverified for name in paths))
+
+
+def _read_set(number: int, files: Mapping[str, Path]) -> Samples:
+    return read_digits(f"cookup_{number}", Part(files[_train_file(number)]), Part(files[TEST]))
+
+
+def _train_file(number: int) -> str:
+    return f"cookup_train_{number}.h5"
+
+
+# Federated EMNIST's digits by writer, as in TensorFlow Federated (TFF).
+#
+# Steps: TFF's archive in either edition, or a stand-in of a tenth of the size -> samples -> a
+# client for each writer.  All clients share the test set, as in Chen et al. 2022.
+
+
+# Of the stand-in; the published data have 3,383 writers with 101 samples on average.
+WRITERS, PER_WRITER, WRITERS_TESTS = 200, 101, 1_000
+
+_ARRAYS = ("x", "y", "x_test", "y_test", "writer", "writer_test")
+
+
+class EmnistDigits(PooledData, name="emnist_digits"):
+    """Federated EMNIST's digits by writer, as published by TFF."""
+
+    official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
+    published: ClassVar[int | None] = 3_383
+
+    unbalance: Number | None = Field(
+        None, description="imbalance of the sets of chen2022optimal; null: as the writers are"
     )
+
+    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
+        """Make each writer a client; pixels are as in TFF."""
+        samples = self.samples(source, cache, mirror)
+        return ByWriter(unbalance=self.unbalance).share_out(samples, seed, self.importance)
+
+    @classmethod
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive, which takes minutes, or what an earlier call has kept of it."""
+        (source,) = editions("tff_emnist")[edition]
+        digests = sha256_by_name([folder / source.file])
+
+        def convert(target: Path) -> None:
+            with unpacked_parts("tff_emnist", edition, folder) as parts:
+                samples = read_digits("tff_emnist", *parts)
+            verify(samples)
+            with replacing(target) as temporary:
+                np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
+
+        target = folder / f"digits-{digests[source.file][:16]}.npz"
+        with np.load(converted(target, convert), allow_pickle=False) as file:
+            arrays = {array: file[array] for array in _ARRAYS}
+        samples = Samples(name="tff_emnist", classes=10, inputs=digests, **arrays)
+        return samples, verify(samples)
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate a tenth of the writers."""
+        return emnist_like("emnist_digits-like")
+
+
+@lru_cache(maxsize=1)
+def emnist_like(name: str) -> Samples:
+    """Generate the stand-in for EMNIST's digits by writer, with TFF's shapes and types."""
+    rng = stream(0, "data.cookup_like")
+    drawn = digits_like(rng, train=WRITERS * PER_WRITER, test=WRITERS_TESTS, writers=WRITERS)
+    x, x_test = (np.float32(1) - pixels / np.float32(255) for pixels in (drawn.x, drawn.x_test))
+    return replace(drawn, name=name, x=x, x_test=x_test)
 
 
 # CIFAR-100 over TFF's clients, with one common test set as in Chen et al. 2022.
@@ -214,7 +331,7 @@ def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
 CLIENTS, PER_CLIENT, TESTS = 50, 100, 200
 
 
-class TffCifar100(PublishedData, name="tff_cifar100"):
+class TffCifar100(PooledData, name="tff_cifar100"):
     """CIFAR-100 over TFF's clients, Chen et al. 2022, appendix G."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
@@ -222,27 +339,23 @@ class TffCifar100(PublishedData, name="tff_cifar100"):
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Load TFF's clients, pixels from 0 to 255; `seed` has no effect."""
-        samples = _samples(source, cache, mirror)
-        assert samples.writer is not None
-        return gather(samples, by_owner(samples.writer), None, self.importance)
+        samples = self.samples(source, cache, mirror)
+        return ByWriter().share_out(samples, seed, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return verify(read_cifar100(*unpack_edition(dataset, edition, folder)))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive."""
+        with unpacked_parts("tff_cifar100", edition, folder) as parts:
+            samples = read_cifar100(*parts)
+        return samples, verify(samples)
 
-
-@lru_cache(maxsize=1)
-def _samples(source: str, cache: Path, mirror: str | None) -> Samples:
-    if source != "official":
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate images whose labels differ from client to client."""
         rng = stream(0, "data.cifar100_like")
         y, y_test = tastes(rng, CLIENTS, PER_CLIENT, 100), balanced(rng, TESTS, 100)
         drawn = images(rng, "cifar100-like", COLOURED, y, y_test, classes=100)
         return replace(drawn, writer=np.repeat(np.arange(CLIENTS), PER_CLIENT))
-    with fetch_parts("tff_cifar100", cache, mirror) as (train, test, unverified):
-        samples = read_cifar100(train, test)
-    verify(samples)
-    return replace(samples, unverified=unverified)
 
 
 # TFF's Shakespeare by role, cut into short sequences as in Chen et al. 2022.
@@ -256,7 +369,7 @@ STEPS = 5  # steps of a sequence
 SNIPPET = 75  # characters, of the stand-in
 
 
-class TffShakespeare(PublishedData, name="tff_shakespeare"):
+class TffShakespeare(PooledData, name="tff_shakespeare"):
     """Shakespeare by role as published by TFF, in sequences of five characters (Chen et al.)."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)
@@ -271,43 +384,44 @@ class TffShakespeare(PublishedData, name="tff_shakespeare"):
 
         In the result, `x` is int8, `y` int64, both of shape (sequences, 5); one common test set.
         """
-        digests: Mapping[str, str] = {}
-        unverified = False
-        if source == "official":
-            with fetch_parts("tff_shakespeare", cache, mirror) as (train, test, unverified):
-                snippets, tests = read_snippets(train), read_snippets(test)
-                digests = inputs(train, test)
-            verify_snippets(snippets, tests)
-        else:
-            snippets, tests = _embedded()
-        codes, role = sequences(snippets)
-        index, start = at_least(by_owner(role), self.min_samples)
-        train_codes, test_codes = codes[index], sequences(tests)[0]
-        return FederatedDataset(
-            name="tff_shakespeare" if source == "official" else "tff_shakespeare-like",
-            x=train_codes[:, :STEPS],
-            y=train_codes[:, 1:].astype(np.int64),
-            start=start,
-            p=importances(start, self.importance),
-            x_test=test_codes[:, :STEPS],
-            y_test=test_codes[:, 1:].astype(np.int64),
-            classes=SIZES["tff"],
-            unverified=unverified,
-            inputs=digests,
-        )
+        samples = self.samples(source, cache, mirror)
+        assert samples.writer is not None
+        roles = at_least(by_owner(samples.writer), self.min_samples)
+        return gather(samples, roles, None, self.importance)
 
     @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        train, test = unpack_edition(dataset, edition, folder)
-        return verify_snippets(read_snippets(train), read_snippets(test))
+    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+        """Read the archive."""
+        with unpacked_parts("tff_shakespeare", edition, folder) as parts:
+            train, test = map(read_snippets, parts)
+        return _as_samples("tff_shakespeare", train, test), verify_snippets(train, test)
+
+    @classmethod
+    def stand_in(cls) -> Samples:
+        """Generate roles; every eighth snippet is a test."""
+        roles = play_like(stream(0, "data.play_like"))
+        train: Snippets = {}
+        test: Snippets = {}
+        for role, text in roles.items():
+            snippets = [text[k : k + SNIPPET].encode() for k in range(0, len(text), SNIPPET)]
+            test["/".join(role)] = tuple(snippets[7::8])
+            del snippets[7::8]
+            train["/".join(role)] = tuple(snippets)
+        return _as_samples("tff_shakespeare-like", train, test)
+
+
+def _as_samples(name: str, train: Snippets, test: Snippets) -> Samples:
+    codes, role = sequences(train)
+    tests, _ = sequences(test)
+    x, x_test = codes[:, :STEPS], tests[:, :STEPS]
+    y, y_test = (rows[:, 1:].astype(np.int64) for rows in (codes, tests))
+    return Samples(name, x, y, x_test, y_test, classes=SIZES["tff"], writer=role)
 
 
 def sequences(snippets: Snippets) -> tuple[NDArray[np.int8], Ints]:
     """Cut the joined snippets of each role into chunks; incomplete chunks are dropped.
 
-    Returns `codes`, shape (sequences, 6): symbol numbers in TFF's vocabulary; `role`, shape
-    (sequences,): number of the role, in the order of `snippets`.
+    Returns symbol numbers, shape (sequences, 6), and the number of each sequence's role.
     """
     codes, sizes = [], []
     for lines in snippets.values():
@@ -316,22 +430,3 @@ def sequences(snippets: Snippets) -> tuple[NDArray[np.int8], Ints]:
         codes.append(text[: size * (STEPS + 1)].reshape(size, STEPS + 1))
         sizes.append(size)
     return np.concatenate(codes), np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _embedded() -> tuple[Snippets, Snippets]:
-    """Generate roles; every eighth snippet is a test."""
-    roles = play_like(stream(0, "data.play_like"))
-    lines = {
-        "/".join(role): [
-            text[begin : begin + SNIPPET].encode() for begin in range(0, len(text), SNIPPET)
-        ]
-        for role, text in roles.items()
-    }
-    train, tests = (
-        {
-            role: tuple(line for k, line in enumerate(snippets) if (k % 8 == 7) == is_test)
-            for role, snippets in lines.items()
-        }
-        for is_test in (False, True)
-    )
-    return train, tests

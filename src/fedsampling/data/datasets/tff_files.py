@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import Bounds, CorruptError, copy_unpacked, unpack
-from fedsampling.data.sources.sources import SOURCES, editions
+from fedsampling.data.sources.sources import editions
 
 # Reader of TensorFlow's example records that does not need TensorFlow.
 #
@@ -166,12 +165,11 @@ _SPLITS = {"tff_emnist": ("digits_only_train", "digits_only_test")}  # others: "
 
 
 @contextmanager
-def fetch_parts(dataset: str, cache: Path, mirror: str | None) -> Iterator[tuple[Part, Part, bool]]:
-    """Fetch a dataset in the first available layout; it is unpacked during the ``with`` block."""
-    ((name, archive),) = fetch_dataset(dataset, cache, mirror).items()
-    with TemporaryDirectory(dir=cache) as folder:
-        train, test = unpack_parts(archive, dataset, SOURCES[name].edition, Path(folder))
-        yield train, test, SOURCES[name].unverified
+def unpacked_parts(dataset: str, edition: str, folder: Path) -> Iterator[tuple[Part, Part]]:
+    """Unpack the archive in `folder` during the ``with`` block; see :func:`unpack_parts`."""
+    (source,) = editions(dataset)[edition]
+    with TemporaryDirectory(dir=folder) as unpacked:
+        yield unpack_parts(folder / source.file, dataset, edition, Path(unpacked))
 
 
 def unpack_parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
@@ -188,12 +186,6 @@ def unpack_parts(archive: Path, dataset: str, edition: str, folder: Path) -> tup
     unpack(archive, folder, _HDF5)
     train_file, test_file = (folder / f"{stem}_{part}.h5" for part in ("train", "test"))
     return Part(train_file, origin=archive), Part(test_file, origin=archive)
-
-
-def unpack_edition(dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
-    """Unpack an archive that is in `folder`, into the same folder; see :func:`unpack_parts`."""
-    (source,) = editions(dataset)[edition]
-    return unpack_parts(folder / source.file, dataset, edition, folder)
 
 
 _LONGEST = 1 << 20  # bytes of one value; a CIFAR image has about 12,000

@@ -7,6 +7,14 @@ every client has the same number of samples."
 :class:`Dirichlet` has the partitions that two papers describe, with symmetric distributions
 Dir(alpha 1): fixed client sizes, or all data.  In contrast, ``label_skew`` draws around the labels'
 shares in the data and uses each sample once.
+
+References
+----------
+Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6 and appendix D.
+Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated visual
+classification. arXiv 1909.06335, section 3 (Dirichlet distribution around the prior).
+Harshvardhan et al.: Client selection in federated learning with data heterogeneity and network
+latencies. arXiv 2504.01921, section 6 (alpha = 2; client sizes are not specified).
 """
 
 from collections.abc import Sequence
@@ -18,7 +26,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, Variance, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     SMALLER,
@@ -44,10 +52,8 @@ class ByDigit(LabelPartition, name="by_digit"):
 
     clients_per_label: Positive = 10
     variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
-    order: Literal["label", "shuffled"] = Field(
-        "label",
-        description="numbering of the clients; samplers may break ties by number",
-        exclude_if=lambda order: order == "label",  # keeps the hashes of earlier runs
+    order: Literal["label", "shuffled"] = added_field(
+        "label", "numbering of the clients; samplers may break ties by number"
     )
 
     @property
@@ -72,9 +78,7 @@ def by_digit(
     rng: np.random.Generator,
     order: Literal["label", "shuffled"] = "label",
 ) -> tuple[Shares, Shares]:
-    """Assign samples of one label to every client.
-
-    Client ``c * clients_per_label + j`` has label c.
+    """Assign samples of one label to every client; ``c * clients_per_label + j`` has label c.
 
     Every client has 500 training samples.  If the rarest label has too few (not on MNIST), every
     client has the largest number that all can have.  No sample is used twice.
@@ -88,13 +92,9 @@ def by_digit(
     ``"code"``
         As in the authors' public code: samples in file order, 80 tests per client.
 
-    `labels_test`, shape (T,). `labels`, shape (N,): training labels; labels are 0 to C - 1.
-    `clients_per_label`: 10 in the paper. `order`: ``"shuffled"`` numbers the clients at random.
-    With ``"label"``, a sampler that breaks ties by client number, as Algorithm 1 does for clients
-    of equal size, groups clients by label, although no server knows the labels. Returns `train`,
-    `test`: C * clients_per_label clients.
-
-    References: Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6.
+    `order`: ``"shuffled"`` numbers the clients at random.  With ``"label"``, a sampler that breaks
+    ties by client number, as Algorithm 1 does for clients of equal size, groups clients by label,
+    although no server knows the labels.
     """
     y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
     classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
@@ -153,14 +153,9 @@ def label_skew(labels: ArrayLike, sizes: ArrayLike, alpha: float, rng: np.random
     get 90 %.)  If all samples are used, the shares averaged over clients with weights N_k are
     exactly the prior.
 
-    `labels`, shape (total,): any values that can be sorted. `sizes`, shape (K,): N_k; their sum is
-    at most total.  If it is less, random samples are left over. `alpha`: concentration, above 0 and
-    finite. Returns shape (sum of sizes,): row numbers without repetition: the first N_1 belong to
-    client 1, and so on, in random order within each client.
-
-    References: Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for
-    federated visual classification. arXiv 1909.06335, section 3 (Dirichlet distribution around the
-    prior).
+    `labels`: any values that can be sorted. `sizes`, shape (K,): N_k; if their sum is less than the
+    number of labels, random samples are left over. Returns row numbers, shape (sum of sizes,): the
+    first N_1 belong to client 1, and so on, in random order within each client.
     """
     label = np.unique(np.asarray(labels), return_inverse=True)[1]
     N = np.asarray(sizes, np.int64)
@@ -194,9 +189,6 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
     One client has `low` and one has `high` samples.  The other sizes are first independent and
     uniform on [low, high].  Then their distances to one end of the range are scaled by the factor
     that gives the total, and rounded by largest remainders.  Clients get the sizes in random order.
-
-    `K`: number of clients. `low`, `high`: at least 1, so that no client is empty. Returns shape
-    (K,).
     """
     _check(total, K, low, high)
     if low == high:
@@ -301,13 +293,9 @@ def dirichlet(
         gets the remainder (at alpha = 10, 11 % of all samples instead of 10 %); images are drawn
         uniformly with replacement.
 
-    `labels_test`, shape (T,). `labels`, shape (N,): training labels; labels are 0 to C - 1.
-    `sizes`, `sizes_test`, shape (n,): n_k, and the clients' numbers of test samples. `alpha`:
-    positive and finite: towards 0 one label per client, towards infinity equal shares. Returns
+    Labels are 0 to C - 1. `sizes`, `sizes_test`, shape (n,): n_k, and the clients' numbers of test
+    samples. `alpha`: towards 0 one label per client, towards infinity equal shares. Returns
     `train`, `test`: each client's rows label after label.
-
-    References: Fraboni, Vidal, Kameni, Lorenzi: Clustered sampling. ICML 2021, section 6 and
-    appendix D.
     """
     y, y_test = np.asarray(labels, np.int64), np.asarray(labels_test, np.int64)
     N, N_test = np.asarray(sizes, np.int64), np.asarray(sizes_test, np.int64)
@@ -331,11 +319,7 @@ def all_by_dirichlet(labels: ArrayLike, n: int, alpha: float, rng: np.random.Gen
     For clients of equal size, ``label_skew(labels, sizes, C * alpha, rng)`` is the most similar
     partition with C equally frequent labels.
 
-    `labels`, shape (N,): labels are 0 to C - 1. `n`: number of clients. `alpha`: above 0 and
-    finite. Returns each client's rows label after label.
-
-    References: Harshvardhan et al.: Client selection in federated learning with data heterogeneity
-    and network latencies. arXiv 2504.01921, section 6 (alpha = 2; client sizes are not specified).
+    Labels are 0 to C - 1. Returns each client's rows label after label.
     """
     y = np.asarray(labels, np.int64)
     q = rng.dirichlet(np.full(_classes(y), alpha), n)

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Positive
+from fedsampling.base.records import Positive, added_field
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     FederatedDataset,
@@ -51,10 +51,7 @@ class Partition(Named, package="fedsampling.data.partitions"):
         return getattr(self, "clients", None)
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
-        """Assign the samples to clients.
-
-        `samples`: samples, with writers if the partition `needs_writers`.
-        """
+        """Assign the samples, with writers if the partition `needs_writers`, to clients."""
         raise NotImplementedError
 
 
@@ -98,19 +95,12 @@ SETS = {
 }
 
 
-def unbalanced(shares: Shares, number: Number, seed: int) -> Shares:
-    """Unbalance clients like the dataset with this number."""
-    chosen = SETS[number]
-    return unbalance(shares, chosen.s, chosen.a, chosen.b, stream(seed, "data.unbalance"))
-
-
 def unbalance(shares: Shares, s: float, a: int, b: int, rng: np.random.Generator) -> Shares:
     """Keep round(s n) random clients unchanged; reduce the others to a, ..., b samples.
 
     The remaining samples of a client are random.  Clients with fewer samples keep all of them.
 
-    `shares`: balanced partition of n clients. `s`: fraction in [0, 1]. `a`, `b`: 1 <= a <= b.
-    Returns the same n clients in the same order; rows of each client stay in their order.
+    Clients and their rows stay in their order.
 
     References: Chen, Horváth, Richtárik: Optimal client sampling for federated learning. TMLR 2022;
     the section on experiments (Figure 1), and the notes in the repository of its datasets.
@@ -130,22 +120,18 @@ class ByWriter(Partition, name="by_writer"):
     unbalance: Number | None = Field(
         None, description="imbalance, as in chen2022optimal's datasets; null: unchanged"
     )
-    clients: Positive | None = Field(
-        None,
-        description="number of writers, drawn at random; null: all",
-        exclude_if=lambda clients: clients is None,  # keeps the hashes of earlier runs
-    )
+    clients: Positive | None = added_field(None, "number of writers, drawn at random; null: all")
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
-        """Make each writer a client; all share MNIST's test images, which have other writers."""
+        """Make each writer a client; all share the test samples."""
         assert samples.writer is not None
         train = by_owner(samples.writer)
         if self.clients is not None:
-            train = first_clients(
-                sample_clients(train, 1.0, stream(seed, "data.writers")), self.clients
-            )
+            shuffled = sample_clients(train, 1.0, stream(seed, "data.writers"))
+            train = first_clients(shuffled, self.clients)
         if self.unbalance is not None:
-            train = unbalanced(train, self.unbalance, seed)
+            chosen, rng = SETS[self.unbalance], stream(seed, "data.unbalance")
+            train = unbalance(train, chosen.s, chosen.a, chosen.b, rng)
         return gather(samples, train, None, importance)
 
 

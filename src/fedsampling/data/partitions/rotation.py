@@ -65,9 +65,7 @@ def rotate(
     The paper does not name the interpolation.  torchvision's default is "nearest"; "bilinear" keeps
     strokes smooth and is the default here.
 
-    `images`, shape (total, H, W). `start`, shape (n + 1,): client k owns images ``start[k]:start[k
-    + 1]``. `angle`, shape (n,): rotation of each client, in degrees. `interpolation`: bilinear
-    values are rounded to integers. Returns shape of `images`.
+    Client k owns ``images[start[k]:start[k + 1]]``. `angle`, shape (n,): in degrees.
     """
     height, width, *channels = images.shape[1:]
     turned = np.empty_like(images)

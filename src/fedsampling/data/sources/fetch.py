@@ -231,7 +231,6 @@ def fetch_all(
     mirror: str | None,
     tell: Tell | None = None,
     patience: Patience = _PATIENCE,
-    threads: int = 4,
 ) -> dict[str, Path]:
     """Fetch several files in parallel, by name; a failure does not stop the others."""
     turn, stopped = Lock(), Event()
@@ -246,10 +245,9 @@ def fetch_all(
     requested = list(sources)
     paths: dict[str, Path] = {}
     lines: list[str] = []
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        jobs = [
-            pool.submit(fetch, file, cache, mirror, tell_in_turn, patience) for file in requested
-        ]
+    with ThreadPoolExecutor(4) as pool:
+        options = cache, mirror, tell_in_turn, patience
+        jobs = [pool.submit(fetch, file, *options) for file in requested]
         try:
             for file, job in zip(requested, jobs, strict=True):
                 with gathering(lines):

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
@@ -188,15 +187,7 @@ class Bounds:
 
 # Name, size, and the function that opens a member; None for a folder.
 _Member = tuple[str, int, Callable[[], IO[bytes] | None] | None]
-_CORRUPT = (
-    EOFError,
-    LookupError,
-    LZMAError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    zlib.error,
-)
+_CORRUPT = (EOFError, LookupError, lzma.LZMAError, RuntimeError, ValueError, zlib.error)
 
 
 def unpack(
@@ -240,11 +231,8 @@ def unpack(
 def _zip(archive: Path) -> Iterator[_Member]:
     with zipfile.ZipFile(archive) as opened:
         for info in opened.infolist():
-            yield (
-                info.filename,
-                info.file_size,
-                None if info.is_dir() else partial(opened.open, info),
-            )
+            open_member = None if info.is_dir() else partial(opened.open, info)
+            yield info.filename, info.file_size, open_member
 
 
 def _tar(archive: Path) -> Iterator[_Member]:

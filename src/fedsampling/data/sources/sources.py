@@ -4,14 +4,15 @@ Entries are named ``"<dataset>/<file>"``; :mod:`fetch` fetches and verifies them
 exist in several editions; :func:`editions` lists them in order of preference.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from fedsampling.base.errors import nearest
-from fedsampling.base.records import Positive, Strict
+from fedsampling.base.records import Positive
 from fedsampling.base.yaml_reading import read_yaml
 
 # Origin of a checksum, from strong to weak; readers check the contents in every case.
@@ -23,7 +24,10 @@ VERIFIED = {
 }
 
 
-@dataclass(frozen=True)
+Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$")]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Source:
     """One official file, identified by its content."""
 
@@ -31,17 +35,16 @@ class Source:
     # name of the file in that folder.  If a URL or mirror adds a suffix such as .xz, the file is
     # decompressed
     file: str
-    # in order of preference; empty if users have to put the file into a mirror
-    urls: tuple[str, ...]
-    size: int | None  # bytes of the stored file; None if unknown.  Larger files are rejected
-    # checksum of the stored file, ``"sha256:<hexadecimal digits>"`` or ``"md5:..."``
-    checksum: str | None
     licence: str
     citation: str
-    becomes: str  # use of the file in the pipeline
+    # in order of preference; empty if users have to put the file into a mirror
+    urls: tuple[str, ...] = ()
+    size: Positive | None = None  # bytes of the stored file, if known.  Larger files are rejected
+    checksum: Checksum | None = None  # of the stored file
     # the publisher's own checksum if it is of another kind (MD5); both are compared
-    published: str | None = None
-    verified: str = "publisher"  # a key of ``VERIFIED``: the origin of the checksum
+    published: Checksum | None = None
+    becomes: str = ""  # use of the file in the pipeline
+    verified: Literal["publisher", "others", "copy", "content"] = "publisher"  # see ``VERIFIED``
     page: str = ""  # web page of the file
     # one of several forms of the same data; the files of one edition belong together
     edition: str = ""
@@ -80,59 +83,22 @@ def editions(dataset: str) -> dict[str, tuple[Source, ...]]:
     return {edition: tuple(sources) for edition, sources in by_edition.items()}
 
 
-Checksum = Annotated[str, Field(pattern="^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$")]
+def _files(dataset: str, edition: dict[str, Any]) -> Iterator[Source]:
+    """Yield the files of an edition in the table, with the properties that they share."""
+    suffix = edition.get("suffix", "")
+    shared = {key: value for key, value in edition.items() if key not in ("files", "suffix")}
+    for file in edition["files"]:
+        fields = shared | file
+        name = fields.pop("name")
+        urls = fields.pop("urls", ())
+        whole = (f"{url}{name}{suffix}" if url.endswith("/") else url for url in urls)
+        yield Source(dataset, name, urls=tuple(whole), **fields)
 
 
-class _File(Strict):
-    """A file in the table."""
-
-    name: str
-    size: Positive | None = None
-    checksum: Checksum | None = None
-    published: Checksum | None = None
-    becomes: str = ""
-
-
-class _Edition(Strict):
-    """The files of one edition and their common properties, in the table."""
-
-    edition: str = ""
-    urls: tuple[str, ...] = ()
-    suffix: str = ""
-    page: str
-    licence: str
-    citation: str
-    verified: Literal["publisher", "others", "copy", "content"] = "publisher"
-    becomes: str = ""
-    files: tuple[_File, ...]
-
-    def source(self, dataset: str, file: _File) -> Source:
-        return Source(
-            dataset=dataset,
-            file=file.name,
-            urls=tuple(
-                f"{base}{file.name}{self.suffix}" if base.endswith("/") else base
-                for base in self.urls
-            ),
-            size=file.size,
-            checksum=file.checksum,
-            licence=self.licence,
-            citation=self.citation,
-            becomes=file.becomes or self.becomes,
-            published=file.published,
-            verified=self.verified,
-            page=self.page,
-            edition=self.edition,
-        )
-
-
-_TABLE = TypeAdapter(dict[str, tuple[_Edition, ...]])
-
+_TABLE = read_yaml(Path(__file__).with_name("sources.yaml"))
 SOURCES: dict[str, Source] = {
-    f"{dataset}/{file.name}": edition.source(dataset, file)
-    for dataset, listed in _TABLE.validate_python(
-        read_yaml(Path(__file__).with_name("sources.yaml"))
-    ).items()
+    source.name: source
+    for dataset, listed in _TABLE.items()
     for edition in listed
-    for file in edition.files
+    for source in _files(dataset, edition)
 }

@@ -64,12 +64,13 @@ def convolution(
     weight, bias = w[f"{name}.weight"], w.get(f"{name}.bias")
 
     def convolve(x: Tensor, kernel: Tensor, b: Tensor | None) -> Tensor:
+        x = x.contiguous(memory_format=torch.channels_last)  # pooling is ten times as fast
         z = functional.conv2d(x, kernel, b, stride, padding)
         return functional.max_pool2d(z, pool) if pool > 1 else z
 
     biases = [None] * len(h) if bias is None else bias.unbind()
     slots = zip(h.unbind(), weight.unbind(), biases, strict=True)
-    return stacked([convolve(_channels_last(x), kernel, b) for x, kernel, b in slots])
+    return stacked([convolve(*slot) for slot in slots])
 
 
 def stacked(parts: list[Tensor]) -> Tensor:
@@ -112,11 +113,6 @@ def image(name: str, sample: tuple[int, ...], min_side: int) -> tuple[int, int, 
 def channels_first(x: Tensor) -> Tensor:
     """View images [slots, batch, H, W] or [..., H, W, C] as [slots, batch, C, H, W]."""
     return (x[..., None] if x.dim() == 4 else x).movedim(-1, 2)
-
-
-def _channels_last(x: Tensor) -> Tensor:
-    # Changes the memory layout only; pooling is ten times as fast with it.
-    return x.contiguous(memory_format=torch.channels_last)
 
 
 # Networks of dense layers only.

@@ -177,6 +177,17 @@ def blamed(place: str, error: BaseException) -> InputError:
         return InputError(f"{place}: {described(error)}")
 
 
+@contextmanager
+def blaming(place: str) -> Iterator[None]:
+    """Report an error of users' code, which may raise anything, in one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise blamed(place, error) from error
+
+
 def private(x: Tensor) -> Tensor:
     """Return a copy of `x` for a user's function; the memory is copied when it is written to."""
     try:
@@ -216,8 +227,7 @@ def network(
 def torch_layer(name: str, *shape: int) -> dict[str, Parameter]:
     """Weight and bias of a dense or convolutional layer, both from U(±1/√fan-in).
 
-    `name`: prefix of ``.weight`` and ``.bias``. `*shape`: shape of the weight: outputs, inputs,
-    then the kernel's height and width if it has one.
+    `*shape`: outputs, inputs, then the kernel's height and width if it has one.
     """
     law = uniform(1 / sqrt(prod(shape[1:])))
     return {f"{name}.weight": Parameter(shape, law), f"{name}.bias": Parameter(shape[:1], law)}
@@ -369,11 +379,11 @@ ROWS = 4  # samples in the test of a module; of two, BatchNorm returns ±1 whate
 
 
 @contextmanager
-def keyed(place: str, device: torch.device, key: int = 0) -> Iterator[list[bool]]:
+def keyed(place: str, device: torch.device) -> Iterator[list[bool]]:
     """Key PyTorch's generator in the body, yield whether it was used; refuse other generators."""
     legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
     with seedable(device) as seed:
-        seed(key)
+        seed(0)
         before = torch.default_generator.get_state()
         drew: list[bool] = []
         yield drew

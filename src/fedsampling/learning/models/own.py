@@ -34,6 +34,7 @@ from fedsampling.learning.models.network import (
     Network,
     Parts,
     blamed,
+    blaming,
     blank,
     equal,
     keyed,
@@ -189,7 +190,7 @@ class OwnModule:
         """Compute the slots one after the other, each from its own seed and buffers."""
         parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
         outputs = []
-        with seedable(x.device) as seed:
+        with seedable(x.device) as seed, blaming(f"model: {self.name}"):
             for k in range(len(x)):
                 rows = x[k] if sizes is None else x[k, : sizes[k]]
                 arguments = {name: part[k] for name, part in parts.items()}
@@ -202,7 +203,7 @@ class OwnModule:
                 elif self._writes:
                     rows = rows.clone()
                 seed(0 if seeds is None else seeds[k])
-                z = self._checked(arguments, rows)
+                z = self._apply(arguments, rows)
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
@@ -228,12 +229,6 @@ class OwnModule:
         arguments.update((key, entries[key]) for key in arguments)
         return outputs
 
-    def _checked(self, arguments: dict[str, Tensor], x: Tensor) -> Tensor:
-        try:
-            return self._apply(arguments, x)
-        except (Exception, SystemExit) as error:  # a user's forward may raise anything
-            raise blamed(f"model: {self.name}", error) from error
-
     def _set(self, training: bool, device: torch.device) -> None:
         if self._mode != (training, device):
             self._module.train(training)
@@ -256,8 +251,9 @@ class OwnModule:
         self._set(training, samples.device)
         parameters = {k: v.clone().requires_grad_(training) for k, v in self._parameters.items()}
         arguments = parameters | {key: value.clone() for key, value in self._buffers.items()}
-        with torch.set_grad_enabled(training), keyed(f"model: {self.name}", samples.device) as drew:
-            z = self._checked(arguments, copied := samples.clone())
+        place, copied = f"model: {self.name}", samples.clone()
+        with torch.set_grad_enabled(training), keyed(place, samples.device) as drew, blaming(place):
+            z = self._apply(arguments, copied)
         self._writes |= not torch.equal(copied, samples)
         for key, value in self._parameters.items():
             if not equal(arguments[key], value):
@@ -268,17 +264,12 @@ class OwnModule:
             if arguments[key].shape != value.shape:
                 raise InputError(f"model: {self.name}: forward changes the shape of buffer {key!r}")
         if training:
-            self._check_gradient(z, list(parameters.values()))
+            if not z.requires_grad:
+                raise InputError(f"model: {self.name}: the outputs do not depend on its parameters")
+            with blaming(place):
+                torch.autograd.grad(z.sum(), list(parameters.values()), allow_unused=True)
         after = {key: arguments[key].detach().clone() for key in self._buffers}
         return Trial(z.detach().clone(), after, drew[0])
-
-    def _check_gradient(self, z: Tensor, parameters: Sequence[Tensor]) -> None:
-        if not z.requires_grad:
-            raise InputError(f"model: {self.name}: the outputs do not depend on its parameters")
-        try:
-            torch.autograd.grad(z.sum(), parameters, allow_unused=True)
-        except RuntimeError as error:
-            raise blamed(f"model: {self.name}", error) from error
 
     def _mixes(self) -> bool:
         """Whether a sample's outputs depend on other samples of its batch."""
@@ -333,7 +324,7 @@ class OwnLoss:
         """Return the losses [slots, batch]; see :class:`.network.Guest`."""
         seeds = slot_seeds(keep, 1, len(z))
         losses = []
-        with seedable(z.device) as seed:
+        with seedable(z.device) as seed, blaming("loss"):
             for k, outputs in enumerate(z.unbind()):
                 n = z.shape[1] if sizes is None else sizes[k]
                 rows = outputs[:n].clone() if self._writes else outputs[:n]
@@ -351,22 +342,17 @@ class OwnLoss:
     def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
         outputs = z.clone().requires_grad_()
         copied, targets = outputs.clone(), self._y.clone()
-        with keyed("loss", z.device) as drew:
+        with keyed("loss", z.device) as drew, blaming("loss"):
             losses = self._checked(copied, targets)
         if not losses.requires_grad:
             raise InputError("loss: does not depend on the outputs; its gradient is needed")
-        try:
+        with blaming("loss"):
             torch.autograd.grad(losses.sum(), outputs)
-        except RuntimeError as error:
-            raise blamed("loss", error) from error
         self._writes |= not (torch.equal(copied.detach(), z) and torch.equal(targets, self._y))
         return losses.detach(), drew[0]
 
     def _checked(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        try:
-            losses: Any = self._loss(outputs, targets)
-        except (Exception, SystemExit) as error:  # a user's function may raise anything
-            raise blamed("loss", error) from error
+        losses: Any = self._loss(outputs, targets)
         n = len(targets)
         if not isinstance(losses, Tensor) or losses.shape != (n,):
             kind = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else repr(losses)
@@ -413,12 +399,9 @@ def _maker(module: OwnModel) -> Callable[[int], Any]:
             ) from None
 
     def seeded(seed: int) -> Any:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), blaming("model"):
             torch.manual_seed(seed)
-            try:
-                return make()
-            except (Exception, SystemExit) as error:  # a user's function may raise anything
-                raise blamed("model", error) from error
+            return make()
 
     return seeded
 

@@ -47,10 +47,10 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """Return x Wᵀ of each slot, without automatic differentiation; shapes as in `product`."""
     if _needs_single_slots(x, x.shape[1], weight.shape[1]):
-        sizes = *x.shape[1:], weight.shape[1], len(x)
-        if x.stride(0) == 0 and _is_exact_wide(*sizes, x.dtype, torch.get_num_threads()):
+        case = *x.shape[1:], weight.shape[1], len(x), x.dtype, torch.get_num_threads()
+        if x.stride(0) == 0 and _is_exact(_side_by_side, *case):
             return _side_by_side(x, weight)
-        if weight.stride(0) == 0 and _is_exact_tall(*sizes, x.dtype, torch.get_num_threads()):
+        if weight.stride(0) == 0 and _is_exact(_one_below_the_other, *case):
             return _one_below_the_other(x, weight)
         return _slot_by_slot(x, weight)
     if x.device.type != "cpu":
@@ -117,8 +117,6 @@ def is_onednn_faster(processor: str) -> bool:
     MKL restricts its AVX-512 kernels to Intel's processors.  On others they are faster only if the
     vector units have 512 bits, for which there is no flag.  AMD introduced ``avx_vnni`` and
     ``avx512_vp2intersect`` together with such units (Zen 5).
-
-    `processor`: result of :func:`processor`.
     """
     flags = set(processor.split())
     wide = "avx512f" in flags and not flags.isdisjoint({"avx_vnni", "avx512_vp2intersect"})
@@ -137,7 +135,9 @@ def add_product(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
     if isinstance(weights, Tensor):
         return _batched(x, weights, start)
     slots = zip(x.unbind(), weights, start.unbind(), strict=True)
-    return torch.stack([_add_product_of_slot(a, w, s) for a, w, s in slots])
+    if _uses_onednn(x):
+        return torch.stack([_onednn(*slot) for slot in slots])
+    return torch.stack([torch.addmm(s, a, w.T) for a, w, s in slots])
 
 
 def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
@@ -145,14 +145,10 @@ def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
     if factor.device.type != "cpu":
         return False
     sizes = rows, factor.shape[2], outputs
-    if prod(sizes) >= _LARGE_SLOT or not _is_aligned(rows * outputs):
+    is_aligned = rows * outputs % 4 == 0  # every slot's result begins at a multiple of 16 bytes
+    if prod(sizes) >= _LARGE_SLOT or not is_aligned:
         return True
     return outputs > 1 and not _is_independent(*sizes, factor.dtype, torch.get_num_threads())
-
-
-def _is_aligned(numbers: int) -> bool:
-    # Whether slots of so many float32 numbers all begin at multiples of 16 bytes.
-    return numbers % 4 == 0
 
 
 @cache
@@ -174,31 +170,25 @@ def _is_independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, th
 
 
 @cache
-def _is_exact_wide(
-    rows: int, inputs: int, outputs: int, slots: int, dtype: torch.dtype, threads: int
+def _is_exact(
+    joined: Callable[[Tensor, Tensor], Tensor],
+    rows: int,
+    inputs: int,
+    outputs: int,
+    slots: int,
+    dtype: torch.dtype,
+    threads: int,
 ) -> bool:
-    """Test whether slots with the same left factor give the same result as one wide product."""
+    """Test whether one product of slots with a common factor equals the slots' own products."""
     if slots == 1:
         return False
     rng = torch.Generator().manual_seed(0)
-    x = torch.randn(1, rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
-    weight = torch.randn(slots, outputs, inputs, generator=rng, dtype=dtype)
+    factors = [1, slots] if joined is _side_by_side else [slots, 1]  # of x, and of the weights
+    x = torch.randn(factors[0], rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
+    weight = torch.randn(factors[1], outputs, inputs, generator=rng, dtype=dtype)
+    weight = weight.expand(slots, -1, -1)
     with torch.no_grad():
-        return torch.equal(_side_by_side(x, weight), _slot_by_slot(x, weight))
-
-
-@cache
-def _is_exact_tall(
-    rows: int, inputs: int, outputs: int, slots: int, dtype: torch.dtype, threads: int
-) -> bool:
-    """Test whether slots with the same right factor give the same result as one tall product."""
-    if slots == 1:
-        return False
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(slots, rows, inputs, generator=rng, dtype=dtype)
-    weight = torch.randn(1, outputs, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
-    with torch.no_grad():
-        return torch.equal(_one_below_the_other(x, weight), _slot_by_slot(x, weight))
+        return torch.equal(joined(x, weight), _slot_by_slot(x, weight))
 
 
 @cache
@@ -264,13 +254,6 @@ def _side_by_side(x: Tensor, weight: Tensor) -> Tensor:
 def _one_below_the_other(x: Tensor, weight: Tensor) -> Tensor:
     # x Wᵀ of slots with the same W, as one product.
     return _slot_by_slot(x.flatten(0, 1)[None], weight[:1])[0].view(*x.shape[:2], -1)
-
-
-def _add_product_of_slot(x: Tensor, weight: Tensor, start: Tensor) -> Tensor:
-    # start + x Wᵀ of one slot.
-    if _uses_onednn(x):
-        return _onednn(x, weight, start)
-    return torch.addmm(start, x, weight.T)
 
 
 def _uses_onednn(x: Tensor) -> bool:

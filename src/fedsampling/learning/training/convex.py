@@ -24,6 +24,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.learning.training.loop import Learner
 from fedsampling.samplers.scheme import Batch, DataScheme, Scheme, Slots
 
 
@@ -93,8 +94,7 @@ class Linear:
             slope = self.slope(np.matmul(w_run, columns, out=z), data.y)
             norms = self._norms(slope, z, squares, w_run @ w_run)
             np.add.reduceat(norms, data.start[:-1], out=total[run])
-        mean: Array = total / data.n_samples
-        return mean
+        return total / data.n_samples
 
     def minimiser(self, data: FederatedDataset) -> Array:
         """Minimise Σ_k p_k P_k(w), equation (1), by Newton's method; shape (M,)."""
@@ -167,11 +167,8 @@ class ConvexWork(Strict):
 
 
 @dataclass(frozen=True)
-class ConvexLearner:
-    """Convex models as a :class:`~fedsampling.learning.training.loop.Learner`.
-
-    θ has shape (runs, M) and starts at zero. E and B, shape (K,): epochs, and batch size.
-    """
+class ConvexLearner(Learner):
+    """Convex models; θ has shape (runs, M). E and B, shape (K,): epochs, and batch size."""
 
     model: Linear
     data: FederatedDataset
@@ -179,23 +176,9 @@ class ConvexLearner:
     E: Ints
     B: Ints
 
-    @property
-    def n_samples(self) -> Ints:
-        """Samples of each client."""
-        return self.data.n_samples
-
-    @property
-    def p(self) -> Array:
-        """Importance of each client."""
-        return self.data.p
-
     def start(self, seeds: Ints) -> Array:
         """Return zeros, the first model of every run."""
         return np.zeros((len(seeds), self.data.x.shape[1]))
-
-    def offered(self, round: int) -> Ints:
-        """Return all clients: they are always available."""
-        return np.arange(len(self.p))
 
     def observe(
         self, needs: frozenset[str], theta: Array, offered: Ints | None = None
@@ -211,10 +194,6 @@ class ConvexLearner:
         """Run the local training; return the updates, shape (slots, M)."""
         start = theta[slots.run]
         return local_sgd(self, start, slots, sampler, rng) - start
-
-    def report(self, needs: frozenset[str], updates: Array) -> Mapping[str, Any]:
-        """Return nothing: these samplers weigh without observing the updates."""
-        return {}
 
     def advance(
         self,

@@ -15,7 +15,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Keep, Network, everything, keyed, private
+from fedsampling.learning.models.network import Network, everything, keyed, private
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
 
@@ -72,11 +72,8 @@ def on_own_samples(
     """Measure every run's global model on each client's own samples.
 
     These are the client's test samples; if it has none, or all clients share a test set, its
-    training samples.
-
-    `dropout`: leave dropout on. Returns shape (runs, n): ``client_tests``: number of the client's
-    own test samples, 0 if its training samples are used; ``client_loss``: mean loss; for
-    classification, ``client_accuracy``.
+    training samples. Returns shape (runs, n): ``client_tests``, the number of the client's own test
+    samples; ``client_loss``, its mean loss; for classification, ``client_accuracy``.
     """
     data, runs = learner.data, len(theta)
     start_test = np.zeros(data.n_clients + 1, int) if data.start_test is None else data.start_test
@@ -175,7 +172,9 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         theta = private(theta)
 
     def outputs(x: Tensor) -> Tensor:
-        keep = _dropout(learner, runs) if dropout else everything
+        # The masks are the same in each evaluation.
+        keys = torch.zeros(runs, dtype=torch.int64, device=learner.device)
+        keep = Keeper(keys, keys[0]) if dropout else everything
         return network.outputs(theta, x.expand(runs, *x.shape[1:]), keep)
 
     return outputs
@@ -186,16 +185,9 @@ def _correct(network: Network, z: Tensor, y: Tensor) -> Tensor:
     return (z.argmax(-1) == y).double().flatten(2).mean(2) if y.dim() > 2 else z.argmax(-1) == y
 
 
-def _dropout(learner: NetworkLearner, slots: int) -> Keep:
-    """Return the dropout of an evaluation, with the same masks each time."""
-    zero = torch.zeros(slots, dtype=torch.int64, device=learner.device)
-    return Keeper(zero, zero[0])
-
-
 def _client_means(values: Array, start: Ints) -> Array:
     sums = np.add.reduceat(values, start[:-1], axis=1)
-    means: Array = sums / np.diff(start)
-    return means
+    return sums / np.diff(start)
 
 
 def _mean_and_deviation(values: Array, p: Array) -> tuple[Array, Array]:

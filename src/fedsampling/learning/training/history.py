@@ -99,10 +99,8 @@ def request_shares(
     for gradients also takes the backward pass; a request for features takes a forward pass over a
     batch.
 
-    `needs`: information that the sampler observes. `n_samples`, `trained`, shape (n,): samples of
-    each client, and samples in the batches of its local training, with repetitions. `batch`:
-    samples whose features are sent. `mini_batch`: samples of a mini-batch in local training, which
-    estimates a loss.
+    `trained`, shape (n,): samples in the batches of local training, with repetitions. `batch`:
+    samples whose features are sent. `mini_batch`: samples of a mini-batch in local training.
 
     References: Kaplan et al.: Scaling Laws for Neural Language Models. arXiv 2001.08361, section
     2.1: a backward pass costs about twice as much as a forward pass.
@@ -114,8 +112,7 @@ def request_shares(
         "heterogeneity": FORWARD_SHARE * np.minimum(n_samples, batch),
     }
     needed = [cost for name, cost in passes.items() if name in needs]
-    shares: Array = sum(needed, np.zeros(len(n_samples))) / trained
-    return shares
+    return sum(needed, np.zeros(len(n_samples))) / trained
 
 
 def seconds(
@@ -157,10 +154,6 @@ def _distinct(run: Ints, value: Ints, runs: int) -> Array:
 # Counts of each client's participation over all rounds.
 
 
-def _none() -> Array:
-    return np.empty((0, 0))
-
-
 @dataclass
 class Participation:
     """How often each client has taken part.
@@ -172,8 +165,8 @@ class Participation:
 
     evenness: bool = False
     by_client: bool = False
-    rounds: Array = field(default_factory=_none)
-    weights: Array = field(default_factory=_none)
+    rounds: Array = field(default_factory=lambda: np.empty((0, 0)))
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def start(self, runs: int, clients: int) -> None:
         """Begin with no participation."""

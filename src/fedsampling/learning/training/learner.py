@@ -29,7 +29,7 @@ from fedsampling.learning.training.history import (
     seconds,
 )
 from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
-from fedsampling.learning.training.loop import Server
+from fedsampling.learning.training.loop import Learner, Server
 from fedsampling.learning.training.step import Inputs, Keeper, Samples, sgd_step
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
@@ -49,16 +49,10 @@ class SlotLosses(NamedTuple):
     squares: Array
     samples: Ints
 
-    @property
-    def root_mean_square(self) -> Array:
-        """Root mean square of the mini-batch losses."""
-        rms: Array = np.sqrt(self.squares / np.maximum(self.samples, 1))
-        return rms
-
 
 @dataclass
-class NetworkLearner:
-    """A :class:`fedsampling.learning.training.loop.Learner`; θ is a tensor of shape [runs, size].
+class NetworkLearner(Learner):
+    """Networks; θ is a tensor of shape [runs, size].
 
     A copy's vector is its d parameters and, for users' modules, its buffers.  Samplers and server
     optimisers see only parameters.  Buffers are averaged: the server's are those of the slots,
@@ -96,7 +90,6 @@ class NetworkLearner:
     observations: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.n_samples, self.p = self.data.n_samples, self.data.p
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
         self.samples = Samples(self.data, self.inputs, self.device, self.converted_share)
@@ -115,7 +108,7 @@ class NetworkLearner:
 
     def offered(self, round: int) -> Ints:
         """Return the clients that are available in a round."""
-        return np.arange(len(self.p)) if self.trace is None else np.flatnonzero(self.trace[round])
+        return super().offered(round) if self.trace is None else np.flatnonzero(self.trace[round])
 
     def observe(
         self, needs: frozenset[str], theta: Tensor, offered: Ints | None = None
@@ -136,7 +129,7 @@ class NetworkLearner:
             self.training_costs, self.work_losses = {}, np.empty(0)
             return theta.new_empty(0, theta.shape[1])
         updates, losses = self.train(theta, slots, rng)
-        self.work_losses = losses.root_mean_square
+        self.work_losses = np.sqrt(losses.squares / np.maximum(losses.samples, 1))
         samples = np.bincount(slots.run, losses.samples, len(theta))
         total = np.bincount(slots.run, losses.total, len(theta))
         self.training_costs = {
@@ -243,7 +236,9 @@ class NetworkLearner:
             moved[run] += weight[begin:end] @ self._parameters(updates)[begin:end]
             if buffers.shape[1]:
                 trained = updates[begin:end, self.network.dimension :]
-                buffers[run] += self._shares(omega[begin:end]) @ (trained - buffers[run])
+                positive = np.maximum(omega[begin:end], 0)  # statistics need a convex average
+                shares = self._tensor(positive / max(positive.sum(), 1e-300))
+                buffers[run] += shares @ (trained - buffers[run])
         self.step_taken = _joined(theta, before), _joined(moved, buffers)
         if self.server is None:
             return self.step_taken[1]
@@ -252,11 +247,6 @@ class NetworkLearner:
         step = float(self.server_step)  # the same for all runs, where the server has an optimiser
         change = (moved - theta).div_(step)
         return _joined(theta + step * self.server.step(change, *self.moments), buffers)
-
-    def _shares(self, omega: Array) -> Tensor:
-        """Return the positive weights, divided by their sum: statistics need a convex average."""
-        positive = np.maximum(omega, 0)
-        return self._tensor(positive / max(positive.sum(), 1e-300))
 
     def _server_steps(self, run: Ints | int) -> Array | float:
         """Return η_g of some runs."""

@@ -6,21 +6,17 @@ a client gets the same batches under every sampler and every stacking.
 
 from dataclasses import dataclass
 from math import cos, pi
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance
+from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance, added_field
 from fedsampling.base.streams import Draws, uniforms
 from fedsampling.samplers.scheme import Slots
 
 Key = tuple[Ints, Ints, Ints, Ints]  # seed, round, client, occurrence
-
-
-def _is_off(value: Any) -> bool:
-    return not value
 
 
 class Schedule(Strict):
@@ -75,16 +71,11 @@ class LocalWork(Strict):
     prox: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         0.0, description="μ of FedProx"
     )
-    # While off, these are excluded from the hash, which keeps the hashes of earlier runs.
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="momentum of the client's SGD", exclude_if=_is_off
-    )
-    weight_decay: NotNegative = Field(0.0, description="λ of L2 regularisation", exclude_if=_is_off)
-    clip: Variance | None = Field(
-        None, description="largest norm of a gradient; null: no limit", exclude_if=_is_off
-    )
-    schedule: Schedule | None = Field(
-        None, description="factor on the learning rate, in addition to decay", exclude_if=_is_off
+    momentum: Annotated[float, Field(ge=0, lt=1)] = added_field(0.0, "momentum of the client's SGD")
+    weight_decay: NotNegative = added_field(0.0, "λ of L2 regularisation")
+    clip: Variance | None = added_field(None, "largest norm of a gradient; null: no limit")
+    schedule: Schedule | None = added_field(
+        None, "factor on the learning rate, in addition to decay"
     )
 
     @model_validator(mode="after")
@@ -132,14 +123,12 @@ class LocalWork(Strict):
         """Return each slot's step size, shape (slots,); `of_runs` replaces `step`, run by run."""
         step = self.step if of_runs is None else of_runs[slots.run]
         factor = self.schedule.factor(round) if self.schedule else 1.0
-        steps: Array = step * self.decay**round * factor * slots.scale
-        return steps
+        return step * self.decay**round * factor * slots.scale
 
 
 def dropout_keys(slots: Slots, rng: Draws) -> Ints:
     """Return the key of each slot's dropout masks, shape (slots,)."""
-    keys: Ints = (_uniforms(_key(slots, rng), "dropout", 1)[:, 0] * 2**53).astype(np.int64)
-    return keys
+    return (_uniforms(_key(slots, rng), "dropout", 1)[:, 0] * 2**53).astype(np.int64)
 
 
 def occurrence(slots: Slots) -> Ints:

@@ -10,6 +10,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Positive, Strict, Variance
+from fedsampling.base.records import Positive, Strict, Variance, added_field
 from fedsampling.base.streams import Draws
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import History
 from fedsampling.samplers.checking.validation import Checked
@@ -136,19 +138,24 @@ def play_round(
 class Learner(Protocol):
     """Models and data as the loop uses them; the type of θ is up to the learner."""
 
-    @property
+    data: FederatedDataset
+
+    @cached_property
     def n_samples(self) -> Ints:
         """Samples of each client, shape (n,)."""
+        return self.data.n_samples
 
     @property
     def p(self) -> Array:
         """Importance of each client, shape (n,)."""
+        return self.data.p
 
     def start(self, seeds: Ints) -> Any:
         """Return the initial global model of each run."""
 
     def offered(self, round: int) -> Ints:
-        """Return the clients that are available in a round, ascending."""
+        """Return the clients that are available in a round, ascending; all by default."""
+        return np.arange(len(self.p))
 
     def observe(
         self, needs: frozenset[str], theta: Any, offered: Ints | None = None
@@ -160,6 +167,7 @@ class Learner(Protocol):
 
     def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
+        return {}
 
     def advance(
         self,
@@ -199,11 +207,7 @@ class Until(Strict):
     target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
     in_a_row: Positive = Field(3, description="measurements that meet the target")
     seconds: Variance | None = Field(None, description="that the clock passes")
-    rounds: Positive | None = Field(
-        None,
-        description="number of rounds that are played in any case",
-        exclude_if=lambda rounds: rounds is None,  # keeps the hashes of runs that do not name it
-    )
+    rounds: Positive | None = added_field(None, "number of rounds that are played in any case")
 
     def end(self, moment: Moment) -> bool:
         """End the runs that meet the condition, as a callback of the training loop."""

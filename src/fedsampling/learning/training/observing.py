@@ -6,9 +6,10 @@ requested from all clients once, at the first call, and later only from particip
 papers.  The costs are charged with the round's seconds and bits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -36,6 +37,8 @@ class Observation:
     samples.
     """
 
+    remembered: ClassVar[tuple[str, ...]] = ()  # names of its attributes
+
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         self.learner = learner
         self.sent: Array = np.zeros(0)
@@ -54,10 +57,12 @@ class Observation:
 
     def state(self) -> State:
         """Return everything that is remembered."""
-        return {}
+        return {name: np.asarray(getattr(self, name)) for name in self.remembered}
 
     def restore(self, state: State) -> None:
         """Restore the result of :meth:`state`."""
+        for name in self.remembered:
+            setattr(self, name, state[name].copy())
 
 
 class Losses(Observation):
@@ -80,6 +85,8 @@ class Losses(Observation):
 class BatchLosses(Losses):
     """Loss of every client at the global model on a new mini-batch, shape (runs, n)."""
 
+    remembered = ("calls",)
+
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
         self.key, self.calls = int(rng.integers(2**31)), 0
@@ -89,7 +96,7 @@ class BatchLosses(Losses):
         learner, n = self.learner, len(self.learner.p)
         clients = np.arange(n) if offered is None else offered
         B = learner.local.batch
-        u = stream(self.key, "batch_losses", self.calls).random((n, 1, B))
+        u = stream(self.key, "batch_losses", int(self.calls)).random((n, 1, B))
         self.calls += 1
         rows = fresh(learner.n_samples, B, u)
         index = learner.data.start[clients][:, None] + rows.index[0, clients]
@@ -107,14 +114,6 @@ class BatchLosses(Losses):
         self.sent = np.full(len(theta), 32.0 * len(clients))
         return losses
 
-    def state(self) -> State:
-        """Return the number of mini-batches drawn so far."""
-        return {"calls": np.array(self.calls)}
-
-    def restore(self, state: State) -> None:
-        """Continue after the mini-batches drawn so far."""
-        self.calls = int(state["calls"])
-
 
 class Heterogeneity(Observation):
     """Feature heterogeneity B_ij of all pairs of clients, shape (runs, n, n).
@@ -126,6 +125,8 @@ class Heterogeneity(Observation):
     features are updated in a round: only participants (other clients' features belong to earlier
     models), or all clients.
     """
+
+    remembered = ("features", "B", "sent")
 
     def __init__(
         self,
@@ -152,7 +153,9 @@ class Heterogeneity(Observation):
     def renew(self, theta: Tensor, slots: Slots) -> None:
         """Request the features of the participants, or of all clients."""
         for run, w in enumerate(theta):
-            clients = self._renewed(slots.client[slots.run == run])
+            clients = np.unique(slots.client[slots.run == run])
+            if self.renewal == "everyone":
+                clients = np.arange(len(self.learner.p))
             if len(clients):
                 features = self._features(w, clients)
                 if np.array_equal(features, self.features[run, clients]):
@@ -160,15 +163,6 @@ class Heterogeneity(Observation):
                 self.features[run, clients] = features
                 self.sent[run] += 32 * features.size
                 self._refresh(run, clients)
-
-    def state(self) -> State:
-        """Return features and B."""
-        return {"features": self.features, "B": self.B, "sent": self.sent}
-
-    def restore(self, state: State) -> None:
-        """Restore features and B."""
-        self.features, self.B = state["features"].copy(), state["B"].copy()
-        self.sent = state["sent"].copy()
 
     def _request_all(self, theta: Tensor) -> None:
         everyone = np.arange(len(self.learner.p))
@@ -178,10 +172,6 @@ class Heterogeneity(Observation):
     def _refresh(self, run: int, clients: Ints) -> None:
         """Recompute the clients' rows and columns of B."""
         self.B[run] = refresh(self.B[run], self.features[run], clients, cutoff=self.cutoff)
-
-    def _renewed(self, participants: Ints) -> Ints:
-        everyone = self.renewal == "everyone"
-        return np.arange(len(self.learner.p)) if everyone else np.unique(participants)
 
     def _by_run(self) -> list[Array]:
         """Compute B of each run, only once for equal features such as raw features."""
@@ -246,6 +236,8 @@ class Blocks:
 class Gradients(Observation):
     """Last known gradient of each client's loss, shape (runs, n, d); may be old, as in DivFL."""
 
+    remembered = ("gradients", "sent")
+
     def __init__(self, learner: NetworkLearner, batch: int, rng: np.random.Generator) -> None:
         super().__init__(learner, batch, rng)
         self.gradients: NDArray[np.float32] = np.empty(0, np.float32)
@@ -264,14 +256,6 @@ class Gradients(Observation):
             clients = np.unique(slots.client[slots.run == run])
             self.gradients[run, clients] = self._gradients(w, clients)
             self.sent[run] += 32 * self.gradients[run, clients].size
-
-    def state(self) -> State:
-        """Return the gradients."""
-        return {"known": self.gradients, "sent": self.sent}
-
-    def restore(self, state: State) -> None:
-        """Restore the gradients."""
-        self.gradients, self.sent = state["known"].copy(), state["sent"].copy()
 
     def _gradients(self, w: Tensor, clients: Ints) -> NDArray[np.float32]:
         learner = self.learner
@@ -299,15 +283,11 @@ def observations_for(
     learner: NetworkLearner,
     batch: int,
     rng: np.random.Generator,
-    cutoff: Precision = "float64",
-    renewal: Renewal = "participants",
+    cutoff: Precision,
+    renewal: Renewal,
 ) -> dict[str, Observation]:
     """Create the observations that a sampler needs; see :class:`Heterogeneity` for the settings."""
-    created: dict[str, Observation] = {}
-    for name in sorted(sampler.needs & OBSERVATIONS.keys()):
-        if name == "heterogeneity":
-            kind = HeterogeneityBlocks if sampler.reads_blocks else Heterogeneity
-            created[name] = kind(learner, batch, rng, cutoff, renewal)
-        else:
-            created[name] = OBSERVATIONS[name](learner, batch, rng)
-    return created
+    kinds: dict[str, Callable[..., Observation]] = {**OBSERVATIONS}
+    heterogeneity = HeterogeneityBlocks if sampler.reads_blocks else Heterogeneity
+    kinds["heterogeneity"] = partial(heterogeneity, cutoff=cutoff, renewal=renewal)
+    return {name: kinds[name](learner, batch, rng) for name in sorted(sampler.needs & kinds.keys())}

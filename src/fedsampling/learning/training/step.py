@@ -129,9 +129,8 @@ def dense_step(
     product has to be transposed first, and operations on classes run along samples, of which there
     are more.
 
-    `layers`: names of the layers, in their order. `w`: contains ``name.weight`` [slots, outputs,
-    inputs] and ``name.bias`` [slots, outputs]. `weight`: weight of each sample in its batch's mean;
-    zero for padding. Returns each copy's batch loss before the step.
+    `weight`: weight of each sample in its batch's mean; zero for padding. Returns each copy's batch
+    loss before the step.
     """
     inputs = _layer_inputs(layers, w, x)
     log_p = torch.log_softmax(_affine(w, layers[-1], inputs[-1]), 1)
