@@ -255,8 +255,7 @@ class Strict(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: CoreSchema = strict_numbers(handler(source))
-        return schema
+        return strict_numbers(handler(source))
 
 
 Record = TypeVar("Record", bound=Strict)

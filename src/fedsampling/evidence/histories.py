@@ -417,8 +417,7 @@ def _cumulative_cost(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.n
         raise InputError(f"x: the history has no {cost}; {fix}")
     per_round = rows.groupby(["at", "seed"])["value"].sum().groupby("at").mean()
     spent = per_round.sort_index().cumsum()
-    total: np.ndarray = spent.reindex(spent.index.union(at)).ffill().fillna(0.0).loc[at].to_numpy()
-    return total
+    return spent.reindex(spent.index.union(at)).ffill().fillna(0.0).loc[at].to_numpy()
 
 
 def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":

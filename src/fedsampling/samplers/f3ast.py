@@ -41,8 +41,7 @@ def greedy(p: Array, rates: Array, m: int, u: Array) -> Ints:
 
 def tracked(rates: Array, member: Bools, beta: float) -> Array:
     """Compute r_k(t) = (1 − β) r_k(t − 1) + β 1{k ∈ S_t}."""
-    rate: Array = (1 - beta) * rates + beta * member
-    return rate
+    return (1 - beta) * rates + beta * member
 
 
 class F3AST(Scheme, name="f3ast"):
@@ -92,5 +91,4 @@ class F3AST(Scheme, name="f3ast"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i/r_i, with importances among all clients."""
-        weight: Array = self._p[slots.client] / self._rates[slots.run, slots.client]
-        return weight
+        return self._p[slots.client] / self._rates[slots.run, slots.client]

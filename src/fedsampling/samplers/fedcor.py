@@ -25,8 +25,7 @@ RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' c
 
 def covariance(X: Array, noise: float) -> Array:
     """Compute XᵀX + σ² I from the clients' positions X, shape (dimension, n)."""
-    K: Array = X.T @ X + noise**2 * np.eye(X.shape[1])
-    return K
+    return X.T @ X + noise**2 * np.eye(X.shape[1])
 
 
 def likelihood_slope(X: Array, changes: Array, weight: Array, noise: float) -> Array:

@@ -197,8 +197,7 @@ def data_variability(mean_norm: Array, E: Ints, B: Ints) -> Array:
     -------
     float array, shape (..., K)
     """
-    variability: Array = 6 / (E * B) * mean_norm**2
-    return variability
+    return 6 / (E * B) * mean_norm**2
 
 
 def agent_scores(sigma2: Array, gradient: Array, E: Ints, B: Ints) -> Array:
@@ -251,8 +250,7 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
 
 def _is_usable_divisor(total: Array) -> Bools:
     """Whether scores can be divided by their sum: it is positive and finite."""
-    usable: Bools = (total > 0) & np.isfinite(total)
-    return usable
+    return (total > 0) & np.isfinite(total)
 
 
 class ISFedAvg(DataScheme, name="isfedavg"):

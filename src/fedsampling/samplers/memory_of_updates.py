@@ -88,8 +88,7 @@ class MIFA(MemoryScheme, name="mifa"):
     shrinks = True
 
     def _weights(self, slots: Slots, view: View) -> Array:
-        weights: Array = self._p[slots.client]
-        return weights
+        return self._p[slots.client]
 
 
 class FedVARP(MemoryScheme, name="fedvarp"):
@@ -108,5 +107,4 @@ class FedVARP(MemoryScheme, name="fedvarp"):
 
     def _weights(self, slots: Slots, view: View) -> Array:
         drawn = np.bincount(slots.run, minlength=view.runs)[slots.run]
-        weights: Array = view.p[slots.client] * len(view.offered) / drawn
-        return weights
+        return view.p[slots.client] * len(view.offered) / drawn

@@ -42,14 +42,12 @@ def statistical_utility(samples: Ints, loss: Array) -> Array:
     loss : float array, shape (n,)
         Root mean square of the client's losses.
     """
-    utility: Array = samples * loss
-    return utility
+    return samples * loss
 
 
 def system_utility(seconds: Array, preferred: float, penalty: float) -> Array:
     """Compute (T/t_i)^α if client i is slower than T, otherwise 1: factor in equation (2)."""
-    utility: Array = np.where(seconds > preferred, preferred / seconds, 1.0) ** penalty
-    return utility
+    return np.where(seconds > preferred, preferred / seconds, 1.0) ** penalty
 
 
 def utilities(
@@ -226,8 +224,7 @@ def scaled(reward: Array, all_rewards: Array, clip: float) -> Array:
 def slowed(value: Array, seconds: Array, preferred: float, penalty: float) -> Array:
     """Multiply the values of clients slower than T by (T/t_i)^α."""
     factor = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-4), 1.0) ** penalty
-    product: Array = value * factor
-    return product
+    return value * factor
 
 
 def preferred_duration(seconds: Array, percentile: float) -> float:

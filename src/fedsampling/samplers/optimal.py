@@ -326,8 +326,7 @@ def follow_leader(feedback: Array, gamma: float, K: int, theta: float) -> Array:
     the square root, their derivation does not.
     """
     p = probabilities(np.sqrt(feedback + gamma), K)
-    mixed: Array = (1 - theta) * p + theta * K / len(p)
-    return mixed
+    return (1 - theta) * p + theta * K / len(p)
 
 
 class KVib(Scheme, name="kvib"):

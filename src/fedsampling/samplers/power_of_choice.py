@@ -197,8 +197,7 @@ def _check_candidates(d: int, p: Array) -> None:
 
 def valuation(samples: Ints, loss: Array) -> Array:
     """Compute v_k = (1/√n_k) Σ l over the client's samples from its mean loss l̄, shape (n,)."""
-    value: Array = np.sqrt(samples) * loss
-    return value
+    return np.sqrt(samples) * loss
 
 
 def odds(values: Array, excluded: float, temperature: float) -> Array:

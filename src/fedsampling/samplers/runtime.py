@@ -163,8 +163,7 @@ def approximately_optimal(
         _at_least_minimum(descend(value, gradient, q, iterations, "SLSQP", MIN_PROBABILITY))
         for q in starts
     ]
-    best: Array = min([*minima, *starts], key=value)
-    return best
+    return min([*minima, *starts], key=value)
 
 
 class RuntimeScheme(Scheme):
@@ -197,8 +196,7 @@ class RuntimeScheme(Scheme):
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw."""
         q = self._q[slots.run, slots.client]
-        omega: Array = view.p[slots.client] / q * slots.times / self.m
-        return omega
+        return view.p[slots.client] / q * slots.times / self.m
 
     def _distributions(self, delays: Array, scores: Array, rng: Draws) -> Array:
         """Compute q of each run, shape (runs, n), from the scores p_i G_i."""

@@ -147,8 +147,7 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
             for run in range(view.runs):
                 in_run = slots.run == run
                 self.track(run, slots.client[in_run], scores[in_run])
-        omega: Array = view.p[slots.client] / self._pi[slots.run, slots.client]
-        return omega
+        return view.p[slots.client] / self._pi[slots.run, slots.client]
 
 
 class Delta(Tracked, name="delta"):
@@ -197,8 +196,7 @@ class Delta(Tracked, name="delta"):
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i/(m q_i) for each draw."""
         q = self._q[slots.run, slots.client]
-        omega: Array = view.p[slots.client] * slots.times / (self.m * q)
-        return omega
+        return view.p[slots.client] * slots.times / (self.m * q)
 
     def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
         """Update the probabilities from the participants' updates."""

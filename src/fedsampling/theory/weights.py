@@ -153,8 +153,7 @@ def clustered_covariance(r: Array) -> Array:
     lower variances (59) force the covariances to be *larger* than MD's in sum.
     """
     m = len(r)
-    covariance: Array = (np.diag(r.sum(axis=0)) - r.T @ r) / m**2
-    return covariance
+    return (np.diag(r.sum(axis=0)) - r.T @ r) / m**2
 
 
 def optimal_statistics(p: Array, q: Array) -> Statistics:
@@ -339,8 +338,7 @@ def variance_ratio(norms: Array, q: Array, m: int) -> Array:
     n = norms.shape[-1]
     uniform = sampling_variance(norms, np.full(n, m / n))
     variance = sampling_variance(norms, q)
-    ratio: Array = np.divide(variance, uniform, out=np.zeros(variance.shape), where=uniform > 0)
-    return ratio
+    return np.divide(variance, uniform, out=np.zeros(variance.shape), where=uniform > 0)
 
 
 def improvement_factor(alpha: Array | float, n: int, m: int) -> Array | float:

@@ -98,8 +98,7 @@ def client_updates(seeds: Ints, t: int, n: int) -> NDArray[np.float32]:
     """Draw every client's θ_i − θ, shape (runs, n, d); clients of the same label are similar."""
     centres = 2 * stream(0, "centres").normal(size=(N, D))
     noise = np.stack([stream(int(seed), "updates", t).normal(size=(n, D)) for seed in seeds])
-    updates: NDArray[np.float32] = (centres[np.resize(LABELS, n)] + noise).astype(np.float32)
-    return updates
+    return (centres[np.resize(LABELS, n)] + noise).astype(np.float32)
 
 
 def _label_counts(n_samples: Ints, labels: Ints) -> Ints:

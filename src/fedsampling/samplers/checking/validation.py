@@ -253,8 +253,7 @@ def _unavailable(slots: Slots, view: View) -> Ints:
     """Return the clients of slots that are not available."""
     available = np.zeros(len(view.p), np.bool_)
     available[view.offered] = True
-    clients: Ints = slots.client[~available[slots.client]]
-    return clients
+    return slots.client[~available[slots.client]]
 
 
 def _shape(values: Any) -> str:
