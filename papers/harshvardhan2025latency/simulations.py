@@ -19,8 +19,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Positive, Range, Strict
 from fedsampling.base.streams import stream
-from fedsampling.clients.delays.delays import DelayModel, Delays
-from fedsampling.clients.delays.nycmesh import Nycmesh
+from fedsampling.clients.delays import DelayModel, Delays, Nycmesh, as_delays
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.simulations.simulation import (
@@ -101,7 +100,7 @@ class DelayDraws(Simulation, name="delays"):
         tables = []
         for index, seed in enumerate(seeds):
             clients = mesh.clients(city, model.parameters, seed)
-            delays = mesh.as_delays(clients, model.parameters)
+            delays = as_delays(clients, model.parameters)
             parts = [_rounds(delays, self, seed, published)]
             if self.detail:
                 parts.append(_network(city, clients, model.parameters.hubs))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.clients.delays.nycmesh import Nycmesh
+from fedsampling.clients.delays import Nycmesh
 from fedsampling.clients.mesh import (
     EARTH,
     City,

@@ -8,7 +8,7 @@ authors, or plain lists with altitudes.  Embedded data: a generated city of simi
 Steps: :class:`Mesh` -> distance to the server -> path loss (:func:`hybrid`) -> signal -> rate ->
 seconds of communication; plus computation, and a log-normal delay in each round.  Section 3 of
 Harshvardhan et al. 2025 leaves most details open; our choices, with their reasons, are in
-:class:`~fedsampling.clients.delays.parameters.Parameters`.
+:class:`Parameters`.
 
 References
 ----------
@@ -20,21 +20,22 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
+from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
-from fedsampling.clients.delays.delays import Delays, LogNormal
-from fedsampling.clients.delays.parameters import Parameters
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York
@@ -50,11 +51,76 @@ class Mesh:
 
     # columns ``lon``, ``lat`` (degrees), ``height`` (m above ground, NaN where unknown) and
     # ``degree`` (active links); sorted by decreasing degree, then by the node's number
-    nodes: pd.DataFrame
-    links: pd.DataFrame  # columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links
+    nodes: "pd.DataFrame"
+    links: "pd.DataFrame"  # columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links
     inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
     # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
+
+
+def _open(default: Any, unit: str, why: str, **bounds: Any) -> Any:
+    return Field(default, description=why, json_schema_extra={"unit": unit}, **bounds)
+
+
+class Parameters(Strict):
+    """Settings that the paper leaves open, each with unit and reason."""
+
+    gateway: Literal["supernode", "hub"] = _open(
+        "supernode",
+        "",
+        "the text simulates each link from the client's and the server's location; 'hub', as in "
+        "the authors' earlier paper: a link to the best hub, and a backhaul from there",
+    )
+    hubs: int = _open(6, "nodes", "the published delays have six gateways; by active links", gt=0)
+    missing_height: float = _open(
+        28.5, "m", "24 of the nodes have no altitude; the median of the others", gt=0
+    )
+    environment: Literal["urban", "suburban", "open"] = _open(
+        "urban", "", "section 1: 'the urban propagation model in ns-3'"
+    )
+    large_city: bool = _open(True, "", "New York; the default of ns-3")
+    rooftop: float = _open(20.0, "m", "default of ns-3", gt=0)
+    line_of_sight: float = _open(200.0, "m", "default of ns-3")
+    long_range: float = _open(1000.0, "m", "ns-3 documentation of the hybrid model")
+    frequency: float = _open(2160.0, "MHz", "default of ns-3's hybrid model; it ends at 2600", gt=0)
+    power: float = _open(25.0, "dBm", "typical of the rooftop radios of such networks")
+    gain: float = _open(
+        40.0,
+        "dB",
+        "both antennas, such as a dish of 23 dBi and a sector of 17 dBi; gives "
+        "communication times similar to the published 51 to 109 s",
+    )
+    bandwidth: float = _open(20e6, "Hz", "usual channel of Wi-Fi, widest channel of LTE", gt=0)
+    noise_figure: float = _open(9.0, "dB", "default of ns-3's LTE receivers")
+    shadowing: float = _open(7.0, "dB", "default of ns-3 outdoors, drawn once per link", ge=0)
+    error_rate: float = _open(
+        5e-5,
+        "",
+        "ns-3's adaptive modulation: Shannon's rate at a gap of −ln(5 BER)/1.5",
+        gt=0,
+        lt=0.2,
+    )
+    shared: bool = _open(True, "", "one server radio: clients have equal shares of its time")
+    model_bytes: float = _open(
+        1.6e6, "B", "model size in the authors' earlier script; figure 1 names no model", gt=0
+    )
+    backhaul: float = _open(
+        18.72, "s", "published delay from gateway to cloud; for 'hub' only", ge=0
+    )
+    floor: float = _open(30.0, "s", "minimum computation, in the authors' earlier script", ge=0)
+    log_mean: float = _open(4.08, "ln s", "computation above the floor: estimate from comp.txt")
+    log_sd: float = _open(2.13, "ln s", "as for log_mean; comp1.txt and the script have 3", ge=0)
+    cap: float = _open(15000.0, "s", "maximum computation, in the authors' earlier script")
+    noise_median: float = _open(
+        0.1, "", "median of the log-normal delay per round, relative to the communication", ge=0
+    )
+    noise_sd: float = _open(1.0, "ln s", "its spread; 'to account for network uncertainties'", ge=0)
+
+    @model_validator(mode="after")
+    def _above_the_floor(self) -> "Parameters":
+        if not self.cap > self.floor:
+            raise ValueError(f"cap: {self.cap} is not above floor ({self.floor}); give more")
+        return self
 
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
@@ -83,8 +149,10 @@ def _chosen(paths: Mapping[str, Path], files: tuple[str, ...]) -> str:
     return next(name for name, path in paths.items() if path.name in files)
 
 
-def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
+def _table(path: Path, read: "Callable[[bytes], pd.DataFrame]") -> "pd.DataFrame":
     if path.suffix == ".csv":
+        import pandas as pd
+
         return pd.read_csv(path)
     try:
         return read(path.read_bytes())
@@ -92,11 +160,13 @@ def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
         raise InputError(f"{path}: not a network of NYC Mesh ({error}); fetch it again") from error
 
 
-def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) -> Mesh:
+def assemble(nodes: "pd.DataFrame", links: "pd.DataFrame", altitudes: "pd.DataFrame") -> Mesh:
     """Join the published tables; nodes outside New York are left out.
 
     Both ends of a link are nodes; altitudes of 0 or less mean unknown.
     """
+    import pandas as pd
+
     west, east, south, north = CITY
     inside = nodes["lon"].between(west, east) & nodes["lat"].between(south, north)
     active = links[links["status"] == "active"].reset_index(drop=True)
@@ -125,6 +195,8 @@ def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: Ar
 
 def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     """Generate a network of similar structure: three hubs and nodes around them, some far away."""
+    import pandas as pd
+
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
     hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
     reach = rng.lognormal(np.log(1800), 0.9, nodes - 3)
@@ -143,8 +215,10 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     return Mesh(table, pd.DataFrame(links))
 
 
-def map_nodes(content: bytes) -> pd.DataFrame:
+def map_nodes(content: bytes) -> "pd.DataFrame":
     """Parse the installed nodes: ``id``, ``lon``, ``lat`` (degrees), ``alt_m`` (m, or NaN)."""
+    import pandas as pd
+
     rows = [
         (int(node["id"]), *_place(node["coordinates"]))
         for node in _entries(content, "id", "coordinates")
@@ -155,8 +229,10 @@ def map_nodes(content: bytes) -> pd.DataFrame:
     return nodes
 
 
-def map_links(content: bytes) -> pd.DataFrame:
+def map_links(content: bytes) -> "pd.DataFrame":
     """Parse the links: ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``."""
+    import pandas as pd
+
     rows = []
     for link in _entries(content, "status", "coordinates"):
         if len(link["coordinates"]) != 2:
@@ -202,20 +278,15 @@ EFFICIENCIES = np.array(
 )
 
 
-def as_delays(table: pd.DataFrame, parameters: Parameters) -> Delays:
-    """Convert the table of :func:`clients` into delays."""
-    communication = table["communication"].to_numpy(np.float64)
-    base = communication + table["computation"].to_numpy(np.float64)
-    return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
-
-
-def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
+def clients(mesh: Mesh, parameters: Parameters, seed: int) -> "pd.DataFrame":
     """Compute rate, communication and computation of each client from its position.
 
     Returns one row per client, in the order of `mesh`: ``lon``, ``lat`` (degrees), ``height``,
     ``distance`` to the server or to its hub (m), ``loss`` (dB, shadowing included), ``rate``
     (bit/s, its share of the air), ``communication``, ``computation`` (s).
     """
+    from scipy.special import ndtri
+
     s = parameters
     nodes = mesh.nodes.fillna({"height": s.missing_height})
     served = 1 if s.gateway == "supernode" else s.hubs
@@ -257,7 +328,7 @@ def efficiency(snr: ArrayLike, error_rate: float) -> Array:
     return np.asarray(EFFICIENCIES[np.maximum(quality, 0)])
 
 
-def _links(nodes: pd.DataFrame, hubs: pd.DataFrame, s: Parameters) -> tuple[Array, Array]:
+def _links(nodes: "pd.DataFrame", hubs: "pd.DataFrame", s: Parameters) -> tuple[Array, Array]:
     """Return distances (m) and median losses (dB), both of shape (clients, hubs)."""
     lon, lat, height = (nodes[name].to_numpy()[:, None] for name in ("lon", "lat", "height"))
     to_lon, to_lat, to_height = (hubs[name].to_numpy() for name in ("lon", "lat", "height"))

@@ -313,7 +313,7 @@ def _unverified_delays(run: Mapping[str, Any]) -> bool:
     delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
     if run["spec"]["data"] != "official" or "name" not in delays:
         return False
-    from fedsampling.clients.delays.delays import DelayModel
+    from fedsampling.clients.delays import DelayModel
     from fedsampling.data.sources.sources import SOURCES
 
     read = DelayModel.member(delays["name"]).official

@@ -9,9 +9,15 @@ from papers.harshvardhan2025latency.simulations import LEVELS
 from scipy.stats import ks_2samp
 
 from fedsampling.clients import mesh
-from fedsampling.clients.delays.nycmesh import Nycmesh
-from fedsampling.clients.delays.parameters import Parameters
-from fedsampling.clients.mesh import EFFICIENCIES, City, clients, efficiency, okumura_hata
+from fedsampling.clients.delays import Nycmesh
+from fedsampling.clients.mesh import (
+    EFFICIENCIES,
+    City,
+    Parameters,
+    clients,
+    efficiency,
+    okumura_hata,
+)
 from papers.harshvardhan2025latency import simulations
 
 DEFAULT = Parameters()

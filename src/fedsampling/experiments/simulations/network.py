@@ -19,7 +19,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
-from fedsampling.clients.delays.delays import DelayModel, Delays
+from fedsampling.clients.delays import DelayModel, Delays
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (

@@ -1,8 +1,12 @@
-"""Delays of clients: constant seconds per client, plus random seconds in each round."""
+"""Delays of clients: constant seconds per client, plus random seconds in each round.
+
+A :class:`DelayModel` creates :class:`Delays`.  Samplers that select by delay see the mean delays;
+the clock of a training run uses the delays of each round.
+"""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +17,11 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
+from fedsampling.clients import mesh
 from fedsampling.data.user_files import ClientsTable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +243,72 @@ class Synthetic(DelayModel, name="synthetic"):
         place = np.empty(len(names), np.int64)
         place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
         return _at(delays, place)
+
+
+# Number of lines of each published table.
+NYCMESH_LINES = {
+    "nycmesh": {"nodes": 201, "links": 290},
+    "nycmesh/network-map": {
+        "nodes_installed": 462,
+        "links_installed": 421,
+        "sectors_installed": 145,
+    },
+    "async_hfl_delays": {"delay_client_to_gateway": 184, "comp": 184, "comp1": 184},
+}
+
+
+class Nycmesh(DelayModel, name="nycmesh"):
+    """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
+
+    official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
+
+    parameters: mesh.Parameters = Field(
+        mesh.Parameters(), description="choices that the paper leaves open"
+    )
+
+    def network(self, source: str, cache: Path, mirror: str | None) -> mesh.Mesh:
+        """Read or generate the network."""
+        return mesh.load(source, cache, mirror)
+
+    def draw(
+        self,
+        seed: int,
+        network: mesh.Mesh | None = None,
+        clients: int | None = None,
+        model_bytes: float | None = None,
+    ) -> Delays:
+        """Draw shadowing and computation of the clients, which are all nodes except hubs."""
+        assert network is not None
+        return as_delays(mesh.clients(network, self.parameters, seed), self.parameters)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published counts: links, nodes, rows."""
+        from fedsampling.data.federated import passed_checks
+
+        if edition == "geojson":
+            nodes = mesh.map_nodes((folder / "active.json").read_bytes())
+            links = mesh.map_links((folder / "links.json").read_bytes())
+            checks = {
+                "200 installed nodes": len(nodes) == 200,
+                "289 links": len(links) == 289,
+                "124 active links": int((links["status"] == "active").sum()) == 124,
+            }
+            return passed_checks(dataset, checks)
+        if edition == "json":
+            return super().verify(dataset, edition, folder)
+        lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
+        expected = NYCMESH_LINES[dataset].items()
+        return passed_checks(
+            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
+        )
+
+
+def as_delays(table: "pd.DataFrame", parameters: mesh.Parameters) -> Delays:
+    """Convert the table of :func:`.mesh.clients` into delays."""
+    communication = table["communication"].to_numpy(np.float64)
+    base = communication + table["computation"].to_numpy(np.float64)
+    return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
 
 
 @dataclass(frozen=True, eq=False)
