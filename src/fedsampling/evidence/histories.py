@@ -136,15 +136,9 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     """Return each measure's mean over runs, and the ends of its 95 % interval."""
     row: dict[str, float] = {}
     for name in map(str, measures):
-        estimate = mean(measures[name].to_numpy())
-        low, high = np.clip([estimate.low, estimate.high], *bounds(name))
-        row |= {name: estimate.value, f"{name}_low": float(low), f"{name}_high": float(high)}
+        estimate = _clipped_mean(measures[name].to_numpy(), name)
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return row
-
-
-def bounds(measure: str) -> tuple[float, float]:
-    """Return the range of the values that a measure of :func:`fairness` can have."""
-    return 0.0, np.inf if "loss" in measure else 1.0
 
 
 def _measured(part: "pd.DataFrame", score: str) -> Array:
@@ -403,8 +397,9 @@ def _clipped_mean(values: Array, metric: str) -> Estimate:
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
     estimate = mean(values)
-    is_measure = metric in MEASURES
-    ends = bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
+    ends = BOUNDS.get(metric, (-np.inf, np.inf))
+    if metric in MEASURES:
+        ends = 0.0, np.inf if "loss" in metric else 1.0
     low, high = np.clip([estimate.low, estimate.high], *ends)
     return replace(estimate, low=float(low), high=float(high))
 

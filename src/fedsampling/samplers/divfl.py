@@ -159,35 +159,26 @@ class DivFL(Scheme, name="divfl"):
         """Select each run's clients."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
-        if self.candidates is not None:
-            return self._among_candidates(view, rng, m)
         u = np.empty((view.runs, self.m, n))
-        if self.greedy == "stochastic":
+        if self.greedy == "stochastic" and self.candidates is None:
             u = rng.uniforms("clients", self.m * n).reshape(u.shape)
         clients, omega = [], []
-        for gradients, u_run in zip(view.observed["gradients"], u, strict=True):
+        for run, generator in enumerate(rng.generators("candidates")):
             # Gradients of a diverged run are zero: it selects the clients with the lowest indices.
-            D = distances(_finite(gradients[offered]))
-            chosen = (
-                lazy_greedy(D, m)
-                if self.greedy == "lazy"
-                else stochastic_greedy(D, m, u_run[:m, offered])
-            )
+            gradients = view.observed["gradients"][run][offered]
+            finite = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
+            if self.candidates is not None:
+                chosen, D = sampled_greedy(finite, m, self.candidates, generator)
+            else:
+                D = distances(finite)
+                chosen = (
+                    lazy_greedy(D, m)
+                    if self.greedy == "lazy"
+                    else stochastic_greedy(D, m, u[run][:m, offered])
+                )
+                D = D[chosen]
             clients.append(offered[chosen])
-            omega.append(self._weights(D[chosen], chosen, view.p[offered]))
-        self._omega = np.concatenate(omega)
-        return Slots.stack(clients)
-
-    def _among_candidates(self, view: View, rng: Draws, m: int) -> Slots:
-        """Select each run's clients from distances of random candidates."""
-        clients, omega, p = [], [], view.p[view.offered]
-        for gradients, generator in zip(
-            view.observed["gradients"], rng.generators("candidates"), strict=True
-        ):
-            finite = _finite(gradients[view.offered])
-            chosen, D = sampled_greedy(finite, m, self.candidates or len(p), generator)
-            clients.append(view.offered[chosen])
-            omega.append(self._weights(D, chosen, p))
+            omega.append(self._weights(D, chosen, view.p[offered]))
         self._omega = np.concatenate(omega)
         return Slots.stack(clients)
 
@@ -204,11 +195,6 @@ class DivFL(Scheme, name="divfl"):
             return weights
         covered = np.bincount(D.argmin(axis=0), weights=p, minlength=len(chosen))
         return covered.astype(np.float64)
-
-
-def _finite(gradients: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    finite: NDArray[np.floating[Any]] = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
-    return finite
 
 
 def _above_all_distances(D: Array) -> Array:

@@ -182,7 +182,11 @@ def play_round(
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
         omega = checked.weigh(slots, view, rng)
-        _check_addition(scheme, t, len(seeds))
+        added = call(scheme, "addition", t)
+        if added is not None and np.shape(added) != (len(seeds), D):
+            raise InputError(
+                f"addition: shape {np.shape(added)}; must be (runs, d), {len(seeds), D}"
+            )
         bits, requested = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
             checked.per_run("exchange_bits", bits, view)
@@ -214,10 +218,3 @@ class _Observed(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise InputError(f"observed.{name}: not declared in `needs`; add it there")
-
-
-def _check_addition(scheme: Scheme, t: int, runs: int) -> None:
-    """Raise InputError unless the addition to the server's step has the updates' shape."""
-    added = call(scheme, "addition", t)
-    if added is not None and np.shape(added) != (runs, D):
-        raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")
