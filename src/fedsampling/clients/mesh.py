@@ -334,9 +334,7 @@ def _links(nodes: "pd.DataFrame", hubs: "pd.DataFrame", s: Parameters) -> tuple[
     to_lon, to_lat, to_height = (hubs[name].to_numpy() for name in ("lon", "lat", "height"))
     ground = great_circle(lon, lat, to_lon, to_lat)
     distance = np.maximum(np.hypot(ground, height - to_height), 1.0)
-    city = City(environment=s.environment, large=s.large_city, rooftop=s.rooftop)
-    ends = distance, height, to_height
-    return distance, hybrid(*ends, s.frequency, city, s.line_of_sight, s.long_range)
+    return distance, hybrid(distance, height, to_height, s.frequency, s)
 
 
 # Path loss between two places in a city: the models that ns-3's hybrid building model combines.
@@ -354,47 +352,31 @@ STREET = 20.0  # street width w, m
 ORIENTATION = 2.5 + 0.075 * (45.0 - 35.0)  # dB, of streets at 45° to the path
 
 
-@dataclass(frozen=True)
-class City:
-    """Properties of a city; defaults are ns-3's."""
-
-    environment: str = "urban"
-    large: bool = True  # a metropolitan centre, not a medium-sized city
-    rooftop: float = 20.0  # mean height of the roofs h_r, m
-
-
-def hybrid(
-    d: ArrayLike,
-    h_one: ArrayLike,
-    h_other: ArrayLike,
-    f: float,
-    city: City,
-    line_of_sight: float = 200.0,
-    long_range: float = 1000.0,
-) -> Array:
-    """Combine the models as ns-3 does, for two nodes outdoors; its defaults are ns-3's.
+def hybrid(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters) -> Array:
+    """Combine the models as ns-3 does, for two nodes outdoors.
 
     Beyond `long_range`, with both nodes above the roofs: :func:`okumura_hata`, or :func:`kun`
     above 2.3 GHz.  Else ITU-R P.1411: in line of sight up to that threshold, then over rooftops.
 
     `d`: distance, m. `h_one`, `h_other`: heights, m; the higher end is the base station. `f`:
-    frequency, MHz; the documentation names 200 to 2600. `line_of_sight`, `long_range`: distances at
-    which the formula changes, m.
+    frequency, MHz; the documentation names 200 to 2600.
 
     References: ns-3 Model Library, "Buildings", pseudo-code of HybridBuildingsPropagationLossModel.
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     long = kun(d) if f > 2300 else okumura_hata(d, h_b, h_m, f, city)
     short = np.where(
-        d < line_of_sight,
+        d < city.line_of_sight,
         p1411_line_of_sight(d, h_b, h_m, f),
         p1411_over_rooftops(d, h_b, h_m, f, city),
     )
     above = h_m >= city.rooftop
-    return np.where((d > long_range) & above, long, short)
+    return np.where((d > city.long_range) & above, long, short)
 
 
-def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: City) -> Array:
+def okumura_hata(
+    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters
+) -> Array:
     """Okumura-Hata's loss up to 1500 MHz, its COST 231 extension above; for links beyond 1 km.
 
     COST 231 has no correction for open areas; they count as suburban (C = 0).  Like ns-3, the
@@ -410,14 +392,14 @@ def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, c
     slope = (44.9 - 6.55 * np.log10(h_b)) * np.log10(d / 1000)
     small_city = (1.1 * log_f - 0.7) * h_m - (1.56 * log_f - 0.8)
     if f > 1500:
-        large = city.large and city.environment == "urban"
+        large = city.large_city and city.environment == "urban"
         F = 3.2 * np.log10(11.75 * h_m) ** 2 if large else small_city
         C = 3.0 if large else 0.0
         return np.asarray(46.3 + 33.9 * log_f - 13.82 * np.log10(h_b) + slope - F + C)
     F = small_city
-    if city.large and f <= 200:
+    if city.large_city and f <= 200:
         F = 8.29 * np.log10(1.54 * h_m) ** 2 - 1.1
-    elif city.large:
+    elif city.large_city:
         F = 3.2 * np.log10(11.75 * h_m) ** 2 - 4.97
     urban = 69.55 + 26.16 * log_f - 13.82 * np.log10(h_b) + slope - F
     if city.environment == "suburban":
@@ -454,7 +436,7 @@ def p1411_line_of_sight(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: f
 
 
 def p1411_over_rooftops(
-    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: City
+    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters
 ) -> Array:
     """Loss without line of sight: free space, roof to street, and screens between the roofs.
 
@@ -482,7 +464,7 @@ def _link(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike) -> tuple[Array, Ar
     return distance, np.maximum(first, second), np.minimum(first, second)
 
 
-def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
+def _screens(d: Array, h_b: Array, f: float, city: Parameters) -> Array:
     """Return the loss L_msd past rows of buildings, with a settled field or not."""
     wavelength = SPEED_OF_LIGHT / (f * 1e6)
     b = SEPARATION
@@ -491,7 +473,7 @@ def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
     k_a = np.where(d >= 500, 54 - 0.8 * rise, 54 - 1.6 * rise * d / 1000)
     k_a = np.where(over, 71.4 if f > 2000 else 54.0, k_a)
     k_d = np.where(over, 18.0, 18 - 15 * rise / city.rooftop)
-    k_f = -8.0 if f > 2000 else -4 + (1.5 if city.large else 0.7) * (f / 925 - 1)
+    k_f = -8.0 if f > 2000 else -4 + (1.5 if city.large_city else 0.7) * (f / 925 - 1)
     L_bsh = np.where(over, -18 * np.log10(1 + np.maximum(rise, 0)), 0.0)
     settled = L_bsh + k_a + k_d * np.log10(d / 1000) + k_f * np.log10(f) - 9 * np.log10(b)
     theta = np.arctan(rise / b)  # negative below the roofs, as printed

@@ -17,6 +17,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws, uniforms
+from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, normalised_importances
 
 
@@ -51,7 +52,7 @@ def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     return member
 
 
-class Stratified(Scheme, name="stratified"):
+class Stratified(Uniform, name="stratified"):
     """m clients from strata of similar clients; each stratum gets draws in proportion to its size.
 
     A stratum contains clients of similar sample count (strata of almost equal size), or clients
@@ -66,8 +67,6 @@ class Stratified(Scheme, name="stratified"):
     m: Positive
     by: Literal["size", "label"] = "size"
     strata: Positive = Field(4, description="number of strata by size; by label, one per label")
-
-    intermittent = True
 
     _stratum: Ints
 
@@ -97,11 +96,6 @@ class Stratified(Scheme, name="stratified"):
         u = rng.uniforms("clients", len(view.p)).take(offered, axis=1)
         member[:, offered] = from_strata(stratum, counts, u)
         return Slots.of(member)
-
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return (n/m) p_i for each selected client."""
-        n = len(view.offered)
-        return n / min(self.m, n) * view.p[slots.client]
 
 
 class Cyclic(Scheme, name="cyclic"):

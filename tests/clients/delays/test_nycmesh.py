@@ -12,7 +12,6 @@ from fedsampling.clients import mesh
 from fedsampling.clients.delays import Nycmesh
 from fedsampling.clients.mesh import (
     EFFICIENCIES,
-    City,
     Parameters,
     clients,
     efficiency,
@@ -31,7 +30,7 @@ def test_the_chain_by_hand_for_one_client():
     settings = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
     result = clients(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
     distance = 0.045 * 111_195.08
-    loss = okumura_hata(distance, 100, 100, 2160, City())
+    loss = okumura_hata(distance, 100, 100, 2160, Parameters())
     snr = 25 + 40 - loss - (-174 + 73.0103 + 9)
     shannon = np.log2(1 + 10 ** (snr / 10) / (-np.log(2.5e-4) / 1.5))
     rate = 20e6 * max(step for step in EFFICIENCIES if step <= shannon)
