@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.clients.delays import Nycmesh
 from fedsampling.clients.mesh import (
     EARTH,
+    Nycmesh,
     Parameters,
     assemble,
     great_circle,

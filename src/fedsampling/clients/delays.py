@@ -6,7 +6,7 @@ the clock of a training run uses the delays of each round.
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance
 from fedsampling.base.streams import stream, uniforms
-from fedsampling.clients import mesh
 from fedsampling.data.user_files import ClientsTable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +104,7 @@ def _at(delays: Delays, place: Ints) -> Delays:
     return Delays(delays.base[place], noise)
 
 
-class DelayModel(Named, package="fedsampling.clients.delays"):
+class DelayModel(Named, package="fedsampling.clients"):
     """A model of delays: its settings, and how it draws a delay for each client."""
 
     # Names of the official datasets in sources.yaml; empty if the delays are always generated.
@@ -150,7 +146,12 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         rounds: int,
     ) -> Delays:
         """Draw the delays of a training's clients, by `names` and `n_samples`, shape (n,)."""
-        return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
+        delays = assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
+        return self.arranged(delays, n_samples)
+
+    def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
+        """Give the drawn delays to the clients in another order; by default unchanged."""
+        return delays
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
@@ -227,88 +228,13 @@ class Synthetic(DelayModel, name="synthetic"):
         median = seconds * np.exp(-(self.spread**2) / 2)
         return Delays(np.zeros(n), LogNormal(median, self.spread))
 
-    def for_clients(
-        self,
-        seed: int,
-        network: Any,
-        names: NDArray[Any],
-        n_samples: Ints,
-        model_bytes: float,
-        rounds: int,
-    ) -> Delays:
-        """Draw as always; then sort the delays by `n_samples`, if they are to be in this order."""
-        delays = super().for_clients(seed, network, names, n_samples, model_bytes, rounds)
+    def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
+        """Sort the delays by `n_samples`, if they are to be in this order."""
         if self.order == "random":
             return delays
-        place = np.empty(len(names), np.int64)
+        place = np.empty(len(n_samples), np.int64)
         place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
         return _at(delays, place)
-
-
-# Number of lines of each published table.
-NYCMESH_LINES = {
-    "nycmesh": {"nodes": 201, "links": 290},
-    "nycmesh/network-map": {
-        "nodes_installed": 462,
-        "links_installed": 421,
-        "sectors_installed": 145,
-    },
-    "async_hfl_delays": {"delay_client_to_gateway": 184, "comp": 184, "comp1": 184},
-}
-
-
-class Nycmesh(DelayModel, name="nycmesh"):
-    """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
-
-    official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
-
-    parameters: mesh.Parameters = Field(
-        mesh.Parameters(), description="choices that the paper leaves open"
-    )
-
-    def network(self, source: str, cache: Path, mirror: str | None) -> mesh.Mesh:
-        """Read or generate the network."""
-        return mesh.load(source, cache, mirror)
-
-    def draw(
-        self,
-        seed: int,
-        network: mesh.Mesh | None = None,
-        clients: int | None = None,
-        model_bytes: float | None = None,
-    ) -> Delays:
-        """Draw shadowing and computation of the clients, which are all nodes except hubs."""
-        assert network is not None
-        return as_delays(mesh.clients(network, self.parameters, seed), self.parameters)
-
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published counts: links, nodes, rows."""
-        from fedsampling.data.federated import passed_checks
-
-        if edition == "geojson":
-            nodes = mesh.map_nodes((folder / "active.json").read_bytes())
-            links = mesh.map_links((folder / "links.json").read_bytes())
-            checks = {
-                "200 installed nodes": len(nodes) == 200,
-                "289 links": len(links) == 289,
-                "124 active links": int((links["status"] == "active").sum()) == 124,
-            }
-            return passed_checks(dataset, checks)
-        if edition == "json":
-            return super().verify(dataset, edition, folder)
-        lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
-        expected = NYCMESH_LINES[dataset].items()
-        return passed_checks(
-            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
-        )
-
-
-def as_delays(table: "pd.DataFrame", parameters: mesh.Parameters) -> Delays:
-    """Convert the table of :func:`.mesh.clients` into delays."""
-    communication = table["communication"].to_numpy(np.float64)
-    base = communication + table["computation"].to_numpy(np.float64)
-    return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
 
 
 @dataclass(frozen=True, eq=False)

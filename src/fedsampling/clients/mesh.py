@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
+from fedsampling.clients.delays import DelayModel, Delays, LogNormal
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -121,6 +122,63 @@ class Parameters(Strict):
         if not self.cap > self.floor:
             raise ValueError(f"cap: {self.cap} is not above floor ({self.floor}); give more")
         return self
+
+
+# Number of lines of each published table.
+LINES = {
+    "nycmesh": {"nodes": 201, "links": 290},
+    "nycmesh/network-map": {
+        "nodes_installed": 462,
+        "links_installed": 421,
+        "sectors_installed": 145,
+    },
+    "async_hfl_delays": {"delay_client_to_gateway": 184, "comp": 184, "comp1": 184},
+}
+
+
+class Nycmesh(DelayModel, name="nycmesh"):
+    """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
+
+    official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
+
+    parameters: Parameters = Field(Parameters(), description="choices that the paper leaves open")
+
+    def network(self, source: str, cache: Path, mirror: str | None) -> Mesh:
+        """Read or generate the network."""
+        return load(source, cache, mirror)
+
+    def draw(
+        self,
+        seed: int,
+        network: Mesh | None = None,
+        clients: int | None = None,
+        model_bytes: float | None = None,
+    ) -> Delays:
+        """Draw shadowing and computation of the clients, which are all nodes except hubs."""
+        assert network is not None
+        return as_delays(client_table(network, self.parameters, seed), self.parameters)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published counts: links, nodes, rows."""
+        from fedsampling.data.federated import passed_checks
+
+        if edition == "geojson":
+            nodes = map_nodes((folder / "active.json").read_bytes())
+            links = map_links((folder / "links.json").read_bytes())
+            checks = {
+                "200 installed nodes": len(nodes) == 200,
+                "289 links": len(links) == 289,
+                "124 active links": int((links["status"] == "active").sum()) == 124,
+            }
+            return passed_checks(dataset, checks)
+        if edition == "json":
+            return super().verify(dataset, edition, folder)
+        lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
+        expected = LINES[dataset].items()
+        return passed_checks(
+            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
+        )
 
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
@@ -278,7 +336,14 @@ EFFICIENCIES = np.array(
 )
 
 
-def clients(mesh: Mesh, parameters: Parameters, seed: int) -> "pd.DataFrame":
+def as_delays(table: "pd.DataFrame", parameters: Parameters) -> Delays:
+    """Convert the table of :func:`client_table` into delays."""
+    communication = table["communication"].to_numpy(np.float64)
+    base = communication + table["computation"].to_numpy(np.float64)
+    return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
+
+
+def client_table(mesh: Mesh, parameters: Parameters, seed: int) -> "pd.DataFrame":
     """Compute rate, communication and computation of each client from its position.
 
     Returns one row per client, in the order of `mesh`: ``lon``, ``lat`` (degrees), ``height``,

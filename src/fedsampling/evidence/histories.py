@@ -6,6 +6,7 @@ every sampler.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import combinations
 from numbers import Real
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.evidence.statistics import Estimate, difference, holm, mean
 from fedsampling.learning.training.history import evenness
 
@@ -289,11 +290,8 @@ def left_out(histories: "pd.DataFrame | Histories") -> "pd.DataFrame":
 
     rows = []
     for label, table in by_label(histories).items():
-        try:
-            measures = fairness(by_client(table))
-        except InputError as error:
-            raise InputError(f"{label}: {error}" if label else str(error)) from None
-        averages = over_seeds(measures)
+        with naming(label) if label else nullcontext():
+            averages = over_seeds(fairness(by_client(table)))
         rows.append({"sampler": label, "diverged": diverged_runs(table), **averages})
     return pd.DataFrame(rows)
 

@@ -82,24 +82,11 @@ def pairwise(features: Floats, threads: int = 1, cutoff: Precision = "float64") 
 def refresh(B: Array, features: Floats, participants: Ints, cutoff: Precision = "float64") -> Array:
     """Update the rows and columns of the participants of a round.
 
-    Parameters
-    ----------
-    B : float array, shape (m, m)
-        Previous matrix; pairs without a participant keep their value.
-    features : float array, shape (m, n, d)
-        Latest features that the server received from each client, new for the participants.
-    participants : int array
-    cutoff
-        As in :func:`pairwise`.
+    `features`, shape (m, n, d): the latest that the server received from each client, new for the
+    participants. The other arguments are those of :func:`pairwise`.
 
-    Returns
-    -------
-    float array, shape (m, m)
-
-    References
-    ----------
-    Section 7.1: "B_ij are updated every round for the clients which participated".  The other
-    pairs keep their values although A has changed, like the gradients in DivFL.
+    References: Section 7.1: "B_ij are updated every round for the clients which participated".  The
+    other pairs keep their values although A has changed, like the gradients in DivFL.
     """
     X = _checked(features)
     tiles = _tiles(np.arange(len(X)))

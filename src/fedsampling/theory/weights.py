@@ -205,13 +205,7 @@ def sums(row: Statistics, p: Array) -> tuple[float, float]:
 
 
 def check_population(p: Array, m: int) -> Array:
-    """Return p as floats, after checking p and m.
-
-    Raises
-    ------
-    InputError
-        If p is not a distribution over clients (to 1e-9), or m is not in 1..n.
-    """
+    """Return p as floats; it must be a distribution over clients (to 1e-9), and m be in 1..n."""
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not p.size or not np.isfinite(p).all() or (p < 0).any():
         raise InputError(
@@ -226,13 +220,7 @@ def check_population(p: Array, m: int) -> Array:
 
 
 def check_poisson(p: Array, m: int) -> Array:
-    """Return the inclusion probabilities m p_i of Poisson sampling.
-
-    Raises
-    ------
-    InputError
-        If some m p_i exceeds one and so is not a probability.
-    """
+    """Return the inclusion probabilities m p_i of Poisson sampling, which must not exceed one."""
     inclusion: Array = m * p
     if (inclusion > 1 + 1e-9).any():
         raise InputError(
