@@ -148,12 +148,8 @@ class FedCor(Scheme, name="fedcor"):
             greedy(covariance(X, self.noise), view.p, alpha, self.m)
             for X, alpha in zip(self._X, self._alpha, strict=True)
         ]
-        np.put_along_axis(
-            self._alpha,
-            np.stack(clients),
-            np.take_along_axis(self._alpha, np.stack(clients), axis=1) * self.discount,
-            axis=1,
-        )
+        for alpha, chosen in zip(self._alpha, clients, strict=True):
+            alpha[chosen] *= self.discount
         return Slots.stack(clients)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:

@@ -67,6 +67,17 @@ def admitted(util: Array, k: int, cutoff: float) -> Bools:
     return np.asarray(util >= cutoff * np.partition(util, -k)[-k])
 
 
+def _drawn(odds: Array, count: Ints, m: int, rng: Draws) -> list[tuple[Ints, Ints]]:
+    """Draw each run's explored and unexplored clients.
+
+    `odds`, shape (2, runs, n): relative probabilities. `count`, shape (2, runs): at most m.
+    """
+    n = odds.shape[2]
+    explored = candidates(odds[0], m, rng.uniforms("clients", n))
+    unexplored = candidates(odds[1], m, rng.uniforms("explore", n))
+    return [(explored[run, :k], unexplored[run, :rest]) for run, (k, rest) in enumerate(count.T)]
+
+
 class Oort(Scheme, name="oort"):
     """m clients: most by statistical and system utility, some that were never selected.
 
@@ -141,16 +152,7 @@ class Oort(Scheme, name="oort"):
                     self.clip,
                 )
                 odds[0, run, explored] = np.where(admitted(util, k, self.cutoff), util, 0.0)
-        drawn = [
-            candidates(odds[part], m, rng.uniforms(purpose, n))
-            for part, purpose in enumerate(("clients", "explore"))
-        ]
-        return Slots.stack(
-            [
-                np.concatenate([drawn[part][run, : count[part, run]] for part in range(2)])
-                for run in range(view.runs)
-            ]
-        )
+        return Slots.stack([np.concatenate(parts) for parts in _drawn(odds, count, m, rng)])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i over the sum of the selected p; update the utilities, and T every W rounds."""
@@ -291,14 +293,10 @@ class OortFedScale(Scheme, name="oort_fedscale"):
                 value = slowed(self._reward[run, unexplored], seconds[unexplored], T, self.penalty)
                 best = smallest(-value, int(self.sample_window * (m - k)))
                 odds[1, run, unexplored[best]] = value[best] + 1e-12
-        u = [rng.uniforms(purpose, n) for purpose in ("clients", "explore")]
-        drawn = [candidates(odds[part], m, u[part]) for part in range(2)]
-        chosen = []
-        for run in range(view.runs):
-            parts = [drawn[part][run, : count[part, run]] for part in range(2)]
-            self._exploited[run, parts[0]] = True
-            chosen.append(np.concatenate(parts))
-        return Slots.stack(chosen)
+        drawn = _drawn(odds, count, m, rng)
+        for run, (exploited, _) in enumerate(drawn):
+            self._exploited[run, exploited] = True
+        return Slots.stack([np.concatenate(parts) for parts in drawn])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i over the sum of the selected p; update the utilities and the pacer."""
