@@ -166,8 +166,8 @@ class RuntimeScheme(Scheme):
         return np.stack([self._probabilities(delays, run_scores) for run_scores in scores])
 
     def _bounds(self, norms: Array) -> Array:
-        """Return G_i, shape (runs, n), from the norms of the last gradients."""
-        raise NotImplementedError
+        """Return G_i, shape (runs, n), from the norms of the last gradients: by default these."""
+        return norms
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         raise NotImplementedError
@@ -215,9 +215,6 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
             candidates = candidate_set(len(delays), self.candidates, generator)
             q[run, candidates] = self._probabilities(delays[candidates], scores[run, candidates])
         return q
-
-    def _bounds(self, norms: Array) -> Array:
-        return norms
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         c = self.c * scores.sum() ** 2
