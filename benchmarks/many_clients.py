@@ -28,7 +28,7 @@ from time import process_time
 import numpy as np
 
 from fedsampling.base.streams import Draws
-from fedsampling.clients.delays.delays import Delays
+from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.model import Mlp
 from fedsampling.learning.training.learner import NetworkLearner

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator
 
-from fedsampling.clients.delays.parameters import Parameters
+from fedsampling.clients.mesh import Parameters
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fedsampling.base.progress import plural
-from fedsampling.clients.delays.delays import Synthetic
+from fedsampling.clients.delays import Synthetic
 from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, Part, stated, verdict

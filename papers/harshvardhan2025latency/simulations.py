@@ -19,8 +19,8 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Positive, Range, Strict
 from fedsampling.base.streams import stream
-from fedsampling.clients.delays.delays import DelayModel, Delays
-from fedsampling.clients.delays.nycmesh import Nycmesh
+from fedsampling.clients import mesh
+from fedsampling.clients.delays import DelayModel, Delays
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.simulations.simulation import (
@@ -45,8 +45,6 @@ from fedsampling.theory.heterogeneity import bounded, pairwise
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from fedsampling.clients.mesh import Mesh
 
 
 Columns = dict[str, tuple[Ints, Array]]
@@ -80,17 +78,15 @@ class DelayDraws(Simulation, name="delays"):
         Returns for the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest
         delay of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
         ``mean`` seconds and on a network the columns of
-        :func:`fedsampling.clients.mesh.clients`; per draw, round after round:
+        :func:`fedsampling.clients.mesh.client_table`; per draw, round after round:
         ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
         ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and, with
         `detail`, ``reference_seconds/<file>``.
         """
         import pandas as pd
 
-        from fedsampling.clients import mesh
-
         model = self.dataset
-        if not isinstance(model, Nycmesh):
+        if not isinstance(model, mesh.Nycmesh):
             return Simulated([_rounds(model.draw(seed), self, seed) for seed in seeds])
         city = model.network(data, where.cache, where.mirror)
         inputs = dict(city.inputs)
@@ -100,7 +96,7 @@ class DelayDraws(Simulation, name="delays"):
             inputs |= published.inputs
         tables = []
         for index, seed in enumerate(seeds):
-            clients = mesh.clients(city, model.parameters, seed)
+            clients = mesh.client_table(city, model.parameters, seed)
             delays = mesh.as_delays(clients, model.parameters)
             parts = [_rounds(delays, self, seed, published)]
             if self.detail:
@@ -140,7 +136,7 @@ def _scalars(seconds: Array, share: str, quantile: str) -> dict[str, float]:
     return scalars | {f"{quantile}/{level:g}": float(value) for level, value in levels}
 
 
-def _network(city: "Mesh", clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
+def _network(city: mesh.Mesh, clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
     top = city.nodes.iloc[:hubs][["lon", "lat", "degree"]]
     tables = {"": clients, "hub_": top, "link_": city.links}
     return tidy(

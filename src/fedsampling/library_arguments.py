@@ -11,8 +11,7 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Positive, Strict, check
-from fedsampling.clients import availability
-from fedsampling.clients.delays import delays
+from fedsampling.clients import availability, delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_files import TABLES
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training

@@ -1,7 +1,6 @@
 """Path loss: ns-3's published values, limits and continuity."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.clients.delays.nycmesh import Nycmesh
 from fedsampling.clients.mesh import (
     EARTH,
-    City,
+    Nycmesh,
+    Parameters,
     assemble,
     great_circle,
     hybrid,
@@ -26,7 +25,7 @@ from fedsampling.clients.mesh import (
     p1411_over_rooftops,
 )
 
-LARGE, SMALL = City(), City(large=False)
+LARGE, SMALL = Parameters(), Parameters(large_city=False)
 heights = st.floats(1.5, 200)
 
 
@@ -36,8 +35,8 @@ heights = st.floats(1.5, 200)
     [
         (LARGE, 869, 137.93),
         (SMALL, 869, 137.88),
-        (replace(LARGE, environment="suburban"), 869, 128.03),
-        (replace(LARGE, environment="open"), 869, 109.66),
+        (Parameters(environment="suburban"), 869, 128.03),
+        (Parameters(environment="open"), 869, 109.66),
         (LARGE, 2114, 148.55),
         (SMALL, 2114, 150.64),
     ],

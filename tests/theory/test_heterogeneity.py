@@ -66,14 +66,6 @@ def test_clients_with_the_same_data_do_not_differ():
     np.testing.assert_array_equal(B, B.T)
 
 
-def test_ridge_is_added_in_units_of_the_mean_eigenvalue():
-    features = drawn(3, 6, 4)
-    A = np.einsum("iqa,iqb->iab", features, features) / 6
-    inverse = np.linalg.inv(A.mean(0) + 0.5 * np.trace(A.mean(0)) / 4 * np.eye(4))
-    expected = np.linalg.norm((A[0] - A[1]) @ inverse, 2)
-    assert pairwise(features, ridge=0.5)[0, 1] == pytest.approx(expected, rel=1e-6)
-
-
 def test_refresh_renews_the_participants_and_no_other_pair():
     old, new = drawn(25, 4, 10), drawn(25, 4, 10, seed=1)
     took_part = np.array([3, 21])
@@ -129,7 +121,5 @@ def test_faulty_features_are_refused():
         pairwise(np.ones((3, 2)))
     with pytest.raises(InputError, match="not finite"):
         pairwise(np.full((2, 2, 2), np.nan))
-    with pytest.raises(InputError, match="ridge"):
-        pairwise(np.ones((2, 2, 2)), ridge=-1)
     with pytest.raises(InputError, match="share"):
         bounded(np.zeros((2, 2)), 1.0)

@@ -187,12 +187,8 @@ _POWER_OF_TEN = re.compile(r"[-+]?\d{1,20}[eE][-+]?\d{1,3}")
 _NOT_SCHEMAS = ("metadata", "serialization", "default", "expected")
 
 
-def strict_numbers(schema: CoreSchema) -> CoreSchema:
-    """Return a record's schema with strict numbers; nested records are already strict."""
-    return _strict(schema, outermost=True)  # type: ignore[no-any-return]
-
-
 def _strict(schema: Any, outermost: bool = False) -> Any:
+    """Return a record's schema with strict numbers; nested records are already strict."""
     if isinstance(schema, list | tuple):
         return type(schema)(_strict(part) for part in schema)
     if not isinstance(schema, dict):
@@ -264,8 +260,7 @@ class Strict(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: CoreSchema = strict_numbers(handler(source))
-        return schema
+        return _strict(handler(source), outermost=True)  # type: ignore[no-any-return]
 
 
 Record = TypeVar("Record", bound=Strict)
@@ -305,15 +300,15 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         old = merged.get(key)
         if isinstance(old, dict) and value is None:
             del merged[key]
-        elif isinstance(old, dict) and isinstance(value, dict) and _same_name(old, value):
+        elif (
+            isinstance(old, dict)
+            and isinstance(value, dict)
+            and value.get("name", old.get("name")) == old.get("name")
+        ):
             merged[key] = merge(old, value)
         else:
             merged[key] = value
     return merged
-
-
-def _same_name(old: dict[str, Any], value: dict[str, Any]) -> bool:
-    return bool(value.get("name", old.get("name")) == old.get("name"))
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ authors, or plain lists with altitudes.  Embedded data: a generated city of simi
 Steps: :class:`Mesh` -> distance to the server -> path loss (:func:`hybrid`) -> signal -> rate ->
 seconds of communication; plus computation, and a log-normal delay in each round.  Section 3 of
 Harshvardhan et al. 2025 leaves most details open; our choices, with their reasons, are in
-:class:`~fedsampling.clients.delays.parameters.Parameters`.
+:class:`Parameters`.
 
 References
 ----------
@@ -20,21 +20,23 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
+from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
-from fedsampling.clients.delays.delays import Delays, LogNormal
-from fedsampling.clients.delays.parameters import Parameters
+from fedsampling.clients.delays import DelayModel, Delays, LogNormal
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York
@@ -50,11 +52,133 @@ class Mesh:
 
     # columns ``lon``, ``lat`` (degrees), ``height`` (m above ground, NaN where unknown) and
     # ``degree`` (active links); sorted by decreasing degree, then by the node's number
-    nodes: pd.DataFrame
-    links: pd.DataFrame  # columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links
+    nodes: "pd.DataFrame"
+    links: "pd.DataFrame"  # columns ``lon1``, ``lat1``, ``lon2``, ``lat2``: the active links
     inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
     # whether some file could not be compared with its publisher's checksum
     unverified: bool = False
+
+
+def _open(default: Any, unit: str, why: str, **bounds: Any) -> Any:
+    return Field(default, description=why, json_schema_extra={"unit": unit}, **bounds)
+
+
+class Parameters(Strict):
+    """Settings that the paper leaves open, each with unit and reason."""
+
+    gateway: Literal["supernode", "hub"] = _open(
+        "supernode",
+        "",
+        "the text simulates each link from the client's and the server's location; 'hub', as in "
+        "the authors' earlier paper: a link to the best hub, and a backhaul from there",
+    )
+    hubs: int = _open(6, "nodes", "the published delays have six gateways; by active links", gt=0)
+    missing_height: float = _open(
+        28.5, "m", "24 of the nodes have no altitude; the median of the others", gt=0
+    )
+    environment: Literal["urban", "suburban", "open"] = _open(
+        "urban", "", "section 1: 'the urban propagation model in ns-3'"
+    )
+    large_city: bool = _open(True, "", "New York; the default of ns-3")
+    rooftop: float = _open(20.0, "m", "default of ns-3", gt=0)
+    line_of_sight: float = _open(200.0, "m", "default of ns-3")
+    long_range: float = _open(1000.0, "m", "ns-3 documentation of the hybrid model")
+    frequency: float = _open(2160.0, "MHz", "default of ns-3's hybrid model; it ends at 2600", gt=0)
+    power: float = _open(25.0, "dBm", "typical of the rooftop radios of such networks")
+    gain: float = _open(
+        40.0,
+        "dB",
+        "both antennas, such as a dish of 23 dBi and a sector of 17 dBi; gives "
+        "communication times similar to the published 51 to 109 s",
+    )
+    bandwidth: float = _open(20e6, "Hz", "usual channel of Wi-Fi, widest channel of LTE", gt=0)
+    noise_figure: float = _open(9.0, "dB", "default of ns-3's LTE receivers")
+    shadowing: float = _open(7.0, "dB", "default of ns-3 outdoors, drawn once per link", ge=0)
+    error_rate: float = _open(
+        5e-5,
+        "",
+        "ns-3's adaptive modulation: Shannon's rate at a gap of −ln(5 BER)/1.5",
+        gt=0,
+        lt=0.2,
+    )
+    shared: bool = _open(True, "", "one server radio: clients have equal shares of its time")
+    model_bytes: float = _open(
+        1.6e6, "B", "model size in the authors' earlier script; figure 1 names no model", gt=0
+    )
+    backhaul: float = _open(
+        18.72, "s", "published delay from gateway to cloud; for 'hub' only", ge=0
+    )
+    floor: float = _open(30.0, "s", "minimum computation, in the authors' earlier script", ge=0)
+    log_mean: float = _open(4.08, "ln s", "computation above the floor: estimate from comp.txt")
+    log_sd: float = _open(2.13, "ln s", "as for log_mean; comp1.txt and the script have 3", ge=0)
+    cap: float = _open(15000.0, "s", "maximum computation, in the authors' earlier script")
+    noise_median: float = _open(
+        0.1, "", "median of the log-normal delay per round, relative to the communication", ge=0
+    )
+    noise_sd: float = _open(1.0, "ln s", "its spread; 'to account for network uncertainties'", ge=0)
+
+    @model_validator(mode="after")
+    def _above_the_floor(self) -> "Parameters":
+        if not self.cap > self.floor:
+            raise ValueError(f"cap: {self.cap} is not above floor ({self.floor}); give more")
+        return self
+
+
+# Number of lines of each published table.
+LINES = {
+    "nycmesh": {"nodes": 201, "links": 290},
+    "nycmesh/network-map": {
+        "nodes_installed": 462,
+        "links_installed": 421,
+        "sectors_installed": 145,
+    },
+    "async_hfl_delays": {"delay_client_to_gateway": 184, "comp": 184, "comp1": 184},
+}
+
+
+class Nycmesh(DelayModel, name="nycmesh"):
+    """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
+
+    official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")
+
+    parameters: Parameters = Field(Parameters(), description="choices that the paper leaves open")
+
+    def network(self, source: str, cache: Path, mirror: str | None) -> Mesh:
+        """Read or generate the network."""
+        return load(source, cache, mirror)
+
+    def draw(
+        self,
+        seed: int,
+        network: Mesh | None = None,
+        clients: int | None = None,
+        model_bytes: float | None = None,
+    ) -> Delays:
+        """Draw shadowing and computation of the clients, which are all nodes except hubs."""
+        assert network is not None
+        return as_delays(client_table(network, self.parameters, seed), self.parameters)
+
+    @classmethod
+    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
+        """Compare official files with the published counts: links, nodes, rows."""
+        from fedsampling.data.federated import passed_checks
+
+        if edition == "geojson":
+            nodes = map_nodes((folder / "active.json").read_bytes())
+            links = map_links((folder / "links.json").read_bytes())
+            checks = {
+                "200 installed nodes": len(nodes) == 200,
+                "289 links": len(links) == 289,
+                "124 active links": int((links["status"] == "active").sum()) == 124,
+            }
+            return passed_checks(dataset, checks)
+        if edition == "json":
+            return super().verify(dataset, edition, folder)
+        lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
+        expected = LINES[dataset].items()
+        return passed_checks(
+            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
+        )
 
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
@@ -83,8 +207,10 @@ def _chosen(paths: Mapping[str, Path], files: tuple[str, ...]) -> str:
     return next(name for name, path in paths.items() if path.name in files)
 
 
-def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
+def _table(path: Path, read: "Callable[[bytes], pd.DataFrame]") -> "pd.DataFrame":
     if path.suffix == ".csv":
+        import pandas as pd
+
         return pd.read_csv(path)
     try:
         return read(path.read_bytes())
@@ -92,11 +218,13 @@ def _table(path: Path, read: Callable[[bytes], pd.DataFrame]) -> pd.DataFrame:
         raise InputError(f"{path}: not a network of NYC Mesh ({error}); fetch it again") from error
 
 
-def assemble(nodes: pd.DataFrame, links: pd.DataFrame, altitudes: pd.DataFrame) -> Mesh:
+def assemble(nodes: "pd.DataFrame", links: "pd.DataFrame", altitudes: "pd.DataFrame") -> Mesh:
     """Join the published tables; nodes outside New York are left out.
 
     Both ends of a link are nodes; altitudes of 0 or less mean unknown.
     """
+    import pandas as pd
+
     west, east, south, north = CITY
     inside = nodes["lon"].between(west, east) & nodes["lat"].between(south, north)
     active = links[links["status"] == "active"].reset_index(drop=True)
@@ -125,6 +253,8 @@ def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: Ar
 
 def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     """Generate a network of similar structure: three hubs and nodes around them, some far away."""
+    import pandas as pd
+
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
     hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
     reach = rng.lognormal(np.log(1800), 0.9, nodes - 3)
@@ -143,8 +273,10 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     return Mesh(table, pd.DataFrame(links))
 
 
-def map_nodes(content: bytes) -> pd.DataFrame:
+def map_nodes(content: bytes) -> "pd.DataFrame":
     """Parse the installed nodes: ``id``, ``lon``, ``lat`` (degrees), ``alt_m`` (m, or NaN)."""
+    import pandas as pd
+
     rows = [
         (int(node["id"]), *_place(node["coordinates"]))
         for node in _entries(content, "id", "coordinates")
@@ -155,8 +287,10 @@ def map_nodes(content: bytes) -> pd.DataFrame:
     return nodes
 
 
-def map_links(content: bytes) -> pd.DataFrame:
+def map_links(content: bytes) -> "pd.DataFrame":
     """Parse the links: ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``."""
+    import pandas as pd
+
     rows = []
     for link in _entries(content, "status", "coordinates"):
         if len(link["coordinates"]) != 2:
@@ -202,20 +336,22 @@ EFFICIENCIES = np.array(
 )
 
 
-def as_delays(table: pd.DataFrame, parameters: Parameters) -> Delays:
-    """Convert the table of :func:`clients` into delays."""
+def as_delays(table: "pd.DataFrame", parameters: Parameters) -> Delays:
+    """Convert the table of :func:`client_table` into delays."""
     communication = table["communication"].to_numpy(np.float64)
     base = communication + table["computation"].to_numpy(np.float64)
     return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
 
 
-def clients(mesh: Mesh, parameters: Parameters, seed: int) -> pd.DataFrame:
+def client_table(mesh: Mesh, parameters: Parameters, seed: int) -> "pd.DataFrame":
     """Compute rate, communication and computation of each client from its position.
 
     Returns one row per client, in the order of `mesh`: ``lon``, ``lat`` (degrees), ``height``,
     ``distance`` to the server or to its hub (m), ``loss`` (dB, shadowing included), ``rate``
     (bit/s, its share of the air), ``communication``, ``computation`` (s).
     """
+    from scipy.special import ndtri
+
     s = parameters
     nodes = mesh.nodes.fillna({"height": s.missing_height})
     served = 1 if s.gateway == "supernode" else s.hubs
@@ -257,15 +393,13 @@ def efficiency(snr: ArrayLike, error_rate: float) -> Array:
     return np.asarray(EFFICIENCIES[np.maximum(quality, 0)])
 
 
-def _links(nodes: pd.DataFrame, hubs: pd.DataFrame, s: Parameters) -> tuple[Array, Array]:
+def _links(nodes: "pd.DataFrame", hubs: "pd.DataFrame", s: Parameters) -> tuple[Array, Array]:
     """Return distances (m) and median losses (dB), both of shape (clients, hubs)."""
     lon, lat, height = (nodes[name].to_numpy()[:, None] for name in ("lon", "lat", "height"))
     to_lon, to_lat, to_height = (hubs[name].to_numpy() for name in ("lon", "lat", "height"))
     ground = great_circle(lon, lat, to_lon, to_lat)
     distance = np.maximum(np.hypot(ground, height - to_height), 1.0)
-    city = City(environment=s.environment, large=s.large_city, rooftop=s.rooftop)
-    ends = distance, height, to_height
-    return distance, hybrid(*ends, s.frequency, city, s.line_of_sight, s.long_range)
+    return distance, hybrid(distance, height, to_height, s.frequency, s)
 
 
 # Path loss between two places in a city: the models that ns-3's hybrid building model combines.
@@ -283,47 +417,31 @@ STREET = 20.0  # street width w, m
 ORIENTATION = 2.5 + 0.075 * (45.0 - 35.0)  # dB, of streets at 45° to the path
 
 
-@dataclass(frozen=True)
-class City:
-    """Properties of a city; defaults are ns-3's."""
-
-    environment: str = "urban"
-    large: bool = True  # a metropolitan centre, not a medium-sized city
-    rooftop: float = 20.0  # mean height of the roofs h_r, m
-
-
-def hybrid(
-    d: ArrayLike,
-    h_one: ArrayLike,
-    h_other: ArrayLike,
-    f: float,
-    city: City,
-    line_of_sight: float = 200.0,
-    long_range: float = 1000.0,
-) -> Array:
-    """Combine the models as ns-3 does, for two nodes outdoors; its defaults are ns-3's.
+def hybrid(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters) -> Array:
+    """Combine the models as ns-3 does, for two nodes outdoors.
 
     Beyond `long_range`, with both nodes above the roofs: :func:`okumura_hata`, or :func:`kun`
     above 2.3 GHz.  Else ITU-R P.1411: in line of sight up to that threshold, then over rooftops.
 
     `d`: distance, m. `h_one`, `h_other`: heights, m; the higher end is the base station. `f`:
-    frequency, MHz; the documentation names 200 to 2600. `line_of_sight`, `long_range`: distances at
-    which the formula changes, m.
+    frequency, MHz; the documentation names 200 to 2600.
 
     References: ns-3 Model Library, "Buildings", pseudo-code of HybridBuildingsPropagationLossModel.
     """
     d, h_b, h_m = _link(d, h_one, h_other)
     long = kun(d) if f > 2300 else okumura_hata(d, h_b, h_m, f, city)
     short = np.where(
-        d < line_of_sight,
+        d < city.line_of_sight,
         p1411_line_of_sight(d, h_b, h_m, f),
         p1411_over_rooftops(d, h_b, h_m, f, city),
     )
     above = h_m >= city.rooftop
-    return np.where((d > long_range) & above, long, short)
+    return np.where((d > city.long_range) & above, long, short)
 
 
-def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: City) -> Array:
+def okumura_hata(
+    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters
+) -> Array:
     """Okumura-Hata's loss up to 1500 MHz, its COST 231 extension above; for links beyond 1 km.
 
     COST 231 has no correction for open areas; they count as suburban (C = 0).  Like ns-3, the
@@ -339,14 +457,14 @@ def okumura_hata(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, c
     slope = (44.9 - 6.55 * np.log10(h_b)) * np.log10(d / 1000)
     small_city = (1.1 * log_f - 0.7) * h_m - (1.56 * log_f - 0.8)
     if f > 1500:
-        large = city.large and city.environment == "urban"
+        large = city.large_city and city.environment == "urban"
         F = 3.2 * np.log10(11.75 * h_m) ** 2 if large else small_city
         C = 3.0 if large else 0.0
         return np.asarray(46.3 + 33.9 * log_f - 13.82 * np.log10(h_b) + slope - F + C)
     F = small_city
-    if city.large and f <= 200:
+    if city.large_city and f <= 200:
         F = 8.29 * np.log10(1.54 * h_m) ** 2 - 1.1
-    elif city.large:
+    elif city.large_city:
         F = 3.2 * np.log10(11.75 * h_m) ** 2 - 4.97
     urban = 69.55 + 26.16 * log_f - 13.82 * np.log10(h_b) + slope - F
     if city.environment == "suburban":
@@ -383,7 +501,7 @@ def p1411_line_of_sight(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: f
 
 
 def p1411_over_rooftops(
-    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: City
+    d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters
 ) -> Array:
     """Loss without line of sight: free space, roof to street, and screens between the roofs.
 
@@ -411,7 +529,7 @@ def _link(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike) -> tuple[Array, Ar
     return distance, np.maximum(first, second), np.minimum(first, second)
 
 
-def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
+def _screens(d: Array, h_b: Array, f: float, city: Parameters) -> Array:
     """Return the loss L_msd past rows of buildings, with a settled field or not."""
     wavelength = SPEED_OF_LIGHT / (f * 1e6)
     b = SEPARATION
@@ -420,7 +538,7 @@ def _screens(d: Array, h_b: Array, f: float, city: City) -> Array:
     k_a = np.where(d >= 500, 54 - 0.8 * rise, 54 - 1.6 * rise * d / 1000)
     k_a = np.where(over, 71.4 if f > 2000 else 54.0, k_a)
     k_d = np.where(over, 18.0, 18 - 15 * rise / city.rooftop)
-    k_f = -8.0 if f > 2000 else -4 + (1.5 if city.large else 0.7) * (f / 925 - 1)
+    k_f = -8.0 if f > 2000 else -4 + (1.5 if city.large_city else 0.7) * (f / 925 - 1)
     L_bsh = np.where(over, -18 * np.log10(1 + np.maximum(rise, 0)), 0.0)
     settled = L_bsh + k_a + k_d * np.log10(d / 1000) + k_f * np.log10(f) - 9 * np.log10(b)
     theta = np.arctan(rise / b)  # negative below the roofs, as printed

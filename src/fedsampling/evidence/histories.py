@@ -6,6 +6,7 @@ every sampler.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import combinations
 from numbers import Real
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.evidence.statistics import Estimate, difference, holm, mean
 from fedsampling.learning.training.history import evenness
 
@@ -136,15 +137,9 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     """Return each measure's mean over runs, and the ends of its 95 % interval."""
     row: dict[str, float] = {}
     for name in map(str, measures):
-        estimate = mean(measures[name].to_numpy())
-        low, high = np.clip([estimate.low, estimate.high], *bounds(name))
-        row |= {name: estimate.value, f"{name}_low": float(low), f"{name}_high": float(high)}
+        estimate = _clipped_mean(measures[name].to_numpy(), name)
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return row
-
-
-def bounds(measure: str) -> tuple[float, float]:
-    """Return the range of the values that a measure of :func:`fairness` can have."""
-    return 0.0, np.inf if "loss" in measure else 1.0
 
 
 def _measured(part: "pd.DataFrame", score: str) -> Array:
@@ -295,11 +290,8 @@ def left_out(histories: "pd.DataFrame | Histories") -> "pd.DataFrame":
 
     rows = []
     for label, table in by_label(histories).items():
-        try:
-            measures = fairness(by_client(table))
-        except InputError as error:
-            raise InputError(f"{label}: {error}" if label else str(error)) from None
-        averages = over_seeds(measures)
+        with naming(label) if label else nullcontext():
+            averages = over_seeds(fairness(by_client(table)))
         rows.append({"sampler": label, "diverged": diverged_runs(table), **averages})
     return pd.DataFrame(rows)
 
@@ -403,8 +395,9 @@ def _clipped_mean(values: Array, metric: str) -> Estimate:
     from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
 
     estimate = mean(values)
-    is_measure = metric in MEASURES
-    ends = bounds(metric) if is_measure else BOUNDS.get(metric, (-np.inf, np.inf))
+    ends = BOUNDS.get(metric, (-np.inf, np.inf))
+    if metric in MEASURES:
+        ends = 0.0, np.inf if "loss" in metric else 1.0
     low, high = np.clip([estimate.low, estimate.high], *ends)
     return replace(estimate, low=float(low), high=float(high))
 
@@ -417,8 +410,7 @@ def _cumulative_cost(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.n
         raise InputError(f"x: the history has no {cost}; {fix}")
     per_round = rows.groupby(["at", "seed"])["value"].sum().groupby("at").mean()
     spent = per_round.sort_index().cumsum()
-    total: np.ndarray = spent.reindex(spent.index.union(at)).ffill().fillna(0.0).loc[at].to_numpy()
-    return total
+    return spent.reindex(spent.index.union(at)).ffill().fillna(0.0).loc[at].to_numpy()
 
 
 def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":

@@ -154,7 +154,9 @@ def provenance(summaries: Summaries, facts: Mapping[str, str]) -> Provenance:
         package=", ".join(record["package"]) or None,
         commit=", ".join(record["commit"]) or None,
         python=", ".join(record["python"]) or None,
-        device="; ".join(_devices(record["device"])) or None,
+        # Earlier versions recorded "1 threads".
+        device="; ".join(sorted({re.sub(r"\b1 threads$", "1 thread", d) for d in record["device"]}))
+        or None,
         **{key: record[key] for key in ("versions", "seconds", "peak_mb", "started", "finished")},
         inputs=record["inputs"],
     )
@@ -186,11 +188,6 @@ def differing(summaries: Summaries, other_summaries: Summaries) -> list[str]:
         return []
     changes = (differences(ours.settings, theirs.settings) for ours, theirs in pairs)
     return list(dict.fromkeys(line for lines in changes for line in lines)) or ["code"]
-
-
-def _devices(names: Iterable[str]) -> list[str]:
-    """Return each device once: earlier versions recorded ``1 threads`` for ``1 thread``."""
-    return sorted({re.sub(r"\b1 threads$", "1 thread", name) for name in names})
 
 
 def _fingerprint(summary: Summary) -> tuple[Any, Any]:

@@ -332,18 +332,17 @@ def show_range(counts: Iterable[int]) -> str:
     return " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
 
 
-def show_estimate(estimate: Estimate, unit: str = "", digits: int = 3) -> str:
+def show_estimate(estimate: Estimate, unit: str = "") -> str:
     """Format an estimate as ``5.31 dB [5.10, 5.52] (100 seeds)``."""
-    unit = f" {unit}" if unit else ""
-    text = show(estimate.value, digits) + unit
+    text = f"{show(estimate.value)} {unit}".rstrip()
     if np.isfinite([estimate.low, estimate.high]).all():
-        text += f" [{show(estimate.low, digits)}, {show(estimate.high, digits)}]"
+        text += f" [{show(estimate.low)}, {show(estimate.high)}]"
     return f"{text} ({plural(estimate.n, 'seed')})"
 
 
-def show_estimates(estimates: Mapping[str, Estimate], unit: str = "") -> str:
+def show_estimates(estimates: Mapping[str, Estimate]) -> str:
     """Format several estimates, each after its name."""
-    parts = (f"{name}: {show_estimate(estimate, unit)}" for name, estimate in estimates.items())
+    parts = (f"{name}: {show_estimate(estimate)}" for name, estimate in estimates.items())
     return "; ".join(parts) or "not run"
 
 

@@ -211,22 +211,14 @@ def write(
     rows = pd.concat([result.table for _, _, result in runs], ignore_index=True)
     lengths = [len(result.table) for _, _, result in runs]
     rows = rows.assign(
-        case=_repeated([case for case, _, _ in runs], lengths),
-        sampler=_repeated([sampler for _, sampler, _ in runs], lengths),
+        case=pd.Categorical([case for case, _, _ in runs]).repeat(lengths),
+        sampler=pd.Categorical([sampler for _, sampler, _ in runs]).repeat(lengths),
         seed=np.repeat([result.metadata["spec"]["seed"] for _, _, result in runs], lengths),
         metric=rows["metric"].astype("category"),
     )
     table = pa.Table.from_pandas(rows, preserve_index=False)
     noted = {"settings": settings, "facts": dict(facts), "by_case": by_case}
     store.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
-
-
-def _repeated(names: Sequence[str], lengths: Sequence[int]) -> "pd.Categorical[str]":
-    """Repeat each name, as a column of categories."""
-    categories = sorted(set(names))
-    places = {name: place for place, name in enumerate(categories)}
-    codes = np.repeat([places[name] for name in names], lengths)
-    return pd.Categorical.from_codes(codes, pd.Index(categories))
 
 
 def load(path: Path) -> Summary:
@@ -237,7 +229,9 @@ def load(path: Path) -> Summary:
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:
             raise ValueError("rows differ from their digest")
-        rows = rows.assign(**{name: _as_texts(rows[name]) for name in NAMES})
+        for name in NAMES:  # categories; ten times as fast as ``astype(str)``
+            codes = rows[name].cat.codes.to_numpy()
+            rows[name] = rows[name].cat.categories.array.take(codes)
         rows = rows.astype({**dict.fromkeys(NUMBERS, np.int64), "value": np.float64})
         by_case = noted["by_case"]
         record = {**joined(by_case.values()), **noted["facts"]}
@@ -248,13 +242,6 @@ def load_summaries(paper: str, experiments: Iterable[str], results: Path) -> dic
     """Load the summaries of some of a paper's experiments from a results folder."""
     folder = results / "summaries" / paper
     return {name: load(folder / f"{name}.parquet") for name in experiments}
-
-
-def _as_texts(column: pd.Series) -> pd.api.extensions.ExtensionArray:
-    """Convert categories to strings, ten times as fast as ``astype(str)``."""
-    texts: pd.api.extensions.ExtensionArray
-    texts = column.cat.categories.array.take(column.cat.codes.to_numpy())
-    return texts
 
 
 def digest(rows: pd.DataFrame) -> str:
@@ -313,7 +300,7 @@ def _unverified_delays(run: Mapping[str, Any]) -> bool:
     delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
     if run["spec"]["data"] != "official" or "name" not in delays:
         return False
-    from fedsampling.clients.delays.delays import DelayModel
+    from fedsampling.clients.delays import DelayModel
     from fedsampling.data.sources.sources import SOURCES
 
     read = DelayModel.member(delays["name"]).official

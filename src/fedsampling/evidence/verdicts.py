@@ -104,22 +104,13 @@ def intervals(
     """
     if paper is not None and within is not None:
         least, most = paper - within, paper + within
+    effects = effects or {}
     return tuple(
         Interval(
-            name,
-            unit,
-            estimate.value,
-            estimate.low,
-            estimate.high,
-            least,
-            most,
-            paper,
-            estimate.n,
-            estimate.level,
-            (effects or {}).get(name),
+            name, unit, *ours, least, most, paper, estimate.n, estimate.level, effects.get(name)
         )
         for name, estimate in estimates.items()
-        if np.isfinite([estimate.value, estimate.low, estimate.high]).all()
+        if np.isfinite(ours := (estimate.value, estimate.low, estimate.high)).all()
     )
 
 
@@ -203,7 +194,8 @@ def verdict(
         outcome = "partly reproduced"
     else:
         outcome = "inconclusive"
-    reason = (why or {}).get(outcome, _sentence(by_state))
+    held = "; ".join(PARTS[state].format(listed(n)) for state, n in by_state.items() if n)
+    reason = (why or {}).get(outcome, f"{held[:1].upper()}{held[1:]}.")
     return Finding(outcome, ours, reason, drawn, parts=dict(parts))
 
 
@@ -293,12 +285,6 @@ def by_chance(largest: float, count: int, noun: str, error: float) -> Finding:
         f"{'Every' if holds else 'Not every'} |z| is below the limit; the probability that any "
         f"exceeds it by chance is at most {100 * error:g} %.",
     )
-
-
-def _sentence(by_state: Mapping[Part, list[str]]) -> str:
-    """List the parts that hold, fail or are open."""
-    sentence = "; ".join(PARTS[state].format(listed(n)) for state, n in by_state.items() if n)
-    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:

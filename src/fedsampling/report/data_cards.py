@@ -17,7 +17,7 @@ from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.base.progress import plural
-from fedsampling.clients.delays.delays import DelayModel
+from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions

@@ -176,7 +176,7 @@ class Poisson(Scheme, name="poisson"):
         return np.full(len(slots), 1 / self.m)
 
 
-class Binomial(Scheme, name="binomial"):
+class Binomial(Uniform, name="binomial"):
     """Each client independently with probability m/n, so that m clients are expected.
 
     References
@@ -184,17 +184,8 @@ class Binomial(Scheme, name="binomial"):
     Fraboni et al. 2022, equation (49).
     """
 
-    m: Positive
-
-    intermittent = True
-
     def select(self, view: View, rng: Draws) -> Slots:
         """Include each client independently with probability m/n."""
         member = rng.uniforms("clients", len(view.p)) < self.m / len(view.offered)
         available = np.isin(np.arange(len(view.p)), view.offered)
         return Slots.of(member & available)
-
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return (n/m) p_i for each selected client."""
-        n = len(view.offered)
-        return n / min(self.m, n) * view.p[slots.client]

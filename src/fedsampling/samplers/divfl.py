@@ -43,18 +43,9 @@ def distances(gradients: NDArray[np.floating[Any]]) -> Array:
 def lazy_greedy(D: Array, m: int) -> Ints:
     """Select m clients one by one, each with the largest gain, by lazy evaluation.
 
-    Parameters
-    ----------
-    D : float array, shape (n, n)
-        Distances between the clients' gradients.
+    `D`, shape (n, n): distances between the clients' gradients. Returns the clients in the order of
+    selection; each step is as good as in the plain greedy algorithm.
 
-    Returns
-    -------
-    int array, shape (m,)
-        In the order of selection; each step is as good as in the plain greedy algorithm.
-
-    Notes
-    -----
     A client's gain never increases as other clients are selected.  Old gains are therefore upper
     bounds, and the client on top of the heap is the best once its gain has been recomputed.
     """
@@ -76,20 +67,9 @@ def lazy_greedy(D: Array, m: int) -> Ints:
 def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     """Select m clients one by one, each the best of a random subset of the remaining clients.
 
-    Parameters
-    ----------
-    D : float array, shape (n, n)
-        Distances between the clients' gradients.
-    u : float array, shape (m, n)
-        Uniform on [0, 1); in each step the subset consists of the clients with the smallest values.
-
-    Returns
-    -------
-    int array, shape (m,)
-
-    Notes
-    -----
-    The subset has max(m, n/10) clients, as in the authors' code.
+    `D`, shape (n, n): distances between the clients' gradients. `u`, shape (m, n), uniform on [0,
+    1): in each step the subset consists of the max(m, n/10) clients with the smallest values, as
+    many as in the authors' code.
     """
     n = len(D)
     size = max(m, n // 10)
@@ -110,31 +90,15 @@ def sampled_greedy(
 ) -> tuple[Ints, Array]:
     """Select m clients as :func:`stochastic_greedy` does, without the distances of all pairs.
 
-    Parameters
-    ----------
-    gradients : float array, shape (n, d)
-    m : int
-        At most n.
-    size : int
-        Size of the random subset in each step.  With s = (n/m) ln(1/ε) the expected value is at
-        least 1 − 1/e − ε of the optimum; with s ≥ n this is the greedy algorithm.
-    rng : numpy.random.Generator
+    `gradients`, shape (n, d). `m`: at most n. `size`: size of the random subset in each step; with
+    s = (n/m) ln(1/ε) the expected value is at least 1 − 1/e − ε of the optimum, with s ≥ n this is
+    the greedy algorithm. Returns the clients in the order of selection, and their distances to all
+    clients, shape (m, n).
 
-    Returns
-    -------
-    chosen : int array, shape (m,)
-        In the order of selection.
-    D : float array, shape (m, n)
-        Distance of each selected client to every client.
-
-    Notes
-    -----
     Only the distances of the clients in a step's subset are computed: m s n d operations instead of
     n² d, and (m + s) n numbers instead of n².
 
-    References
-    ----------
-    Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
+    References: Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
     """
     n = len(gradients)
     g = gradients - gradients.mean(axis=0, dtype=np.float64)
@@ -195,35 +159,26 @@ class DivFL(Scheme, name="divfl"):
         """Select each run's clients."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
-        if self.candidates is not None:
-            return self._among_candidates(view, rng, m)
         u = np.empty((view.runs, self.m, n))
-        if self.greedy == "stochastic":
+        if self.greedy == "stochastic" and self.candidates is None:
             u = rng.uniforms("clients", self.m * n).reshape(u.shape)
         clients, omega = [], []
-        for gradients, u_run in zip(view.observed["gradients"], u, strict=True):
+        for run, generator in enumerate(rng.generators("candidates")):
             # Gradients of a diverged run are zero: it selects the clients with the lowest indices.
-            D = distances(_finite(gradients[offered]))
-            chosen = (
-                lazy_greedy(D, m)
-                if self.greedy == "lazy"
-                else stochastic_greedy(D, m, u_run[:m, offered])
-            )
+            gradients = view.observed["gradients"][run][offered]
+            finite = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
+            if self.candidates is not None:
+                chosen, D = sampled_greedy(finite, m, self.candidates, generator)
+            else:
+                D = distances(finite)
+                chosen = (
+                    lazy_greedy(D, m)
+                    if self.greedy == "lazy"
+                    else stochastic_greedy(D, m, u[run][:m, offered])
+                )
+                D = D[chosen]
             clients.append(offered[chosen])
-            omega.append(self._weights(D[chosen], chosen, view.p[offered]))
-        self._omega = np.concatenate(omega)
-        return Slots.stack(clients)
-
-    def _among_candidates(self, view: View, rng: Draws, m: int) -> Slots:
-        """Select each run's clients from distances of random candidates."""
-        clients, omega, p = [], [], view.p[view.offered]
-        for gradients, generator in zip(
-            view.observed["gradients"], rng.generators("candidates"), strict=True
-        ):
-            finite = _finite(gradients[view.offered])
-            chosen, D = sampled_greedy(finite, m, self.candidates or len(p), generator)
-            clients.append(view.offered[chosen])
-            omega.append(self._weights(D, chosen, p))
+            omega.append(self._weights(D, chosen, view.p[offered]))
         self._omega = np.concatenate(omega)
         return Slots.stack(clients)
 
@@ -240,11 +195,6 @@ class DivFL(Scheme, name="divfl"):
             return weights
         covered = np.bincount(D.argmin(axis=0), weights=p, minlength=len(chosen))
         return covered.astype(np.float64)
-
-
-def _finite(gradients: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    finite: NDArray[np.floating[Any]] = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
-    return finite
 
 
 def _above_all_distances(D: Array) -> Array:

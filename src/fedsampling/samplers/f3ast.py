@@ -26,23 +26,14 @@ from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 def greedy(p: Array, rates: Array, m: int, u: Array) -> Ints:
     """Select the m clients with the largest −∂/∂r_k Σ p_k²/r_k = p_k²/r_k².
 
-    Parameters
-    ----------
-    p, rates : float array, shape (n,)
-    u : float array, shape (n,)
-        Uniform on [0, 1); breaks ties.
-
-    Returns
-    -------
-    int array, shape (m,)
+    All arrays have shape (n,); `u`, uniform on [0, 1), breaks ties.
     """
     return np.lexsort((u, -((p / rates) ** 2)))[:m]
 
 
 def tracked(rates: Array, member: Bools, beta: float) -> Array:
     """Compute r_k(t) = (1 − β) r_k(t − 1) + β 1{k ∈ S_t}."""
-    rate: Array = (1 - beta) * rates + beta * member
-    return rate
+    return (1 - beta) * rates + beta * member
 
 
 class F3AST(Scheme, name="f3ast"):
@@ -92,5 +83,4 @@ class F3AST(Scheme, name="f3ast"):
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i/r_i, with importances among all clients."""
-        weight: Array = self._p[slots.client] / self._rates[slots.run, slots.client]
-        return weight
+        return self._p[slots.client] / self._rates[slots.run, slots.client]

@@ -25,28 +25,15 @@ RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' c
 
 def covariance(X: Array, noise: float) -> Array:
     """Compute XᵀX + σ² I from the clients' positions X, shape (dimension, n)."""
-    K: Array = X.T @ X + noise**2 * np.eye(X.shape[1])
-    return K
+    return X.T @ X + noise**2 * np.eye(X.shape[1])
 
 
 def likelihood_slope(X: Array, changes: Array, weight: Array, noise: float) -> Array:
     """Compute the gradient of the weighted negative log marginal likelihood with respect to X.
 
-    Parameters
-    ----------
-    X : float array, shape (..., dimension, n)
-    changes : float array, shape (..., rounds, n)
-        Changes of all clients' losses, with mean zero under the model.
-    weight : float array, shape (rounds,)
-    noise : float
-        σ.
+    `X`, shape (..., dimension, n). `changes`, shape (..., rounds, n): changes of all clients'
+    losses, with mean zero under the model. `weight`, shape (rounds,). `noise`: σ.
 
-    Returns
-    -------
-    float array, shape of `X`
-
-    Notes
-    -----
     With A = (σ² I + X Xᵀ)⁻¹ and the weighted moments M of the changes, X K⁻¹ = A X, and the
     derivative X (Σ weight K⁻¹ − K⁻¹ M K⁻¹) needs no inverse of an (n, n) matrix.
     """
@@ -75,18 +62,8 @@ def greedy(K: Array, p: Array, discount: Array, m: int) -> Ints:
     """Select m clients one after another, each with the largest expected decrease of the loss.
 
     The decrease from client k is α_k Σ_i p_i K_ik / √K_kk over the clients i not yet selected; then
-    K is conditioned on k.
-
-    Parameters
-    ----------
-    K : float array, shape (n, n)
-        Covariance of the loss changes.
-    p, discount : float array, shape (n,)
-        Importances, and α.
-
-    Returns
-    -------
-    int array, shape (m,)
+    K is conditioned on k. `K`, shape (n, n): covariance of the loss changes. `discount`, shape
+    (n,): α.
     """
     K, unselected, chosen = K.copy(), np.ones(len(p), np.bool_), []
     for _ in range(m):
@@ -171,12 +148,8 @@ class FedCor(Scheme, name="fedcor"):
             greedy(covariance(X, self.noise), view.p, alpha, self.m)
             for X, alpha in zip(self._X, self._alpha, strict=True)
         ]
-        np.put_along_axis(
-            self._alpha,
-            np.stack(clients),
-            np.take_along_axis(self._alpha, np.stack(clients), axis=1) * self.discount,
-            axis=1,
-        )
+        for alpha, chosen in zip(self._alpha, clients, strict=True):
+            alpha[chosen] *= self.discount
         return Slots.stack(clients)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:

@@ -17,26 +17,17 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws, uniforms
+from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, normalised_importances
 
 
 def proportional(sizes: Ints, m: int, d: Array) -> Ints:
     """Allocate m draws to strata in proportion to their sizes, rounded at random.
 
-    Parameters
-    ----------
-    sizes : int array, shape (strata,)
-        N_h, the number of units in each stratum; sums to N ≥ m.
-    d : float array, shape (runs,)
-        Uniform on [0, 1).
+    `sizes`, shape (strata,): N_h, the number of units in each stratum; sums to N ≥ m. `d`, shape
+    (runs,): uniform on [0, 1). Returns m_h, shape (runs, strata): m N_h/N rounded up or down, with
+    this value as expectation; sums to m.
 
-    Returns
-    -------
-    int array, shape (runs, strata)
-        m_h: m N_h/N rounded up or down, with this value as expectation; sums to m.
-
-    Notes
-    -----
     Systematic sampling: the strata lie end to end on a line of length m, and each gets as many
     draws as it covers of the points d, d + 1, …, d + m − 1.
     """
@@ -49,17 +40,8 @@ def proportional(sizes: Ints, m: int, d: Array) -> Ints:
 def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     """Choose `counts` units of each stratum; all subsets are equally likely.
 
-    Parameters
-    ----------
-    stratum : int array, shape (n,)
-        Stratum 0, 1, … of each unit.
-    counts : int array, shape (runs, strata)
-    u : float array, shape (runs, n)
-        Uniform on [0, 1), one variate for each unit.
-
-    Returns
-    -------
-    bool array, shape (runs, n)
+    `stratum`, shape (n,): stratum 0, 1, … of each unit. `counts`, shape (runs, strata). `u`, shape
+    (runs, n): uniform on [0, 1). Returns a mask, shape (runs, n).
     """
     order = np.argsort(stratum + u, axis=1)
     size = np.bincount(stratum, minlength=counts.shape[1])
@@ -70,7 +52,7 @@ def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     return member
 
 
-class Stratified(Scheme, name="stratified"):
+class Stratified(Uniform, name="stratified"):
     """m clients from strata of similar clients; each stratum gets draws in proportion to its size.
 
     A stratum contains clients of similar sample count (strata of almost equal size), or clients
@@ -85,8 +67,6 @@ class Stratified(Scheme, name="stratified"):
     m: Positive
     by: Literal["size", "label"] = "size"
     strata: Positive = Field(4, description="number of strata by size; by label, one per label")
-
-    intermittent = True
 
     _stratum: Ints
 
@@ -116,11 +96,6 @@ class Stratified(Scheme, name="stratified"):
         u = rng.uniforms("clients", len(view.p)).take(offered, axis=1)
         member[:, offered] = from_strata(stratum, counts, u)
         return Slots.of(member)
-
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return (n/m) p_i for each selected client."""
-        n = len(view.offered)
-        return n / min(self.m, n) * view.p[slots.client]
 
 
 class Cyclic(Scheme, name="cyclic"):

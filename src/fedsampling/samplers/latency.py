@@ -58,39 +58,21 @@ ITERATIONS = 1000  # SciPy's default for trust-constr; the paper gives no number
 def subset_objective(B: Array, delays: Array, subset: Ints) -> float:
     """Compute g(S) = max_{i∈S} τ_i / (1 − B_S) with B_S = 2 ((1/m) Σ_j min_{i∈S} B_ij)².
 
-    Parameters
-    ----------
-    B : float array, shape (m, m)
-        Feature heterogeneity of the clients.
-    delays : float array, shape (m,)
-        τ, seconds.
-    subset : int array
-        Not empty: g(∅) is not defined.
+    It is infinite if B_S ≥ 1. `B`, shape (m, m): feature heterogeneity of the clients. `delays`,
+    shape (m,): τ in seconds. `subset`: not empty, as g(∅) is not defined.
 
-    Returns
-    -------
-    float
-        Infinite if B_S ≥ 1.
-
-    References
-    ----------
-    Remark 1.
+    References: Remark 1.
     """
     bias = 2 * float(B[subset].min(axis=0).mean()) ** 2
     return float(delays[subset].max()) / (1 - bias) if bias < 1 else np.inf
 
 
 def shares(B: Array, subset: Ints) -> Array:
-    """Compute the share of clients that each member of a set represents.
+    """Compute α_i = (1/m) #{j : i = argmin_{i'∈S} B_i'j}, the share of clients that i represents.
 
-    Returns
-    -------
-    alpha : float array, shape of `subset`
-        α_i = (1/m) #{j : i = argmin_{i'∈S} B_i'j}; ties go to the first member of `subset`.
+    Ties go to the first member of `subset`.
 
-    References
-    ----------
-    Definition 1.
+    References: Definition 1.
     """
     proxy = B[subset].argmin(axis=0)
     alpha: Array = np.bincount(proxy, minlength=len(subset)) / B.shape[1]
@@ -162,16 +144,10 @@ def best_subset(
 def distribution_objective(B: Array, delays: Array, p: Array, k: int = 1) -> float:
     """Compute g(p) = E[max_{i∈S} τ_i] / (1 − B_p) for S of k independent draws from p.
 
-    B_p = 2 (pᵀB̃1/m + pᵀB̃p/k), B̃_ij = B_ij².  L/μ is omitted, since it does not depend on p.
+    B_p = 2 (pᵀB̃1/m + pᵀB̃p/k), B̃_ij = B_ij².  L/μ is omitted, since it does not depend on p.  g
+    is infinite if B_p ≥ 1.
 
-    Returns
-    -------
-    float
-        Infinite if B_p ≥ 1.
-
-    References
-    ----------
-    Remark 3.
+    References: Remark 3.
     """
     denominator = 1 - bias(B, p, k)
     return expected_delay(delays, p, k) / denominator if denominator > 0 else np.inf
@@ -387,20 +363,10 @@ class DelayHet(Scheme):
         return solutions
 
     def solve(self, B: Array, delays: Array) -> Solution:
-        """Choose clients for one run.
+        """Choose clients for one run, from B, shape (n, n), and the expected seconds, shape (n,).
 
-        Parameters
-        ----------
-        B : float array, shape (n, n)
-            Heterogeneity of pairs of clients.
-        delays : float array, shape (n,)
-            Expected seconds.
-
-        Returns
-        -------
-        clients : int array, shape (k,)
-        values : float array, shape (k,)
-            DelayHetSubmodular: aggregation weights.  DelayHetSampling: sampling probabilities.
+        Returns the clients and a value of each: aggregation weights of DelayHetSubmodular, sampling
+        probabilities of DelayHetSampling.
         """
         raise NotImplementedError
 

@@ -51,7 +51,11 @@ class MemoryScheme(Uniform):
         """Return the weights of this round's updates, and replace the remembered updates."""
         omega = self._weights(slots, view)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges
-            self._addition = self._remembered_step(slots, omega)
+            # Σ p_i V_i − Σ ω_i V_i, the latter over this round's slots.
+            total = np.einsum("n,rnd->rd", self._p, self._known.astype(np.float64))
+            part = omega[:, None] * self._known[slots.run, slots.client]
+            np.subtract.at(total, slots.run, part)
+            self._addition = total.astype(np.float32)
         self._known[slots.run, slots.client] = self._updates
         return omega
 
@@ -61,14 +65,6 @@ class MemoryScheme(Uniform):
 
     def _weights(self, slots: Slots, view: View) -> Array:
         raise NotImplementedError
-
-    def _remembered_step(self, slots: Slots, omega: Array) -> Updates:
-        """Return Σ p_i V_i − Σ ω_i V_i, the latter over this round's slots, shape (runs, d)."""
-        total = np.einsum("n,rnd->rd", self._p, self._known.astype(np.float64))
-        part = omega[:, None] * self._known[slots.run, slots.client]
-        np.subtract.at(total, slots.run, part)
-        remembered: Updates = total.astype(np.float32)
-        return remembered
 
 
 class MIFA(MemoryScheme, name="mifa"):
@@ -88,8 +84,7 @@ class MIFA(MemoryScheme, name="mifa"):
     shrinks = True
 
     def _weights(self, slots: Slots, view: View) -> Array:
-        weights: Array = self._p[slots.client]
-        return weights
+        return self._p[slots.client]
 
 
 class FedVARP(MemoryScheme, name="fedvarp"):
@@ -108,5 +103,4 @@ class FedVARP(MemoryScheme, name="fedvarp"):
 
     def _weights(self, slots: Slots, view: View) -> Array:
         drawn = np.bincount(slots.run, minlength=view.runs)[slots.run]
-        weights: Array = view.p[slots.client] * len(view.offered) / drawn
-        return weights
+        return view.p[slots.client] * len(view.offered) / drawn

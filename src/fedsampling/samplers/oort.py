@@ -33,49 +33,24 @@ UNCERTAINTY = 0.1  # constant in the temporal uncertainty √(0.1 log R / L(i))
 
 
 def statistical_utility(samples: Ints, loss: Array) -> Array:
-    """Compute |B_i| √((1/|B_i|) Σ_k Loss(k)²), equation (1).
-
-    Parameters
-    ----------
-    samples : int array, shape (n,)
-        |B_i|.
-    loss : float array, shape (n,)
-        Root mean square of the client's losses.
-    """
-    utility: Array = samples * loss
-    return utility
+    """Compute |B_i| √((1/|B_i|) Σ_k Loss(k)²), equation (1), from root mean square losses."""
+    return samples * loss
 
 
 def system_utility(seconds: Array, preferred: float, penalty: float) -> Array:
     """Compute (T/t_i)^α if client i is slower than T, otherwise 1: factor in equation (2)."""
-    utility: Array = np.where(seconds > preferred, preferred / seconds, 1.0) ** penalty
-    return utility
+    return np.where(seconds > preferred, preferred / seconds, 1.0) ** penalty
 
 
 def utilities(
     statistical: Array, system: Array, last: Ints, round: int, clip: float = 0.95
 ) -> Array:
-    """Compute Util(i) of the explored clients: lines 8 to 12 of Algorithm 1.
+    """Compute Util(i) ≥ 0 of the explored clients: lines 8 to 12 of Algorithm 1.
 
-    Parameters
-    ----------
-    statistical : float array, shape (explored,)
-        U(i), from the client's last participation.
-    system : float array, shape (explored,)
-    last : int array, shape (explored,)
-        L(i): round of the last participation, counted from 1.
-    round : int
-        R: current round, counted from 1.
-    clip : float
-        Quantile at which the statistical utilities are clipped.
+    `statistical`: U(i), from the client's last participation. `last`: L(i), the round of the last
+    participation; `round`: R, the current round; both counted from 1. `clip`: quantile at which the
+    statistical utilities are clipped.
 
-    Returns
-    -------
-    float array, shape (explored,)
-        Non-negative.
-
-    Notes
-    -----
     U(i) is a number of samples times a loss, and the temporal uncertainty is below one.  Added as
     printed, the latter would have no effect.  As in the authors' code, U(i) is scaled linearly to
     [0, 1] over the explored clients; if all are equal, to one.
@@ -90,6 +65,17 @@ def utilities(
 def admitted(util: Array, k: int, cutoff: float) -> Bools:
     """Mark the clients with at least `cutoff` times the k-th largest utility (line 14)."""
     return np.asarray(util >= cutoff * np.partition(util, -k)[-k])
+
+
+def _drawn(odds: Array, count: Ints, m: int, rng: Draws) -> list[tuple[Ints, Ints]]:
+    """Draw each run's explored and unexplored clients.
+
+    `odds`, shape (2, runs, n): relative probabilities. `count`, shape (2, runs): at most m.
+    """
+    n = odds.shape[2]
+    explored = candidates(odds[0], m, rng.uniforms("clients", n))
+    unexplored = candidates(odds[1], m, rng.uniforms("explore", n))
+    return [(explored[run, :k], unexplored[run, :rest]) for run, (k, rest) in enumerate(count.T)]
 
 
 class Oort(Scheme, name="oort"):
@@ -166,16 +152,7 @@ class Oort(Scheme, name="oort"):
                     self.clip,
                 )
                 odds[0, run, explored] = np.where(admitted(util, k, self.cutoff), util, 0.0)
-        drawn = [
-            candidates(odds[part], m, rng.uniforms(purpose, n))
-            for part, purpose in enumerate(("clients", "explore"))
-        ]
-        return Slots.stack(
-            [
-                np.concatenate([drawn[part][run, : count[part, run]] for part in range(2)])
-                for run in range(view.runs)
-            ]
-        )
+        return Slots.stack([np.concatenate(parts) for parts in _drawn(odds, count, m, rng)])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i over the sum of the selected p; update the utilities, and T every W rounds."""
@@ -202,20 +179,9 @@ POOL_FACTOR = 10  # clients in the exploitation pool beyond the cut-off, for eac
 
 
 def scaled(reward: Array, all_rewards: Array, clip: float) -> Array:
-    """Scale rewards by the range of all clients' rewards, after clipping.
+    """Scale the rewards of explored clients by the range of all clients' rewards, after clipping.
 
-    Parameters
-    ----------
-    reward : float array, shape (explored,)
-        Statistical utilities of the explored clients.
-    all_rewards : float array, shape (clients,)
-        Rewards of all clients, explored or not; at least one.
-    clip : float
-        Rewards above this quantile are clipped to it; the range is that before clipping.
-
-    Returns
-    -------
-    float array, shape (explored,)
+    Rewards above the quantile `clip` are clipped to it; the range is that before clipping.
     """
     low = 0.999 * all_rewards.min()
     ceiling = np.minimum(reward, _ranked(all_rewards, int(len(all_rewards) * clip)))
@@ -226,8 +192,7 @@ def scaled(reward: Array, all_rewards: Array, clip: float) -> Array:
 def slowed(value: Array, seconds: Array, preferred: float, penalty: float) -> Array:
     """Multiply the values of clients slower than T by (T/t_i)^α."""
     factor = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-4), 1.0) ** penalty
-    product: Array = value * factor
-    return product
+    return value * factor
 
 
 def preferred_duration(seconds: Array, percentile: float) -> float:
@@ -328,14 +293,10 @@ class OortFedScale(Scheme, name="oort_fedscale"):
                 value = slowed(self._reward[run, unexplored], seconds[unexplored], T, self.penalty)
                 best = smallest(-value, int(self.sample_window * (m - k)))
                 odds[1, run, unexplored[best]] = value[best] + 1e-12
-        u = [rng.uniforms(purpose, n) for purpose in ("clients", "explore")]
-        drawn = [candidates(odds[part], m, u[part]) for part in range(2)]
-        chosen = []
-        for run in range(view.runs):
-            parts = [drawn[part][run, : count[part, run]] for part in range(2)]
-            self._exploited[run, parts[0]] = True
-            chosen.append(np.concatenate(parts))
-        return Slots.stack(chosen)
+        drawn = _drawn(odds, count, m, rng)
+        for run, (exploited, _) in enumerate(drawn):
+            self._exploited[run, exploited] = True
+        return Slots.stack([np.concatenate(parts) for parts in drawn])
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i over the sum of the selected p; update the utilities and the pacer."""

@@ -40,21 +40,9 @@ Candidates = Annotated[
 def candidates(p: Array, d: int, u: Array) -> Ints:
     """Draw d distinct clients one after another, each with probability proportional to p.
 
-    Parameters
-    ----------
-    p : float array, shape (n,) or (runs, n)
-        Relative probabilities; at least d of them positive.
-    u : float array, shape (runs, n)
-        Uniform on [0, 1), one variate for each client.
-
-    Returns
-    -------
-    int array, shape (runs, d)
-        In the order of the draws.
-
-    Notes
-    -----
-    Clocks that ring after exponential times with rates p_i ring in this order.
+    `p`, shape (n,) or (runs, n): at least d of them positive. `u`, shape (runs, n): uniform on [0,
+    1). Returns shape (runs, d), in the order of the draws.  Clocks that ring after exponential
+    times with rates p_i ring in this order.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         clocks = -np.log1p(-u) / p
@@ -65,15 +53,8 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
 def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     """Select the m candidates with the largest losses; ties go to the candidate drawn first.
 
-    Parameters
-    ----------
-    clients : int array, shape (runs, d)
-    losses : float array, shape (runs, n)
-        NaN counts as the largest loss: this run has diverged.
-
-    Returns
-    -------
-    int array, shape (runs, m)
+    `clients`, shape (runs, d). `losses`, shape (runs, n): NaN counts as the largest loss, as this
+    run has diverged.
     """
     candidate_losses = np.nan_to_num(np.take_along_axis(losses, clients, axis=1), nan=np.inf)
     order = np.argsort(-candidate_losses, axis=1, kind="stable")[:, :m]
@@ -197,26 +178,15 @@ def _check_candidates(d: int, p: Array) -> None:
 
 def valuation(samples: Ints, loss: Array) -> Array:
     """Compute v_k = (1/√n_k) Σ l over the client's samples from its mean loss l̄, shape (n,)."""
-    value: Array = np.sqrt(samples) * loss
-    return value
+    return np.sqrt(samples) * loss
 
 
 def odds(values: Array, excluded: float, temperature: float) -> Array:
     """Turn valuations into relative probabilities: 0 for the smallest, otherwise exp(α2 v_k).
 
-    Parameters
-    ----------
-    values : float array, shape (n,)
-        Valuations v_k; infinite values are unknown and count as the largest known value.
-    excluded : float
-        α1: fraction of the clients, those with the smallest values, that get probability 0.
-    temperature : float
-        α2.
-
-    Returns
-    -------
-    float array, shape (n,)
-        Relative to the largest, which is one.
+    `values`, shape (n,): valuations v_k; infinite values are unknown and count as the largest known
+    value. `excluded`: α1, fraction of the clients, those with the smallest values, that get
+    probability 0. `temperature`: α2. The largest result is one.
     """
     finite = np.isfinite(values)
     values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)

@@ -46,47 +46,22 @@ GRID_SPACING = 1e-4  # of the last grid of log y; the objective is flat at its m
 def runtime_objective(delays: Array, scores: Array, c: float, q: Array, k: int = 1) -> float:
     """Compute E[max_{i∈S} τ_i] (Σ_i (p_i G_i)²/q_i + c) for S of k draws from q.
 
-    Parameters
-    ----------
-    delays : float array, shape (n,)
-        τ, seconds.
-    scores : float array, shape (n,)
-        p_i G_i.
-    c : float
-        Luo et al.'s c_0 = β k / α.
-    q : float array, shape (n,)
-        Probability of each client.
-    k : int
-        Number of draws; k = 1 gives Luo et al.'s objective.
+    `delays`, shape (n,): τ in seconds. `scores`, shape (n,): p_i G_i. `c`: Luo et al.'s c_0 = β k /
+    α. `k` = 1 gives Luo et al.'s objective.
     """
     rounds = float((scores**2 / q).sum()) + c
     return expected_delay(delays, q, k) * rounds
 
 
 def luo_probabilities(delays: Array, scores: Array, c: float) -> Array:
-    """Minimise (Σ q_i τ_i) (Σ (p_i G_i)²/q_i + c) over distributions q.
+    """Minimise (Σ q_i τ_i) (Σ (p_i G_i)²/q_i + c) over distributions q with q_i ≥ 1e-7.
 
-    Parameters
-    ----------
-    delays, scores : float arrays, shape (n,)
-        As in :func:`runtime_objective`.
-    c : float
-        Non-negative.
-
-    Returns
-    -------
-    q : float array, shape (n,)
-        At least 1e-7, sums to one.
-
-    Notes
-    -----
     At a stationary point q_i = p_i G_i / √(y τ_i + ν), where y is the ratio of the second factor to
     the first, and ν normalises q.  The objective is minimised along this curve by a grid search
-    over y.  The authors' code runs SQP from the uniform distribution instead.
+    over y. The authors' code runs SQP from the uniform distribution instead. The arguments are
+    those of :func:`runtime_objective`.
 
-    References
-    ----------
-    Luo et al. 2022, problem P3 with constants as in their public code.
+    References: Luo et al. 2022, problem P3 with constants as in their public code.
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.mean(), scores / scores.sum()
@@ -111,7 +86,7 @@ def approximately_optimal(
     solver: str = "slsqp",
     jacobian: str = "exact",
 ) -> Array:
-    """Minimise E[max_{i∈S} τ_i] (Σ (p_i G_i)²/q_i + c) over distributions q of k draws.
+    """Minimise E[max_{i∈S} τ_i] (Σ (p_i G_i)²/q_i + c) over distributions q of k draws, q_i ≥ 1e-7.
 
     The equations of Chen et al. 2024 are not public.  This follows their description in
     harshvardhan2025latency: the method builds on Luo et al., minimises an estimated runtime, knows
@@ -120,23 +95,11 @@ def approximately_optimal(
     computes q in every round.  The delay is that of the slowest of the k draws; with Luo et al.'s
     approximation by one draw the two methods would be the same.
 
-    Parameters
-    ----------
-    delays, scores, c, k
-        As in :func:`runtime_objective`.
-    iterations : int
-        Maximum number of iterations.
-    solver : {"slsqp", "trust-constr"}
-        ``trust-constr`` starts from the uniform distribution, as in Harshvardhan et al. 2025,
-        section 7.1.  ``slsqp`` takes the better of two local minima, starting from Luo et al.'s
-        solution and from the uniform distribution.
-    jacobian : {"exact", "2-point"}
-        For ``trust-constr``: the exact gradient, or finite differences, SciPy's default.
-
-    Returns
-    -------
-    q : float array, shape (n,)
-        At least 1e-7, sums to one.
+    `delays`, `scores`, `c` and `k` are those of :func:`runtime_objective`. `iterations`: maximum.
+    `solver`: ``trust-constr`` starts from the uniform distribution, as in Harshvardhan et al. 2025,
+    section 7.1; ``slsqp`` takes the better of two local minima, starting from Luo et al.'s solution
+    and from the uniform distribution. `jacobian`, for ``trust-constr``: the ``exact`` gradient, or
+    ``2-point``, SciPy's default.
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.max(), scores / scores.sum()
@@ -163,8 +126,7 @@ def approximately_optimal(
         _at_least_minimum(descend(value, gradient, q, iterations, "SLSQP", MIN_PROBABILITY))
         for q in starts
     ]
-    best: Array = min([*minima, *starts], key=value)
-    return best
+    return min([*minima, *starts], key=value)
 
 
 class RuntimeScheme(Scheme):
@@ -197,16 +159,15 @@ class RuntimeScheme(Scheme):
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw."""
         q = self._q[slots.run, slots.client]
-        omega: Array = view.p[slots.client] / q * slots.times / self.m
-        return omega
+        return view.p[slots.client] / q * slots.times / self.m
 
     def _distributions(self, delays: Array, scores: Array, rng: Draws) -> Array:
         """Compute q of each run, shape (runs, n), from the scores p_i G_i."""
         return np.stack([self._probabilities(delays, run_scores) for run_scores in scores])
 
     def _bounds(self, norms: Array) -> Array:
-        """Return G_i, shape (runs, n), from the norms of the last gradients."""
-        raise NotImplementedError
+        """Return G_i, shape (runs, n), from the norms of the last gradients: by default these."""
+        return norms
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         raise NotImplementedError
@@ -254,9 +215,6 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
             candidates = candidate_set(len(delays), self.candidates, generator)
             q[run, candidates] = self._probabilities(delays[candidates], scores[run, candidates])
         return q
-
-    def _bounds(self, norms: Array) -> Array:
-        return norms
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         c = self.c * scores.sum() ** 2

@@ -27,27 +27,12 @@ MIN_RELATIVE_SCORE = 1e-2  # of the mean; a score of zero would exclude a client
 
 
 def redistributed(probability: Array, scores: Array) -> Array:
-    """Redistribute the participants' probability in proportion to their scores.
+    """Redistribute the participants' probability in proportion to their scores, both of shape (k,).
 
-    Parameters
-    ----------
-    probability : float array, shape (participants,)
-        Current probabilities.
-    scores : float array, shape (participants,)
-        If all scores are zero or one is not finite, the probabilities stay as they are.
+    Scores below a hundredth of their mean are raised to it.  Neither paper specifies a floor.  If
+    all scores are zero or one is not finite, the probabilities stay as they are.
 
-    Returns
-    -------
-    float array, shape (participants,)
-        Has the same sum as `probability`.
-
-    Notes
-    -----
-    Scores below a hundredth of their mean are raised to it.  Neither paper specifies a floor.
-
-    References
-    ----------
-    Rizk et al. 2022, equation (52), :func:`fedsampling.samplers.importance.reassign`.
+    References: Rizk et al. 2022, equation (52), :func:`fedsampling.samplers.importance.reassign`.
     """
     if not np.isfinite(scores).all():
         return probability
@@ -57,16 +42,8 @@ def redistributed(probability: Array, scores: Array) -> Array:
 def diversities(updates: NDArray[np.floating], beta: float) -> Array:
     """Compute (1 − β) ‖g_i‖ + β ‖g_i − ḡ‖, where ḡ is the mean of the participants' gradients.
 
-    Parameters
-    ----------
-    updates : float array, shape (participants, d)
-        Gradients g_i of distinct clients.
-    beta : float
-        β in [0, 1]; 1 gives DELTA's diversity, 0 the gradient norm of FedIS.
-
-    Returns
-    -------
-    float array, shape (participants,)
+    `updates`, shape (participants, d): gradients g_i of distinct clients. `beta`: β in [0, 1]; 1
+    gives DELTA's diversity, 0 the gradient norm of FedIS.
     """
     g = np.asarray(updates, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -147,8 +124,7 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
             for run in range(view.runs):
                 in_run = slots.run == run
                 self.track(run, slots.client[in_run], scores[in_run])
-        omega: Array = view.p[slots.client] / self._pi[slots.run, slots.client]
-        return omega
+        return view.p[slots.client] / self._pi[slots.run, slots.client]
 
 
 class Delta(Tracked, name="delta"):
@@ -197,8 +173,7 @@ class Delta(Tracked, name="delta"):
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i/(m q_i) for each draw."""
         q = self._q[slots.run, slots.client]
-        omega: Array = view.p[slots.client] * slots.times / (self.m * q)
-        return omega
+        return view.p[slots.client] * slots.times / (self.m * q)
 
     def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
         """Update the probabilities from the participants' updates."""

@@ -12,7 +12,6 @@ Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Lear
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), Assumptions 1, 3, 4, Proposition 1.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -31,17 +30,13 @@ EARLY_STEPS, CHECK_INTERVAL = 12, 4
 TOLERANCE = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
 
 
-def pairwise(
-    features: Floats, ridge: float = 0.0, threads: int = 1, cutoff: Precision = "float64"
-) -> Array:
+def pairwise(features: Floats, threads: int = 1, cutoff: Precision = "float64") -> Array:
     """Compute B_ij = ‖(A_i − A_j) A⁻¹‖₂ for all pairs of clients.
 
     Parameters
     ----------
     features : float array, shape (m, n, d)
         Features of n samples of each of m clients; A_i = (1/n) Σ_q x_q x_qᵀ, A = (1/m) Σ_i A_i.
-    ridge : float
-        Added to the eigenvalues of A, in units of their mean.
     threads : int
         Blocks of pairs computed in parallel; the result does not depend on it.
     cutoff : {"float64", "float32"}
@@ -55,7 +50,7 @@ def pairwise(
     Raises
     ------
     InputError
-        If the features have another shape, are not finite or all zero, or ridge is negative.
+        If the features have another shape, or are not finite or all zero.
 
     Notes
     -----
@@ -64,7 +59,7 @@ def pairwise(
     mean of positive semidefinite A_i, so its null space is contained in every A_i's, and
     Proposition 1 (all gradient differences lie in the range of A) holds unchanged.  In single
     precision, directions of small variance are lost, for which B would be largest; inputs of a
-    network's last layer have many such directions.  `ridge` damps them instead.
+    network's last layer have many such directions.
 
     *Cost.*  No d × d matrix is formed per pair.  In the eigenbasis of A its inverse is diagonal,
     and A_i is applied as two products with the n features of client i, for all j at once.  Lanczos
@@ -76,48 +71,28 @@ def pairwise(
     ----------
     Proposition 1.
     """
-    X = _checked(features, ridge)
+    X = _checked(features)
     tiles = _tiles(np.arange(len(X)))
     blocks = [(rows, columns) for k, rows in enumerate(tiles) for columns in tiles[k:]]
     B = np.zeros((len(X), len(X)))
-    _fill(B, blocks, *_in_eigenbasis(X, ridge, cutoff), threads)
+    _fill(B, blocks, *_in_eigenbasis(X, cutoff), threads)
     return B
 
 
-def refresh(
-    B: Array,
-    features: Floats,
-    participants: Ints,
-    ridge: float = 0.0,
-    threads: int = 1,
-    cutoff: Precision = "float64",
-) -> Array:
+def refresh(B: Array, features: Floats, participants: Ints, cutoff: Precision = "float64") -> Array:
     """Update the rows and columns of the participants of a round.
 
-    Parameters
-    ----------
-    B : float array, shape (m, m)
-        Previous matrix; pairs without a participant keep their value.
-    features : float array, shape (m, n, d)
-        Latest features that the server received from each client, new for the participants.
-    participants : int array
-    ridge, threads, cutoff
-        As in :func:`pairwise`.
+    `features`, shape (m, n, d): the latest that the server received from each client, new for the
+    participants. The other arguments are those of :func:`pairwise`.
 
-    Returns
-    -------
-    float array, shape (m, m)
-
-    References
-    ----------
-    Section 7.1: "B_ij are updated every round for the clients which participated".  The other
-    pairs keep their values although A has changed, like the gradients in DivFL.
+    References: Section 7.1: "B_ij are updated every round for the clients which participated".  The
+    other pairs keep their values although A has changed, like the gradients in DivFL.
     """
-    X = _checked(features, ridge)
+    X = _checked(features)
     tiles = _tiles(np.arange(len(X)))
     blocks = [(rows, columns) for rows in _tiles(np.unique(participants)) for columns in tiles]
     updated = np.array(B, dtype=np.float64)
-    _fill(updated, blocks, *_in_eigenbasis(X, ridge, cutoff), threads)
+    _fill(updated, blocks, *_in_eigenbasis(X, cutoff))
     return updated
 
 
@@ -171,18 +146,16 @@ def bounded(
     return scaled
 
 
-def _checked(features: Floats, ridge: float) -> Floats:
+def _checked(features: Floats) -> Floats:
     X = np.asarray(features)
     if X.ndim != 3 or 0 in X.shape or not np.issubdtype(X.dtype, np.floating):
         raise InputError("features: give numbers of shape (clients, samples, features)")
     if not np.isfinite(X).all() or not X.any():
         raise InputError("features: some are not finite, or all are zero; check the model")
-    if not 0 <= ridge < np.inf:
-        raise InputError(f"ridge: {ridge} is out of range; must be 0 or more")
     return X
 
 
-def _in_eigenbasis(X: Floats, ridge: float, cutoff: Precision) -> tuple[Array, Array]:
+def _in_eigenbasis(X: Floats, cutoff: Precision) -> tuple[Array, Array]:
     """Rotate the features so that A is diagonal, scale them, and invert A on its range.
 
     Returns `Y`, shape (m, min(n, r): with A_i = Y_iᵀ Y_i on the range of A, whose dimension is r;
@@ -196,7 +169,7 @@ def _in_eigenbasis(X: Floats, ridge: float, cutoff: Precision) -> tuple[Array, A
     Y = (x @ vectors[:, nonzero]).reshape(m, n, -1) / np.sqrt(n)
     if n > Y.shape[2]:
         Y = np.linalg.qr(Y, mode="r")  # the same A_i from only r rows
-    return Y, 1 / (values[nonzero] + ridge * values.mean())
+    return Y, 1 / values[nonzero]
 
 
 def _tiles(clients: Ints) -> list[Ints]:
@@ -204,7 +177,7 @@ def _tiles(clients: Ints) -> list[Ints]:
 
 
 def _fill(
-    B: Array, blocks: list[tuple[Ints, Ints]], Y: Array, inverse: Array, threads: int
+    B: Array, blocks: list[tuple[Ints, Ints]], Y: Array, inverse: Array, threads: int = 1
 ) -> None:
     """Compute blocks of B and their mirror images, in place."""
 
@@ -221,7 +194,9 @@ def _fill(
 def _norms(left: Array, right: Array, inverse: Array) -> Array:
     """‖(A_i − A_j) A⁻¹‖₂ for i in a tile of clients and j in another, shape (a, b)."""
     r = len(inverse)
-    operator = _operator(left, right, inverse)
+    # V ↦ MᵀM v, with A⁻¹ folded into the features.
+    L, R = left.astype(np.float32), right.astype(np.float32)
+    L_inv, R_inv = (left * inverse).astype(np.float32), (right * inverse).astype(np.float32)
     v = np.random.default_rng(0).standard_normal(r).astype(np.float32)
     basis: list[Floats] = [np.tile(v / np.linalg.norm(v), (len(left), len(right), 1))]
     alpha: list[Floats] = []
@@ -231,7 +206,7 @@ def _norms(left: Array, right: Array, inverse: Array) -> Array:
     size = [np.linalg.norm(Y, axis=(1, 2)) for Y in (left, left * inverse, right, right * inverse)]
     noise = np.finfo(np.float32).eps * np.add.outer(size[0] * size[1], size[2] * size[3])
     while True:
-        w = operator(basis[-1])
+        w = _apply(_apply(basis[-1], L_inv, R_inv, L, R), L, R, L_inv, R_inv)
         if beta:
             w -= beta[-1][..., None] * basis[-2]
         alpha.append(np.einsum("abd,abd->ab", w, basis[-1]))
@@ -253,13 +228,6 @@ def _norms(left: Array, right: Array, inverse: Array) -> Array:
     image = _apply(x * inverse, left, right, left, right)
     norms: Array = np.linalg.norm(image, axis=2) / np.linalg.norm(x, axis=2)
     return norms
-
-
-def _operator(left: Array, right: Array, inverse: Array) -> Callable[[Floats], Floats]:
-    """V ↦ MᵀM v for vectors of shape (a, b, r), with A⁻¹ folded into the features."""
-    L, R = left.astype(np.float32), right.astype(np.float32)
-    L_inv, R_inv = (left * inverse).astype(np.float32), (right * inverse).astype(np.float32)
-    return lambda v: _apply(_apply(v, L_inv, R_inv, L, R), L, R, L_inv, R_inv)
 
 
 def _apply(v: Floats, left: Floats, right: Floats, left_out: Floats, right_out: Floats) -> Floats:

@@ -153,8 +153,7 @@ def clustered_covariance(r: Array) -> Array:
     lower variances (59) force the covariances to be *larger* than MD's in sum.
     """
     m = len(r)
-    covariance: Array = (np.diag(r.sum(axis=0)) - r.T @ r) / m**2
-    return covariance
+    return (np.diag(r.sum(axis=0)) - r.T @ r) / m**2
 
 
 def optimal_statistics(p: Array, q: Array) -> Statistics:
@@ -206,13 +205,7 @@ def sums(row: Statistics, p: Array) -> tuple[float, float]:
 
 
 def check_population(p: Array, m: int) -> Array:
-    """Return p as floats, after checking p and m.
-
-    Raises
-    ------
-    InputError
-        If p is not a distribution over clients (to 1e-9), or m is not in 1..n.
-    """
+    """Return p as floats; it must be a distribution over clients (to 1e-9), and m be in 1..n."""
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not p.size or not np.isfinite(p).all() or (p < 0).any():
         raise InputError(
@@ -227,13 +220,7 @@ def check_population(p: Array, m: int) -> Array:
 
 
 def check_poisson(p: Array, m: int) -> Array:
-    """Return the inclusion probabilities m p_i of Poisson sampling.
-
-    Raises
-    ------
-    InputError
-        If some m p_i exceeds one and so is not a probability.
-    """
+    """Return the inclusion probabilities m p_i of Poisson sampling, which must not exceed one."""
     inclusion: Array = m * p
     if (inclusion > 1 + 1e-9).any():
         raise InputError(
@@ -339,8 +326,7 @@ def variance_ratio(norms: Array, q: Array, m: int) -> Array:
     n = norms.shape[-1]
     uniform = sampling_variance(norms, np.full(n, m / n))
     variance = sampling_variance(norms, q)
-    ratio: Array = np.divide(variance, uniform, out=np.zeros(variance.shape), where=uniform > 0)
-    return ratio
+    return np.divide(variance, uniform, out=np.zeros(variance.shape), where=uniform > 0)
 
 
 def improvement_factor(alpha: Array | float, n: int, m: int) -> Array | float:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import sha256, write_json, write_text
-from fedsampling.clients.delays.delays import DelayModel
+from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
 from fedsampling.data.sources.local_files import (

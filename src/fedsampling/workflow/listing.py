@@ -16,7 +16,7 @@ from fedsampling.base.progress import align
 from fedsampling.base.records import Strict
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.clients.availability import Availability
-from fedsampling.clients.delays.delays import DelayModel
+from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import Config

@@ -5,7 +5,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
-from fedsampling.clients.delays.delays import Delays, LogNormal, Synthetic, Uniform, assign
+from fedsampling.clients.delays import Delays, LogNormal, Synthetic, Uniform, assign
 
 NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormal(np.array([1.0, 0.0, 5.0]), 0.5))
 

@@ -9,9 +9,14 @@ from papers.harshvardhan2025latency.simulations import LEVELS
 from scipy.stats import ks_2samp
 
 from fedsampling.clients import mesh
-from fedsampling.clients.delays.nycmesh import Nycmesh
-from fedsampling.clients.delays.parameters import Parameters
-from fedsampling.clients.mesh import EFFICIENCIES, City, clients, efficiency, okumura_hata
+from fedsampling.clients.mesh import (
+    EFFICIENCIES,
+    Nycmesh,
+    Parameters,
+    client_table,
+    efficiency,
+    okumura_hata,
+)
 from papers.harshvardhan2025latency import simulations
 
 DEFAULT = Parameters()
@@ -23,9 +28,9 @@ def test_the_chain_by_hand_for_one_client():
         {"lon": [0.0, 0.0], "lat": [0.0, 0.045], "height": [100.0, 100.0], "degree": [1.0, 0.0]}
     )
     settings = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
-    result = clients(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
+    result = client_table(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
     distance = 0.045 * 111_195.08
-    loss = okumura_hata(distance, 100, 100, 2160, City())
+    loss = okumura_hata(distance, 100, 100, 2160, Parameters())
     snr = 25 + 40 - loss - (-174 + 73.0103 + 9)
     shannon = np.log2(1 + 10 ** (snr / 10) / (-np.log(2.5e-4) / 1.5))
     rate = 20e6 * max(step for step in EFFICIENCIES if step <= shannon)
@@ -51,16 +56,16 @@ def test_efficiency_climbs_the_steps_and_ends_with_them():
     "better", [{"power": 35.0}, {"noise_figure": 3.0}, {"gain": 50.0}, {"model_bytes": 1e6}]
 )
 def test_a_better_link_slows_no_client(better):
-    worse = clients(STANDIN, DEFAULT, 0)["communication"]
-    faster = clients(STANDIN, DEFAULT.model_copy(update=better), 0)["communication"]
+    worse = client_table(STANDIN, DEFAULT, 0)["communication"]
+    faster = client_table(STANDIN, DEFAULT.model_copy(update=better), 0)["communication"]
     assert (faster <= worse).all()
     assert (faster < worse).any()
 
 
 def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
     hub = DEFAULT.model_copy(update={"gateway": "hub", "shadowing": 0.0})
-    result = clients(STANDIN, hub, 0)
-    with_supernode = clients(STANDIN, hub.model_copy(update={"gateway": "supernode"}), 0)
+    result = client_table(STANDIN, hub, 0)
+    with_supernode = client_table(STANDIN, hub.model_copy(update={"gateway": "supernode"}), 0)
     assert len(result) == len(STANDIN.nodes) - 6
     assert result["communication"].min() > 18.72
     assert (result["loss"] <= with_supernode["loss"]).all()

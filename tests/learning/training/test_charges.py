@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.streams import Draws
-from fedsampling.clients.delays.delays import Delays
+from fedsampling.clients.delays import Delays
 from fedsampling.learning.training import history
 from fedsampling.samplers.scheme import Slots
 

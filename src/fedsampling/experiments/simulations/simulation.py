@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator
 from fedsampling.base.families import Named
 from fedsampling.base.records import Seed as Seed
 from fedsampling.base.records import Strict, distinct, short
-from fedsampling.clients.delays.delays import DelayModel
+from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 

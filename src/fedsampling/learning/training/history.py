@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.clients.delays.delays import Delays
+from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.samplers.scheme import Scheme, Slots
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.clients.delays.delays import Delays
+from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.history import (

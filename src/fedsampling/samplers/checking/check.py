@@ -206,7 +206,9 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
             play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
     except InputError as error:
         for line in error.lines:
-            yield Fault("error", line + _hint(line))
+            needs_hint = NEEDS_HINT if "NoneType" in line else ""
+            is_of_draws = "'Draws' object has no attribute" in line
+            yield Fault("error", line + (DRAWS_HINT if is_of_draws else needs_hint))
     except Exception as error:  # any exception of a sampler is a result of the check
         missing = isinstance(error, NotImplementedError)  # names the method
         yield Fault("error", described(error) + ("; add it" if missing else NEEDS_HINT))
@@ -221,17 +223,11 @@ def _weight_faults(
         f"round {t}": _client_weights([played], population)[0] for t, played in enumerate(first)
     }
     parts[f"rounds 0 to {LONG_ROUNDS - 1}"] = total.reshape(-1, len(population.p))
+    mean, (low, high) = float(total.sum(axis=2).mean()), WEIGHT_SUM_RANGE
     if scheme.unbiased and (text := _bias_fault(parts, population)):
         yield Fault("bias", text)
-    elif text := _sum_fault(float(total.sum(axis=2).mean()), scheme.shrinks):
-        yield Fault("sums", text)
-
-
-def _hint(line: str) -> str:
-    """Return the likely fix of an error in a sampler's code; empty if there is none."""
-    if "'Draws' object has no attribute" in line:
-        return DRAWS_HINT
-    return NEEDS_HINT if "NoneType" in line else ""
+    elif mean > high or (mean < low and not scheme.shrinks):
+        yield Fault("sums", f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}")
 
 
 def _needs_faults(scheme: Scheme) -> Iterator[str]:
@@ -275,13 +271,6 @@ def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
                 "correct the weights, or set unbiased = False"
             )
     return ""
-
-
-def _sum_fault(mean: float, shrinks: bool) -> str:
-    """Report if the mean of Σ ω_i over the rounds is far from 1."""
-    if mean <= WEIGHT_SUM_RANGE[1] and (shrinks or mean >= WEIGHT_SUM_RANGE[0]):
-        return ""
-    return f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
 
 
 def _client_weights(rounds: Sequence[Round], population: Population) -> Array:

@@ -98,8 +98,7 @@ def client_updates(seeds: Ints, t: int, n: int) -> NDArray[np.float32]:
     """Draw every client's θ_i − θ, shape (runs, n, d); clients of the same label are similar."""
     centres = 2 * stream(0, "centres").normal(size=(N, D))
     noise = np.stack([stream(int(seed), "updates", t).normal(size=(n, D)) for seed in seeds])
-    updates: NDArray[np.float32] = (centres[np.resize(LABELS, n)] + noise).astype(np.float32)
-    return updates
+    return (centres[np.resize(LABELS, n)] + noise).astype(np.float32)
 
 
 def _label_counts(n_samples: Ints, labels: Ints) -> Ints:
@@ -183,7 +182,11 @@ def play_round(
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
         omega = checked.weigh(slots, view, rng)
-        _check_addition(scheme, t, len(seeds))
+        added = call(scheme, "addition", t)
+        if added is not None and np.shape(added) != (len(seeds), D):
+            raise InputError(
+                f"addition: shape {np.shape(added)}; must be (runs, d), {len(seeds), D}"
+            )
         bits, requested = scheme.exchange_bits(), scheme.asked()
         if bits is not None:
             checked.per_run("exchange_bits", bits, view)
@@ -215,10 +218,3 @@ class _Observed(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise InputError(f"observed.{name}: not declared in `needs`; add it there")
-
-
-def _check_addition(scheme: Scheme, t: int, runs: int) -> None:
-    """Raise InputError unless the addition to the server's step has the updates' shape."""
-    added = call(scheme, "addition", t)
-    if added is not None and np.shape(added) != (runs, D):
-        raise InputError(f"addition: shape {np.shape(added)}; must be (runs, d), {runs, D}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import lent
@@ -69,8 +69,8 @@ class Checked:
     def select(self, view: View, rng: Draws, theta: Any = None) -> Slots:
         """Return the slots of a round if they are valid; `theta`: the global models."""
         slots = call(self.sampler, "select", view.round, view, rng)
-        if not _valid(slots, view):
-            raise self._error(view, "select", _slots_fault(slots, view))
+        if fault := _slots_fault(slots, view):
+            raise self._error(view, "select", fault)
         if not np.isfinite(slots.scale).all():
             blamed = self._blamed(view, theta)
             self._not_finite(slots.scale, "select", "slots.scale", slots, view, blamed)
@@ -177,33 +177,11 @@ class Checked:
         warnings.warn(text, stacklevel=2)
 
 
-def _valid(slots: Any, view: View) -> bool:
-    """Whether slots are valid, except for infinite or NaN steps; fast, for every round."""
-    if not isinstance(slots, Slots):
-        return False
-    run, client, scale, times = slots.run, slots.client, slots.scale, slots.times
-    size = client.shape
-    if len(size) != 1 or not run.shape == scale.shape == times.shape == size:
-        return False
-    kinds = run.dtype.kind, client.dtype.kind, times.dtype.kind
-    if not set(kinds) <= {"i", "u"} or scale.dtype.kind not in _NUMBERS:
-        return False
-    if not size[0]:
-        return True
-    return bool(
-        run[0] >= 0
-        and run[-1] < view.runs
-        and (run[1:] >= run[:-1]).all()
-        and client.min() >= 0
-        and client.max() < len(view.p)
-        and times.min() >= 1
-        and not (scale <= 0).any()  # False for NaN, which is reported separately
-        and (len(view.offered) == len(view.p) or not len(_unavailable(slots, view)))
-    )
-
-
 def _slots_fault(slots: Any, view: View) -> str:
-    """Explain what is wrong with invalid slots, and what is valid."""
+    """Explain what is wrong with slots, and what is valid; empty if at most a step is not finite.
+
+    It runs in every round, so wrong values are looked for only if there are any.
+    """
     if not isinstance(slots, Slots):
         return f"returned {_kind(slots)}; must be Slots, such as Slots.stack(clients)"
     size = slots.client.shape
@@ -219,42 +197,42 @@ def _slots_fault(slots: Any, view: View) -> str:
                 f"returned slots.{name} of {values.dtype} and {_shape(values)} for {_shape(size)} "
                 f"of slots.client; must be {allowed}"
             )
-    for name, values, limit in (
-        ("client", slots.client, len(view.p)),
-        ("run", slots.run, view.runs),
-    ):
-        outside = values[(values < 0) | (values >= limit)]
-        if len(outside):
-            return (
-                f"returned {name} {outside[0]} in slots.{name}, {_shape(values)}; "
-                f"must be in 0…{limit - 1}"
-            )
-    if len(descents := np.flatnonzero(slots.run[1:] < slots.run[:-1])):
-        before, after = slots.run[descents[0]], slots.run[descents[0] + 1]
+    if not len(slots):
+        return ""
+    client, run = slots.client, slots.run
+    if (descends := run[1:] < run[:-1]).any():
+        before, after = run[descends.argmax() :][:2]
         return (
-            f"returned slots.run with {after} after {before}, {_shape(slots.run)}; "
+            f"returned slots.run with {after} after {before}, {_shape(run)}; "
             "must ascend: all slots of run 0, then those of run 1, …"
         )
+    for name, least, most, limit in (
+        ("client", client.min(), client.max(), len(view.p)),
+        ("run", run[0], run[-1], view.runs),
+    ):
+        if least < 0 or most >= limit:
+            outside = least if least < 0 else most
+            return (
+                f"returned {name} {outside} in slots.{name}, {_shape(run)}; "
+                f"must be in 0…{limit - 1}"
+            )
     for name, values, allowed in (
         ("times", slots.times, "at least 1"),
         ("scale", slots.scale, "more than 0"),
     ):
-        if len(low := values[values <= 0]):
-            return f"returned {low[0]} in slots.{name}, {_shape(values)}; must be {allowed}"
-    unavailable = _unavailable(slots, view)
-    return (
-        f"returned client {unavailable[0]}, which is not available, in slots.client, "
-        f"{_shape(slots.client)}; must be in view.offered, "
-        f"{len(view.offered)} of {len(view.p)} clients"
-    )
-
-
-def _unavailable(slots: Slots, view: View) -> Ints:
-    """Return the clients of slots that are not available."""
-    available = np.zeros(len(view.p), np.bool_)
-    available[view.offered] = True
-    clients: Ints = slots.client[~available[slots.client]]
-    return clients
+        if (is_low := values <= 0).any():  # False for NaN, which is reported separately
+            low = values[is_low][0]
+            return f"returned {low} in slots.{name}, {_shape(values)}; must be {allowed}"
+    if len(view.offered) < len(view.p):
+        unavailable = np.ones(len(view.p), np.bool_)
+        unavailable[view.offered] = False
+        if len(clients := client[unavailable[client]]):
+            return (
+                f"returned client {clients[0]}, which is not available, in slots.client, "
+                f"{_shape(client)}; must be in view.offered, "
+                f"{len(view.offered)} of {len(view.p)} clients"
+            )
+    return ""
 
 
 def _shape(values: Any) -> str:

@@ -1,4 +1,8 @@
-"""Delays of clients: constant seconds per client, plus random seconds in each round."""
+"""Delays of clients: constant seconds per client, plus random seconds in each round.
+
+A :class:`DelayModel` creates :class:`Delays`.  Samplers that select by delay see the mean delays;
+the clock of a training run uses the delays of each round.
+"""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -100,7 +104,7 @@ def _at(delays: Delays, place: Ints) -> Delays:
     return Delays(delays.base[place], noise)
 
 
-class DelayModel(Named, package="fedsampling.clients.delays"):
+class DelayModel(Named, package="fedsampling.clients"):
     """A model of delays: its settings, and how it draws a delay for each client."""
 
     # Names of the official datasets in sources.yaml; empty if the delays are always generated.
@@ -142,7 +146,12 @@ class DelayModel(Named, package="fedsampling.clients.delays"):
         rounds: int,
     ) -> Delays:
         """Draw the delays of a training's clients, by `names` and `n_samples`, shape (n,)."""
-        return assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
+        delays = assign(self.draw(seed, network, len(names), model_bytes), len(names), seed)
+        return self.arranged(delays, n_samples)
+
+    def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
+        """Give the drawn delays to the clients in another order; by default unchanged."""
+        return delays
 
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
@@ -219,20 +228,11 @@ class Synthetic(DelayModel, name="synthetic"):
         median = seconds * np.exp(-(self.spread**2) / 2)
         return Delays(np.zeros(n), LogNormal(median, self.spread))
 
-    def for_clients(
-        self,
-        seed: int,
-        network: Any,
-        names: NDArray[Any],
-        n_samples: Ints,
-        model_bytes: float,
-        rounds: int,
-    ) -> Delays:
-        """Draw as always; then sort the delays by `n_samples`, if they are to be in this order."""
-        delays = super().for_clients(seed, network, names, n_samples, model_bytes, rounds)
+    def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
+        """Sort the delays by `n_samples`, if they are to be in this order."""
         if self.order == "random":
             return delays
-        place = np.empty(len(names), np.int64)
+        place = np.empty(len(n_samples), np.int64)
         place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
         return _at(delays, place)
 
